@@ -1,0 +1,56 @@
+# Every target sets up what it needs. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Workers for the test suite: the machine's cores.
+WORKERS ?= auto
+
+.PHONY: help setup services demo test test-fast prove check format bench docs clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP)  ## build .venv with the package and the developer tools (no root rights needed)
+
+$(STAMP): pyproject.toml
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[plot]' --group dev
+	@touch $@
+
+services: setup  ## install what the real engines need from the system's packages (nothing yet)
+
+demo: setup  ## generate a salary table, ask for its median at three budgets, save the picture
+	$(BIN)/postri demo --out build
+
+test: services check  ## the checks, then all tests at a size that fits
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-fast: setup  ## the quick tests, in under a minute
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+
+prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
+	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) tests/privacy tests/coverage -s
+
+check: setup  ## format, lint, types, import contract, documentation examples, the wheel
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src/postri README.md docs
+	$(BIN)/python tools/check_wheel.py
+
+format: setup  ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: services  ## speed and memory, as ratios of one run, into build/bench.json
+	$(BIN)/python bench/run.py
+
+docs: setup  ## build the documentation into build/docs
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/docs
+	@echo "open build/docs/index.html"
+
+clean:  ## remove what was built
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

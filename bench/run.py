@@ -1,0 +1,128 @@
+"""Speed and memory as ratios measured side by side in one run, into build/bench.json. Lower is better throughout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import postri
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMITS = {
+    "array_1e8_vs_np_median": 0.35,
+    "array_1e8_vs_np_sum": 5.0,
+    "array_1e8_extra_mb": 150.0,
+    "growth_exponent": 1.05,
+    "draw_ms_eps1_int64": 5.0,
+    "draw_ms_eps001_int64": 60.0,
+    "thousand_questions_s": 5.0,
+    "help_vs_import_typer": 3.0,
+}
+
+
+def seconds(action: Callable[[], Any], repeats: int) -> float:
+    """The median time of an action, after one run that does not count."""
+    action()
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        action()
+        times.append(perf_counter() - start)
+    return float(np.median(times))
+
+
+def side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The median time of each action, taken in turns so that a slow moment hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats + 1):
+        for name, action in actions.items():
+            start = perf_counter()
+            action()
+            times[name].append(perf_counter() - start)
+    return {name: float(np.median(taken[1:])) for name, taken in times.items()}
+
+
+def salaries(rows: int) -> np.ndarray:
+    """Whole numbers of a lognormal shape, written in place a part at a time."""
+    data, generator = np.empty(rows, np.int64), np.random.default_rng(1)
+    for start in range(0, rows, 1 << 20):
+        part = data[start : start + (1 << 20)]
+        part[:] = np.exp(generator.normal(10.7, 0.45, len(part))) * 100
+    return data
+
+
+def arrays() -> dict[str, float]:
+    """The array engine against NumPy."""
+    data = salaries(10**8)
+    times = side_by_side(
+        {"ours": lambda: postri.median(data, epsilon=1), "median": lambda: np.median(data), "sum": lambda: np.sum(data)}, 5
+    )
+    small = seconds(lambda: postri.median(data[: 10**6], epsilon=1), 25)
+    return {
+        "array_1e8_vs_np_median": times["ours"] / times["median"],
+        "array_1e8_vs_np_sum": times["ours"] / times["sum"],
+        "growth_exponent": log(times["ours"] / small) / log(100),
+    }
+
+
+def draws() -> dict[str, float]:
+    """What an answer takes when the window is there: everything but the scan."""
+    table = postri.open(salaries(10**6))
+    many = seconds(lambda: [postri.median(table, epsilon=1) for _ in range(1000)], 1)
+    return {
+        "draw_ms_eps1_int64": 1e3 * seconds(lambda: postri.median(table, epsilon=1), 200),
+        "draw_ms_eps001_int64": 1e3 * seconds(lambda: postri.median(table, epsilon="0.01"), 50),
+        "thousand_questions_s": many,
+    }
+
+
+def memory() -> dict[str, float]:
+    """The peak of a fresh process over what it held just before the question, the data included."""
+    text = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True).stdout
+    return {"array_1e8_extra_mb": float(text)}
+
+
+def print_memory() -> None:
+    import resource
+
+    postri.median(salaries(10**6), epsilon=1)  # loads what an answer needs
+    data = salaries(10**8)
+    held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    postri.median(data, epsilon=1)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - held / 2**20)
+
+
+def command_line() -> dict[str, float]:
+    """`postri --help` against the bare import of the library that it is made with."""
+    commands = {
+        "help": [str(Path(sys.executable).with_name("postri")), "--help"],
+        "typer": [sys.executable, "-c", "import typer"],
+    }
+    run = {name: lambda words=words: subprocess.run(words, capture_output=True, check=True) for name, words in commands.items()}
+    times = side_by_side(run, 15)
+    return {"help_vs_import_typer": times["help"] / times["typer"]}
+
+
+def main() -> None:
+    figures: dict[str, float] = {}
+    for part in (command_line, draws, arrays, memory):
+        print(f"{part.__name__} ...", file=sys.stderr, flush=True)
+        figures |= {name: round(value, 4) for name, value in part().items()}
+    target = ROOT / "build" / "bench.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(figures, indent=2) + "\n")
+    for name, value in figures.items():
+        print(f"{name:28} {value:10.4g}   at most {LIMITS[name]:g}{'' if value <= LIMITS[name] else '   MISSED'}")
+    print(f"written to {target.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    print_memory() if "--memory" in sys.argv else main()

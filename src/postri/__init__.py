@@ -1,0 +1,71 @@
+"""Private medians and quantiles, each with an error bar that you can trust.
+
+An answer is a released value plus an interval, both drawn from the rank counts of one column.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from postri.answer import Answer, Answers, Interval
+    from postri.api import median, open, plan, quantile, quantiles
+    from postri.domain import Domain
+    from postri.engines.table import Table
+    from postri.errors import EngineError, InputError, PostriError, SourceError
+    from postri.intervals.depth import Depth
+    from postri.intervals.plan import Plan
+    from postri.mechanisms.coins import SeededCoins, SystemCoins
+    from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "postri.answer": ("Answer", "Answers", "Interval"),
+    "postri.api": ("median", "open", "plan", "quantile", "quantiles"),
+    "postri.domain": ("Domain",),
+    "postri.engines.table": ("Table",),
+    "postri.errors": ("EngineError", "InputError", "PostriError", "SourceError"),
+    "postri.intervals.depth": ("Depth",),
+    "postri.intervals.plan": ("Plan",),
+    "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
+    "postri.privacy": ("AddOrRemoveRows", "ReplaceRows", "Spend"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AddOrRemoveRows",
+    "Answer",
+    "Answers",
+    "Depth",
+    "Domain",
+    "EngineError",
+    "InputError",
+    "Interval",
+    "Plan",
+    "PostriError",
+    "ReplaceRows",
+    "SeededCoins",
+    "SourceError",
+    "Spend",
+    "SystemCoins",
+    "Table",
+    "__version__",
+    "median",
+    "open",
+    "plan",
+    "quantile",
+    "quantiles",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load their module when they are first used: the command line's help needs none of them."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'postri' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,136 @@
+"""What a question returns: frozen, printable, plottable. Nothing here has seen the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, overload
+
+from postri.privacy import ProtectedChange, Spend
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From `low` to `high`, both included. An end on the domain's edge means "here or beyond".
+
+    >>> 3 in Interval(2, 5)
+    True
+    """
+
+    low: Any
+    high: Any
+    low_is_edge: bool = False
+    high_is_edge: bool = False
+
+    @property
+    def width(self) -> Any:
+        """How wide it is: a number, or a timedelta."""
+        return self.high - self.low
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A quantile with its randomization interval.
+
+    With probability `confidence` over the coins, the interval holds the true quantile of the table. `spend` is what it cost,
+    `protect` what it protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes` say what else
+    a reader must know; like everything here they follow from public numbers and from the answer itself.
+    """
+
+    value: Any
+    interval: Interval
+    confidence: float
+    spend: Spend
+    protect: ProtectedChange
+    method: str
+    p: Fraction
+    private: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the value and its interval cost together."""
+        return self.spend.epsilon
+
+    def __str__(self) -> str:
+        from postri.answer.words import line
+
+        return line(self)
+
+    def explain(self) -> str:
+        """A paragraph: how to read the answer, what the interval covers and what it does not."""
+        from postri.answer.words import paragraph
+
+        return paragraph(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The public fields, as Python values."""
+        from postri.answer.json import as_dict
+
+        return as_dict(self)
+
+    def to_json(self) -> str:
+        """The public fields as JSON: dates as text, epsilon as a rational, decimals with the step's digits."""
+        from postri.answer.json import as_json
+
+        return as_json(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the answer as a dot with its bar. Needs the extra `plot`."""
+        from postri.answer.picture import draw
+
+        return draw([self], ax)
+
+    def _repr_html_(self) -> str:
+        from postri.answer.words import notebook
+
+        return notebook(self)
+
+
+class Answers(Sequence[Answer]):
+    """Several answers about one column, in the order of the question."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = tuple(answers)
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> Answers: ...
+    def __getitem__(self, place: int | slice) -> Answer | Answers:
+        return Answers(self._answers[place]) if isinstance(place, slice) else self._answers[place]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of them cost together."""
+        return sum((answer.epsilon for answer in self), start=Fraction(0))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def __repr__(self) -> str:
+        return f"Answers({list(self._answers)!r})"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the answers as dots with bars, one below the other. Needs the extra `plot`."""
+        from postri.answer.picture import draw
+
+        return draw(self, ax)
+
+    def _repr_html_(self) -> str:
+        from postri.answer.words import notebook
+
+        return "".join(map(notebook, self))

@@ -1,0 +1,98 @@
+"""Answers as a picture: a dot with its bar, one row each. The only file that loads the plotting library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from postri.answer.words import NOT_PRIVATE, name, percent, shown
+from postri.errors import InputError, missing_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from postri.answer.answer import Answer
+
+INK, BAR = "#1f2937", "#2563eb"
+
+
+def draw(
+    answers: Sequence[Answer],
+    ax: Axes | None = None,
+    *,
+    labels: Sequence[str] | None = None,
+    title: str | None = None,
+    truth: float | None = None,
+) -> Axes:
+    """Draw answers below one another, the first on top; an arrow marks an end that means "or beyond".
+
+    `truth` draws a line, for generated data whose true value may be shown.
+    """
+    ax = _axes(len(answers)) if ax is None else ax
+    texts = labels or [name(answer.p) for answer in answers]
+    for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
+        _row(ax, row, answer, text)
+    if truth is not None:
+        ax.axvline(truth, color=INK, linewidth=1, linestyle="--")
+    ax.set_ylim(len(answers) - 0.4, -0.75)
+    ax.set_yticks([])
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)
+    if not isinstance(answers[0].value, date):
+        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    ax.set_title(title or _title(answers), loc="left", fontsize=10, color=INK)
+    if layout := getattr(ax.figure, "tight_layout", None):
+        layout()
+    return ax
+
+
+def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
+    interval = answer.interval
+    low, value, high = (_place(point) for point in (interval.low, answer.value, interval.high))
+    ax.plot([low, high], [row, row], color=BAR, linewidth=6, alpha=0.35, solid_capstyle="butt")
+    ax.plot([value], [row], "o", color=BAR, markersize=8)
+    for end, is_edge, marker in ((low, interval.low_is_edge, "<"), (high, interval.high_is_edge, ">")):
+        ax.plot([end], [row], marker if is_edge else "|", color=BAR, markersize=9)
+    words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
+    ax.annotate(words, (value, row), (0, 12), textcoords="offset points", ha="center", fontsize=10, color=INK)
+
+
+def _place(point: Any) -> Any:
+    return point if isinstance(point, date) else float(point)
+
+
+def _title(answers: Sequence[Answer]) -> str:
+    first = answers[0]
+    epsilon = sum(answer.epsilon for answer in answers)
+    words = f"dot: released value, bar: {percent(first.confidence)} interval for the true value; epsilon {float(epsilon):.4g}"
+    return words if first.private else f"{words}  ({NOT_PRIVATE})"
+
+
+def _axes(rows: int) -> Axes:
+    plt = _pyplot()
+    _, ax = plt.subplots(figsize=(8, 0.9 + 0.75 * rows))
+    axes: Axes = ax
+    return axes
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise missing_extra("A picture", "matplotlib", "plot") from None
+    return plt
+
+
+def save(answers: Sequence[Answer], path: str | Path, **how: Any) -> None:
+    """Draw answers into a file; its ending chooses the format."""
+    plt = _pyplot()
+    plt.switch_backend("Agg")
+    figure: Any = draw(answers, **how).figure
+    try:
+        figure.savefig(path, dpi=150)
+    except (ValueError, OSError):
+        raise InputError(f"cannot save a picture as {str(path)!r}; give a writable path that ends in .png, .svg or .pdf") from None
+    finally:
+        plt.close(figure)

@@ -1,0 +1,53 @@
+"""The command line: options in, an answer out. Results go to standard output, words to standard error."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from postri.cli.ask import median, quantile
+from postri.cli.demo import demo
+from postri.cli.plan import plan
+from postri.errors import InputError, PostriError
+
+app = typer.Typer(
+    name="postri",
+    help="Private medians and quantiles, each with an error bar that you can trust.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Plain help: the rich one loads a Markdown renderer and takes twice as long.
+    rich_markup_mode=None,
+    # A rich traceback would print local variables, and with them cells.
+    pretty_exceptions_enable=False,
+)
+for command in (median, quantile, plan, demo):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Options of the program itself."""
+    if version:
+        from postri import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the program. Exit codes: 0 done, 2 the request is wrong, 1 anything else."""
+    try:
+        app()
+    except InputError as error:
+        _stop(str(error), 2)
+    except PostriError as error:
+        _stop(str(error), 1)
+    except Exception as error:
+        # The message of an exception that is not ours may carry a cell: only its kind is shown.
+        _stop(f"failed with {type(error).__name__}; please report it, with the command and the declared types of the data", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    typer.echo(f"postri: {message}", err=True)
+    sys.exit(code)

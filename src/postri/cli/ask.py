@@ -1,0 +1,73 @@
+"""`postri median` and `postri quantile`: one answer from one file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from postri.cli import options as o
+
+if TYPE_CHECKING:
+    from postri.answer import Answer
+
+
+def median(
+    file: o.File,
+    column: o.Column,
+    epsilon: o.Epsilon,
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    step: o.Step = None,
+    confidence: o.Confidence = "0.95",
+    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    rows_per_person: o.RowsPerPerson = 1,
+    split: o.Split = "0.5",
+    json: o.Json = False,
+    plot: o.Plot = None,
+    declared: o.Declared = None,
+    delimiter: o.Delimiter = ",",
+    quote: o.Quote = '"',
+    header: o.Header = True,
+) -> None:
+    """The private median of a column, with its interval."""
+    bounds, who = (lower, upper, step), (protect, rows_per_person)
+    quantile(file, column, "1/2", epsilon, *bounds, confidence, *who, split, json, plot, declared, delimiter, quote, header)
+
+
+def quantile(
+    file: o.File,
+    column: o.Column,
+    p: o.P,
+    epsilon: o.Epsilon,
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    step: o.Step = None,
+    confidence: o.Confidence = "0.95",
+    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    rows_per_person: o.RowsPerPerson = 1,
+    split: o.Split = "0.5",
+    json: o.Json = False,
+    plot: o.Plot = None,
+    declared: o.Declared = None,
+    delimiter: o.Delimiter = ",",
+    quote: o.Quote = '"',
+    header: o.Header = True,
+) -> None:
+    """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
+    import postri
+
+    domain, protected = o.domain_of(lower, upper, step), o.change_of(protect, rows_per_person)
+    types = None if declared is None else {column: declared.value}
+    table = postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
+    answer = postri.quantile(table, p, epsilon=epsilon, column=column, domain=domain, confidence=confidence, protect=protected, split=split)
+    _show(answer, json=json, plot=plot)
+
+
+def _show(answer: Answer, *, json: bool, plot: str | None) -> None:
+    typer.echo(answer.to_json() if json else str(answer))
+    if plot is not None:
+        from postri.answer.picture import save
+
+        save([answer], plot)
+        typer.echo(f"saved {plot}", err=True)

@@ -1,0 +1,73 @@
+"""`postri demo`: the main job on a table that the program makes up."""
+
+from __future__ import annotations
+
+from math import exp
+from pathlib import Path
+from statistics import NormalDist, median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from postri.answer import Answer
+
+ROWS = 5_000
+BUDGETS = ("0.1", "0.5", "2")
+
+
+def demo(out: Annotated[Path, typer.Option(help="Where to save the table and the picture.")] = Path("build")) -> None:
+    """Make up a salary table, ask for its median at three budgets, and show how close the answers come."""
+    import postri
+
+    out.mkdir(parents=True, exist_ok=True)
+    salaries, file, picture = _salaries(), out / "salaries.csv", out / "salaries.png"
+    _write(file, salaries)
+    table = postri.open(file, columns={"salary": "integer"})
+    answers = [postri.median(table, column="salary", epsilon=epsilon) for epsilon in BUDGETS]
+    _show(answers, median(salaries), file)
+    _draw(answers, median(salaries), picture)
+    typer.echo(f"\nThe picture: {picture}", err=True)
+
+
+def _salaries() -> list[int]:
+    """Salaries of a made-up firm: lognormal by its quantiles, to the nearest 10, in an order that tells nothing."""
+    spread = NormalDist(10.7, 0.45)
+    ranked = [round(exp(spread.inv_cdf((i + 0.5) / ROWS)), -1) for i in range(ROWS)]
+    return [int(ranked[(i * 2_741) % ROWS]) for i in range(ROWS)]
+
+
+def _write(file: Path, salaries: list[int]) -> None:
+    lines = ["employee,salary", *(f"{number},{salary}" for number, salary in enumerate(salaries, start=1))]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _show(answers: list[Answer], truth: float, file: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from postri.answer.words import shown
+
+    console = Console()
+    console.print(f"\n{ROWS:,} made-up salaries ({file}). What is the median, if no employee may be given away?\n")
+    table = Table(
+        "epsilon", "private median", "95% interval", "true median", "in it?", title="postri.median(table, column='salary', epsilon=...)"
+    )
+    for answer in answers:
+        interval = answer.interval
+        held = "yes" if truth in interval else "no"
+        table.add_row(
+            str(float(answer.epsilon)), shown(answer.value), f"{shown(interval.low)} to {shown(interval.high)}", shown(truth), held
+        )
+    console.print(table)
+    console.print("\nThe larger epsilon, the closer the answer and the weaker the protection.")
+    console.print("The true median stands here because the data are generated: nobody would print it of real data.\n")
+    console.print(str(answers[-1]), soft_wrap=True)
+
+
+def _draw(answers: list[Answer], truth: float, picture: Path) -> None:
+    from postri.answer.picture import save
+
+    labels = [f"epsilon {float(answer.epsilon)}" for answer in answers]
+    title = "The median of 5,000 made-up salaries: dot released, bar 95% interval, line the true median"
+    save(answers, picture, labels=labels, title=title, truth=truth)

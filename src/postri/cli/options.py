@@ -1,0 +1,68 @@
+"""The options that commands share. Numbers stay text until the library reads them exactly."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postri.errors import InputError
+
+if TYPE_CHECKING:
+    from postri.domain import Domain
+    from postri.privacy import ProtectedChange
+
+
+class Protect(StrEnum):
+    """What neighbouring tables may differ in."""
+
+    ADD_OR_REMOVE_ROWS = "add-or-remove-rows"
+    REPLACE_ROWS = "replace-rows"
+
+
+class Type(StrEnum):
+    """What a CSV column may be declared as."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+File = Annotated[str, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+Column = Annotated[str, typer.Argument(help="The column to ask about.", show_default=False)]
+P = Annotated[str, typer.Argument(help="The quantile: 0.9 is the 90th percentile.", show_default=False)]
+Epsilon = Annotated[str, typer.Option(help="What value and interval may cost together, such as 1 or 0.5 or 1/3.", show_default=False)]
+Lower = Annotated[str | None, typer.Option(help="The lowest value of the domain: a public bound. A number or a date.")]
+Upper = Annotated[str | None, typer.Option(help="The highest value of the domain: lower plus a whole number of steps.")]
+Step = Annotated[str | None, typer.Option(help="The step of the domain, such as 0.01; 1 if left out.")]
+Confidence = Annotated[str, typer.Option(help="With which probability the interval holds the true value.")]
+Protected = Annotated[Protect, typer.Option("--protect", help="What one person may change.")]
+RowsPerPerson = Annotated[int, typer.Option(help="How many rows belong to one person at most.")]
+Split = Annotated[str, typer.Option(help="The value's share of epsilon; the interval gets the rest.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Save a picture (.png, .svg or .pdf).")]
+Declared = Annotated[Type | None, typer.Option("--type", help="What a CSV column holds; integers are never rounded.")]
+Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
+Quote = Annotated[str, typer.Option(help="What quotes the cells of a CSV file.")]
+Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns.")]
+
+
+def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain | None:
+    """The domain, if bounds were given."""
+    if lower is None and upper is None and step is None:
+        return None
+    if lower is None or upper is None:
+        raise InputError("a domain needs both --lower and --upper; --step is 1 if left out")
+    from postri.domain import Domain
+
+    return Domain(lower, upper, "1" if step is None else step)
+
+
+def change_of(protect: Protect, rows: int) -> ProtectedChange:
+    """The protected change."""
+    from postri.privacy import AddOrRemoveRows, ReplaceRows
+
+    return (AddOrRemoveRows if protect is Protect.ADD_OR_REMOVE_ROWS else ReplaceRows)(rows)

@@ -1,0 +1,146 @@
+"""The domain: the public grid that an answer lives on, from `lower` to `upper` in steps of `step`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from postri.columns import Kind
+from postri.errors import InputError
+from postri.exact import as_decimal, decimal_places, exact, shown
+
+MOST_POINTS = 2**64
+LARGEST = 10**300
+EPOCH = datetime(1970, 1, 1)
+MICROSECOND = Fraction(1, 1_000_000)
+
+Point = int | Decimal | date | datetime
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A public grid: data is rounded onto it, and clamped to its two ends.
+
+    Bounds are numbers, text ("0.01", "2024-01-31"), dates or datetimes. The step is a number: of units, of days for dates,
+    of seconds for datetimes (or a timedelta). `upper` must be `lower` plus a whole number of steps.
+
+    >>> Domain(0, 5_000, step="0.01").points
+    500001
+    """
+
+    lower: Any
+    upper: Any
+    step: Any = 1
+
+    def __post_init__(self) -> None:
+        lower, upper = _bound(self.lower, "lower"), _bound(self.upper, "upper")
+        kind = kind_of(lower)
+        if kind != kind_of(upper) or _zoned(lower) != _zoned(upper):
+            raise InputError(f"lower and upper must be of one kind, got {shown(self.lower)} and {shown(self.upper)}")
+        step = _step(self.step, kind)
+        _check_grid(self, position(lower), position(upper), step)
+        for name, value in ("lower", lower), ("upper", upper), ("step", _number(step)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether the grid holds numbers, dates or timestamps."""
+        return kind_of(self.lower)
+
+    @property
+    def zoned(self) -> bool:
+        """Whether the grid holds timestamps with a time zone; answers are then in UTC."""
+        return _zoned(self.lower)
+
+    @property
+    def points(self) -> int:
+        """How many grid points there are."""
+        return int((position(self.upper) - position(self.lower)) / Fraction(self.step)) + 1
+
+    def __str__(self) -> str:
+        unit = {"number": "", "date": " days", "timestamp": " seconds"}[self.kind]
+        return f"{self.lower} to {self.upper} in steps of {self.step}{unit}"
+
+
+def kind_of(point: object) -> Kind:
+    """The kind of grid that a bound belongs to."""
+    if isinstance(point, datetime):
+        return "timestamp"
+    return "date" if isinstance(point, date) else "number"
+
+
+def position(point: Point) -> Fraction:
+    """A grid point as a number: itself, days since 1970-01-01, or seconds since 1970-01-01 (UTC)."""
+    if isinstance(point, datetime):
+        return Fraction((_naive(point) - EPOCH) // timedelta(microseconds=1)) * MICROSECOND
+    if isinstance(point, date):
+        return Fraction((point - EPOCH.date()).days)
+    return Fraction(point)
+
+
+def _naive(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _zoned(point: object) -> bool:
+    return isinstance(point, datetime) and point.tzinfo is not None
+
+
+def _bound(value: Any, name: str) -> Point:
+    if isinstance(value, date):
+        return value
+    moment = _moment(value) if isinstance(value, str) else None
+    return _number(exact(value, name)) if moment is None else moment
+
+
+def _moment(text: str) -> date | None:
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            # "20240131" is a number, whatever ISO 8601 allows.
+            return read(text) if "-" in text[1:] else None
+        except ValueError:
+            continue
+    return None
+
+
+def _number(value: Fraction) -> int | Decimal:
+    if value.denominator == 1:
+        return value.numerator
+    places = decimal_places(value)
+    if places is None:
+        raise InputError(f"a domain's bounds and step must be finite decimals, got {value}")
+    return as_decimal(value, places)
+
+
+def _step(value: Any, kind: Kind) -> Fraction:
+    if isinstance(value, timedelta):
+        if kind == "number":
+            raise InputError("a domain of numbers needs a number as its step, got a timedelta")
+        seconds = Fraction(value // timedelta(microseconds=1)) * MICROSECOND
+        value = seconds if kind == "timestamp" else seconds / 86_400
+    step = exact(value, "step")
+    if step <= 0:
+        raise InputError(f"step must be positive, got {shown(value)}")
+    finest = {"number": None, "date": Fraction(1), "timestamp": MICROSECOND}[kind]
+    if finest is not None and (step / finest).denominator != 1:
+        unit = "whole days" if kind == "date" else "whole microseconds"
+        raise InputError(f"the step of a domain of {kind}s must be {unit}, got {shown(value)}")
+    return step
+
+
+def _check_grid(domain: Domain, low: Fraction, high: Fraction, step: Fraction) -> None:
+    if low >= high:
+        raise InputError(f"lower must be below upper, got lower {shown(domain.lower)} and upper {shown(domain.upper)}")
+    if max(abs(low), abs(high)) > LARGEST:
+        raise InputError("a domain's bounds may have at most 300 digits")
+    steps = (high - low) / step
+    if steps.denominator != 1:
+        raise InputError(
+            f"upper must be lower plus a whole number of steps, got lower {shown(domain.lower)}, upper {shown(domain.upper)}, "
+            f"step {shown(domain.step)}; move upper by less than one step"
+        )
+    if steps >= MOST_POINTS:
+        raise InputError("a domain may have at most 2^64 points; take a larger step or closer bounds")

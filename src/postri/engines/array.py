@@ -1,0 +1,118 @@
+"""The array engine: columns in memory, counted in chunks that fit the processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, isinf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import ColumnType
+from postri.engines.base import Bracket
+from postri.engines.piece import Piece
+from postri.engines.reading import Raw, Reading
+from postri.grid import Grid
+from postri.window import Indexes, RankWindow
+
+# Cells inside a bracket are held, so many at a time, and then counted: in an array of counters where the bracket is narrow.
+HELD = 1 << 20
+NARROW = 1 << 16
+
+
+class ArrayCounter:
+    """One column in memory on one grid."""
+
+    def __init__(self, pieces: Sequence[Piece], reading: Reading) -> None:
+        self.pieces, self.reading = pieces, reading
+        self.rows = sum(len(piece.values) for piece in pieces)
+
+    def sample(self, size: int) -> Indexes:
+        """Every k-th cell: a fixed stride."""
+        stride = max(1, ceil(self.rows / size))
+        parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def count(self, brackets: Sequence[Bracket]) -> list[RankWindow]:
+        """One pass over the chunks."""
+        tallies = [_Tally(self.reading, bracket) for bracket in brackets]
+        n = 0
+        for piece in self.pieces:
+            for cells in piece.chunks():
+                n += len(cells)
+                for tally in tallies:
+                    tally.add(cells)
+        return [tally.window(n) for tally in tallies]
+
+
+class _Tally:
+    """The counts of one bracket so far."""
+
+    def __init__(self, reading: Reading, bracket: Bracket) -> None:
+        self.reading, self.bracket = reading, bracket
+        self.low, self.end = reading.cut(bracket.low), reading.cut(bracket.high + 1)
+        self.below = self.holding = 0
+        self.held: list[NDArray[Any]] = []
+        self.counts: Counts = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def add(self, cells: NDArray[Any]) -> None:
+        """Count a chunk."""
+        under, upto = _less(cells, self.low), _less(cells, self.end)
+        below = int(np.count_nonzero(under))
+        inside = int(np.count_nonzero(upto)) - below
+        self.below += below
+        self.holding += inside
+        if inside and self.bracket.low < self.bracket.high:
+            self.held.append(cells[under ^ upto] if inside < len(cells) else cells)
+            if self.holding > HELD:
+                self._merge()
+
+    def _merge(self) -> None:
+        """Turn the cells that are held into counts."""
+        if self.holding:
+            self.counts = _added(self.counts, self._counted())
+            self.held, self.holding = [], 0
+
+    def _counted(self) -> Counts:
+        low, high = self.bracket.low, self.bracket.high
+        if low == high:
+            return np.array([low]), np.array([self.holding])
+        indexes = self.reading.indexes(np.concatenate(self.held))
+        if high - low < NARROW:
+            counts = np.bincount(indexes - low)
+            inside = np.flatnonzero(counts)
+            return inside + low, counts[inside]
+        indexes, counts = np.unique(indexes, return_counts=True)
+        return indexes, counts
+
+    def window(self, n: int) -> RankWindow:
+        """What was counted, of n rows in all."""
+        self._merge()
+        return RankWindow(*self.counts, self.below, n)
+
+
+Counts = tuple[Indexes, Indexes]
+
+
+def _added(one: Counts, other: Counts) -> Counts:
+    """Two tables of counts as one."""
+    if not len(one[0]):
+        return other
+    indexes, inverse = np.unique(np.concatenate((one[0], other[0])), return_inverse=True)
+    counts = np.zeros(len(indexes), np.int64)
+    np.add.at(counts, inverse, np.concatenate((one[1], other[1])))
+    return indexes, counts
+
+
+def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
+    if isinf(threshold):
+        return np.full(len(cells), threshold > 0)
+    # A Python float would be cut down to the cells' precision.
+    less: NDArray[np.bool_] = cells < (np.float64(threshold) if isinstance(threshold, float) else threshold)
+    return less
+
+
+def counter(pieces: Sequence[Piece], column: ColumnType, grid: Grid) -> ArrayCounter:
+    """A column in memory, typed."""
+    return ArrayCounter(pieces, Reading.of(column, grid))

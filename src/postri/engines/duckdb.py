@@ -1,0 +1,60 @@
+"""DuckDB, locked down to one file. The only module that loads it.
+
+What DuckDB says when it fails may carry a cell, so its messages never leave this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.errors import EngineError, PostriError, SourceError
+
+LOCKED = (
+    "SET enable_external_access = false",
+    "SET enable_progress_bar = false",
+    "SET lock_configuration = true",
+)
+
+
+class Database:
+    """A connection that can read this file and nothing else, installs nothing and writes nothing."""
+
+    def __init__(self, path: str) -> None:
+        config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        self._connection = duckdb.connect(":memory:", config=config)
+        self._connection.execute("SET allowed_paths = [" + literal(path) + "]")
+        for setting in LOCKED:
+            self._connection.execute(setting)
+
+    def schema(self, query: str) -> list[tuple[str, str]]:
+        """The names and declared types of a query's columns; reads no row."""
+        rows = self._run(f"DESCRIBE {query}", (), SourceError("cannot open the file: it is damaged, or of another format than its name says"))
+        return [(str(row[0]), str(row[1])) for row in rows.fetchall()]
+
+    def columns(self, query: str, values: Sequence[Any] = ()) -> list[NDArray[Any]]:
+        """The result of a query, a column at a time; the query returns no nulls."""
+        cursor = self._run(query, values, EngineError("DuckDB failed while it counted; the file may be damaged or have changed"))
+        return [np.ma.getdata(column) for column in cursor.fetchnumpy().values()]
+
+    def _run(self, query: str, values: Sequence[Any], failure: PostriError) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.cursor().execute(query, list(values))
+        except duckdb.Error:
+            # Raised outside this block, so that DuckDB's own message stays out of the chain.
+            pass
+        raise failure
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'

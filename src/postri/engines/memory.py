@@ -1,0 +1,137 @@
+"""The array engine: one column or several in memory, typed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import BOOLEAN, DATE, ColumnType, float_type, integer_type, timestamp_type
+from postri.engines.array import ArrayCounter
+from postri.engines.base import Target, find_windows
+from postri.engines.grammar import read_index
+from postri.engines.piece import Piece
+from postri.engines.reading import Reading
+from postri.errors import InputError
+from postri.grid import Grid
+from postri.window import RankWindow
+
+NO_ORDER = "which has no order of numbers; choose a column of numbers, dates or timestamps"
+TIMES = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True)
+class TypedColumn:
+    """Raw cells of a declared type."""
+
+    type: ColumnType
+    pieces: Sequence[Piece]
+
+    def counter(self, grid: Grid) -> ArrayCounter:
+        """The column on a grid."""
+        return ArrayCounter(self.pieces, Reading(grid, self.type.unit))
+
+
+@dataclass(frozen=True)
+class UntypedColumn:
+    """Cells of any kind, read by the grammar."""
+
+    type: ColumnType
+    cells: Sequence[Any]
+
+    def counter(self, grid: Grid) -> ArrayCounter:
+        """The column on a grid: its cells become indexes once."""
+        indexes = read_indexes(self.cells, grid, whole=reads_whole(self.type, grid))
+        # The cells are indexes by now: a grid on which every whole number is its own index.
+        return ArrayCounter([Piece(indexes)], Reading(replace(grid, base=Fraction(0), step=Fraction(1)), Fraction(1)))
+
+
+Column = TypedColumn | UntypedColumn
+
+
+class ArrayEngine:
+    """Columns by name, or one column under the name None. A column is opened when it is first asked for."""
+
+    def __init__(self, columns: Mapping[str | None, Callable[[], Column]]) -> None:
+        self._openers = columns
+        self._columns: dict[str | None, Column] = {}
+        self._counters: dict[tuple[str | None, Grid], ArrayCounter] = {}
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns; None if there is one without a name."""
+        return None if None in self._openers else [name for name in self._openers if name is not None]
+
+    def _column(self, name: str | None) -> Column:
+        if name not in self._columns:
+            self._columns[name] = self._openers[name]()
+        return self._columns[name]
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """The declared type of a column."""
+        return self._column(column).type
+
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
+        """The window of each target."""
+        key = (column, grid)
+        if key not in self._counters:
+            self._counters = {key: self._column(column).counter(grid)}
+        return find_windows(self._counters[key], grid, targets)
+
+
+def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> NDArray[np.int64]:
+    """The indexes of untyped cells, without those that are dropped."""
+    kinds = set(map(type, cells))
+    if kinds == {int} and grid.kind == "number":
+        try:
+            return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64))
+        except OverflowError:
+            pass
+    found = (read_index(cell, grid, whole=whole) for cell in cells)
+    return np.array([index for index in found if index is not None], dtype=np.int64)
+
+
+def reads_whole(column: ColumnType, grid: Grid) -> bool:
+    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor domain was given."""
+    return grid.kind == "number" and (column.unit == 1 or (column.kind is None and grid.anchor is not None))
+
+
+def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
+    """A NumPy array as a column: its dtype is its declared type; an object array has none but what the user declared."""
+    if array.ndim != 1:
+        raise InputError(f"a column must be one-dimensional, got an array of {array.ndim} dimensions; choose one of its columns")
+    if array.dtype.kind == "O":
+        return UntypedColumn(declared, array)  # type: ignore[arg-type]  # an array is a sequence in all but name
+    column, raw = _typed(array.dtype)
+    valid = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+    values = raw(np.ma.getdata(array))
+    if array.dtype.kind == "M":
+        times = values != np.iinfo(np.int64).min
+        valid = times if valid is None else times & valid
+    return TypedColumn(column, [Piece(values, valid)])
+
+
+def _typed(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], NDArray[Any]]]:
+    """The declared type of a dtype, and how its cells become raw."""
+    if dtype.kind in "iu":
+        return integer_type(8 * dtype.itemsize, signed=dtype.kind == "i"), np.asarray
+    if dtype.kind == "b":
+        return BOOLEAN, lambda array: array.view(np.uint8)
+    if dtype.kind == "f":
+        return float_type(8 * dtype.itemsize), np.asarray
+    if dtype.kind == "M":
+        return _calendar(dtype)
+    raise InputError(f"the column has the declared type {dtype.name}, {NO_ORDER}")
+
+
+def _calendar(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], NDArray[Any]]]:
+    unit, count = np.datetime_data(dtype)
+    if unit in ("Y", "M", "W", "D"):
+        return DATE, lambda array: array.astype("datetime64[D]").view(np.int64)
+    if unit not in TIMES or count != 1:
+        unit = "s" if unit in ("h", "m", "s") else "us"
+    return timestamp_type(f"datetime64[{unit}]", TIMES[unit]), lambda array: array.astype(f"datetime64[{unit}]", copy=False).view(np.int64)

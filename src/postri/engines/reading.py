@@ -1,0 +1,133 @@
+"""How a raw cell becomes a grid index: rounded half to even, clamped to the ends.
+
+The map never reverses the order of two cells. So an engine may count raw cells between thresholds (`cut`) and map to indexes afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, inf, isinf, nextafter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import ColumnType
+from postri.grid import Grid
+from postri.window import Indexes
+
+Raw = int | float
+HALF = Fraction(1, 2)
+# Below this index a float holds the position in the grid to within 2^-12, so that only near-halves need exact arithmetic.
+FLOAT_INDEX = 2.0**40
+NEAR_HALF = 2.0**-8
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A column of this type on this grid. `unit` is None for floats."""
+
+    grid: Grid
+    unit: Fraction | None
+
+    @classmethod
+    def of(cls, column: ColumnType, grid: Grid) -> Reading:
+        """The reading of a typed column."""
+        return cls(grid, column.unit)
+
+    def number(self, raw: Raw) -> Fraction:
+        """The number that a finite raw cell means."""
+        return Fraction(raw) * (1 if self.unit is None else self.unit)
+
+    def index(self, raw: Raw) -> int:
+        """The grid index of one raw cell, exactly."""
+        if isinstance(raw, float) and isinf(raw):
+            return self.grid.last if raw > 0 else self.grid.first
+        return index_of(self.number(raw), self.grid)
+
+    def cut(self, index: int) -> Raw:
+        """The least raw cell whose index is at least this one: minus infinity for the first index, infinity past the last."""
+        if index <= self.grid.first:
+            return -inf
+        if index > self.grid.last:
+            return inf
+        # A cell half-way between two points goes to the even one.
+        edge, included = self.grid.base + (index - HALF) * self.grid.step, index % 2 == 0
+        if self.unit is None:
+            return _least_float(edge, included)
+        return ceil(edge / self.unit) if included else floor(edge / self.unit) + 1
+
+    def indexes(self, raw: NDArray[Any]) -> Indexes:
+        """The grid indexes of many raw cells (without NaN), exactly."""
+        return self._of_floats(raw) if self.unit is None else self._of_integers(raw, self.unit)
+
+    def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
+        low, high = _inside(self.cut(self.grid.first + 1), raw.dtype, -1), _inside(self.cut(self.grid.last), raw.dtype, 0)
+        clamped = np.clip(raw, low, high)
+        slope = unit / self.grid.step
+        if slope == 1 and (self.grid.base / self.grid.step).denominator == 1:
+            # The same distances in both: wrapping arithmetic is exact, whatever the two origins are.
+            shift = (self.index(low) - low) % 2**64
+            moved: Indexes = (clamped.astype(np.uint64) + np.uint64(shift)).view(np.int64)
+            return moved
+        divided = self._divided(clamped, slope, max(abs(low), abs(high)))
+        indexes: Indexes = np.clip(divided, self.grid.first, self.grid.last).astype(np.int64)
+        return indexes
+
+    def _divided(self, raw: NDArray[Any], slope: Fraction, largest: int) -> NDArray[Any]:
+        start = -self.grid.base / self.grid.step
+        divisor = slope.denominator * start.denominator
+        factor, offset = int(slope * divisor), int(start * divisor)
+        fits = 4 * (largest * factor + abs(offset) + divisor) < 2**63
+        scaled = (raw.astype(np.int64) if fits else raw.astype(object)) * factor + offset
+        quotient, rest = scaled // divisor, scaled % divisor
+        up = (2 * rest > divisor) | ((2 * rest == divisor) & (quotient % 2 == 1))
+        rounded: NDArray[Any] = quotient + up
+        return rounded
+
+    def _of_floats(self, raw: NDArray[Any]) -> Indexes:
+        cells = raw.astype(np.float64)
+        indexes = np.full(len(cells), self.grid.first, dtype=np.int64)
+        indexes[cells >= self.cut(self.grid.last)] = self.grid.last
+        between = np.flatnonzero((cells >= self.cut(self.grid.first + 1)) & (cells < self.cut(self.grid.last)))
+        places, sure = self._places(cells[between])
+        indexes[between[sure]] = places[sure]
+        doubtful, inverse = np.unique(cells[between[~sure]], return_inverse=True)
+        exact = np.array([self.index(float(cell)) for cell in doubtful], dtype=np.int64)
+        indexes[between[~sure]] = exact[inverse]
+        return indexes
+
+    def _places(self, cells: NDArray[np.float64]) -> tuple[Indexes, NDArray[np.bool_]]:
+        """The nearest indexes by float arithmetic, and where they are beyond doubt."""
+        start, step = float(self.grid.base), float(self.grid.step)
+        with np.errstate(all="ignore"):
+            places = (cells - start) / step
+            nearest = np.rint(places)
+            small = (np.abs(places) < FLOAT_INDEX) & (np.abs(cells) < FLOAT_INDEX * step)
+            sure = small & (np.abs(places - nearest) < 0.5 - NEAR_HALF) & (abs(start) < FLOAT_INDEX * step)
+        return np.where(sure, nearest, 0).astype(np.int64), sure
+
+
+def index_of(number: Fraction, grid: Grid) -> int:
+    """The grid index of a number: rounded half to even, clamped."""
+    return min(max(round((number - grid.base) / grid.step), grid.first), grid.last)
+
+
+def _least_float(edge: Fraction, included: bool) -> float:
+    try:
+        nearest = float(edge)
+    except OverflowError:
+        return inf if edge > 0 else -float(np.finfo(np.float64).max)
+    if isinf(nearest):
+        return nearest
+    exact = Fraction(nearest)
+    return nearest if exact > edge or (included and exact == edge) else nextafter(nearest, inf)
+
+
+def _inside(cut: Raw, dtype: np.dtype[Any], shift: int) -> int:
+    """A threshold as a whole number within the range of an integer type."""
+    limits = np.iinfo(dtype)
+    if isinf(cut):
+        return int(limits.max if cut > 0 else limits.min)
+    return min(max(int(cut) + shift, int(limits.min)), int(limits.max))

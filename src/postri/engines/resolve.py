@@ -1,0 +1,93 @@
+"""From what a user has to an engine: by protocol, without importing anybody's library. Looks at names and declared types, at no cell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from postri.columns import DECLARABLE, UNTYPED, ColumnType, timestamp_type
+from postri.engines.arrow import is_arrow, read_column
+from postri.engines.base import CsvFormat, Engine
+from postri.engines.memory import NO_ORDER, TIMES, ArrayEngine, Column, TypedColumn, UntypedColumn, numpy_column
+from postri.engines.piece import Piece
+from postri.errors import InputError, nearest
+from postri.exact import shown
+
+SOURCES = "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, or the path of a CSV or Parquet file"
+
+
+def engine_of(source: Any, declared: Mapping[str, str] | None, csv: CsvFormat) -> Engine:
+    """The engine for a source, with the types that the user declares of columns whose source declares none."""
+    types = {name: _declared(name, text) for name, text in (declared or {}).items()}
+    if isinstance(source, str | os.PathLike):
+        from postri.engines.files import file_engine
+
+        engine: Engine = file_engine(os.fspath(source), types, csv)
+    else:
+        names = _names(source)
+        columns = {None: source} if names is None else {name: partial(source.__getitem__, name) for name in names}
+        engine = ArrayEngine({name: partial(_column, column, types.get(str(name), UNTYPED)) for name, column in columns.items()})
+    _check_declared(types, engine.names)
+    return engine
+
+
+def _declared(name: str, text: object) -> ColumnType:
+    if not isinstance(text, str) or text not in DECLARABLE:
+        raise InputError(f"the type of column {name!r} must be one of {', '.join(DECLARABLE)}, got {shown(text)}")
+    return DECLARABLE[text]
+
+
+def _check_declared(types: Iterable[str], names: Iterable[str] | None) -> None:
+    for name in types:
+        if name not in (names or ()):
+            raise InputError(f"a type is declared for an unknown column {name!r}" + (f"; {nearest(name, names)}" if names else ""))
+
+
+def _names(source: Any) -> list[Any] | None:
+    """The names of a table's columns; None if the source is one column."""
+    if isinstance(source, Mapping):
+        return list(source)
+    names = getattr(getattr(source, "dtype", None), "names", None) or getattr(source, "column_names", None)
+    if names is None and hasattr(source, "columns") and hasattr(source, "__getitem__"):
+        names = source.columns
+    return None if names is None else list(names)
+
+
+def _column(source: Any, declared: ColumnType) -> Column:
+    """One column of a table, or a source that is one."""
+    if isinstance(source, partial):
+        source = source()
+    dtype = getattr(source, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return numpy_column(np.asanyarray(source), declared)
+    if hasattr(source, "to_numpy") and hasattr(dtype, "kind"):
+        return _extension(source, dtype)
+    if is_arrow(source):
+        return TypedColumn(*read_column(source))
+    if isinstance(source, range):
+        return numpy_column(np.asarray(source), declared)
+    if isinstance(source, list | tuple):
+        return UntypedColumn(declared, source)
+    if hasattr(source, "__array__"):
+        return numpy_column(np.asarray(source), declared)
+    raise InputError(f"cannot read a {type(source).__name__} as a column; give {SOURCES}")
+
+
+def _extension(source: Any, dtype: Any) -> Column:
+    """A pandas column whose type is not NumPy's: nullable numbers, and timestamps with a zone."""
+    valid = ~np.asarray(source.isna())
+    if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
+        column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
+    elif dtype.kind == "M" and getattr(dtype, "unit", None) in TIMES:
+        raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
+        return TypedColumn(timestamp_type(str(dtype), TIMES[dtype.unit], zoned=True), [Piece(raw, valid)])
+    elif is_arrow(source) and dtype.kind not in "OUS":
+        return TypedColumn(*read_column(source))
+    else:
+        raise InputError(f"the column has the declared type {dtype}, {NO_ORDER}")
+    assert isinstance(column, TypedColumn)
+    return TypedColumn(column.type, [Piece(piece.values, valid) for piece in column.pieces])

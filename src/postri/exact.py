@@ -1,0 +1,95 @@
+"""Exact numbers: a float means the decimal that it prints as, so 0.1 is 1/10."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+from numbers import Rational
+from typing import Any
+
+from postri.errors import InputError
+
+Number = int | float | str | Fraction | Decimal
+
+
+def exact(value: Any, name: str) -> Fraction:
+    """The rational that a parameter means; InputError if it is not a finite number.
+
+    >>> exact(0.1, "epsilon")
+    Fraction(1, 10)
+    >>> exact("1/3", "epsilon")
+    Fraction(1, 3)
+    """
+    number = _rational(value)
+    if number is None:
+        raise InputError(f"{name} must be a finite number, got {shown(value)}")
+    return number
+
+
+def _rational(value: Any) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal):
+        return Fraction(value) if value.is_finite() else None
+    if isinstance(value, float):
+        return Fraction(repr(float(value))) if isfinite(value) else None
+    if isinstance(value, str):
+        return _from_text(value)
+    # NumPy's scalars print as the decimal that they mean, whatever their width.
+    return _from_text(str(value)) if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 else None
+
+
+def _from_text(text: str) -> Fraction | None:
+    # A huge exponent would take for ever to expand; no parameter needs it.
+    if len(text) > 200 or abs(_exponent(text)) > 400:
+        return None
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _exponent(text: str) -> int:
+    _, _, digits = text.lower().partition("e")
+    try:
+        return int(digits or "0")
+    except ValueError:
+        return 0
+
+
+def shown(value: object) -> str:
+    """A parameter as an error message shows it: short, whatever it is."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def plain(number: Fraction) -> str:
+    """A rational as people write it: a decimal where it has one, else a fraction.
+
+    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(3))
+    ('0.5', '1/3', '3')
+    """
+    digits = decimal_places(number)
+    if digits is None or digits > 12:
+        return str(number)
+    return str(as_decimal(number, digits))
+
+
+def decimal_places(number: Fraction) -> int | None:
+    """How many decimal places write the number exactly; None if none do."""
+    rest, twos, fives = number.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
+
+
+def as_decimal(number: Fraction, places: int) -> Decimal:
+    """The number as a Decimal with this many places; it must have one."""
+    scaled = number * 10**places
+    digits = tuple(int(digit) for digit in str(abs(scaled.numerator)))
+    return Decimal((int(scaled < 0), digits, -places))

@@ -1,0 +1,155 @@
+"""The forecast: how far an interval will reach, from public numbers alone.
+
+On smooth data (no value holds many rows, no gap at the quantile) the counts around the drawn value grow in proportion to the distance, and
+everything scales: in units of the chain's noise, the mean reach is one number. It is computed here from the chain's own scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, log, log10
+
+import numpy as np
+
+from postri.answer.words import plan_words
+from postri.domain import Domain
+from postri.errors import InputError
+from postri.exact import plain
+from postri.intervals.depth import Depth
+from postri.intervals.method import Question
+from postri.privacy import ProtectedChange, split_spend
+
+# On a default domain every octave has the same weight, whatever its size: 128 of them compete with the data's own.
+DEFAULT_CHOICES = 128
+PHASES, ERRORS, NODES = 12, 16, 48
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A forecast for smooth data; many equal values or a gap at the quantile change it.
+
+    `reach` is how far the interval will extend to each side of the true quantile on average, as a share of the rows: from the
+    quantile `low` to the quantile `high`. `enough` says whether the table has rows enough for that; if not, the interval will
+    end on the domain's edge.
+    """
+
+    rows: int
+    epsilon: Fraction
+    reach: float
+    p: Fraction
+    confidence: float
+    protect: ProtectedChange
+    groups: int
+    rows_needed: int
+
+    @property
+    def low(self) -> float:
+        """The quantile at which the interval will begin, on average."""
+        return max(0.0, float(self.p) - self.reach)
+
+    @property
+    def high(self) -> float:
+        """The quantile at which the interval will end, on average."""
+        return min(1.0, float(self.p) + self.reach)
+
+    @property
+    def enough(self) -> bool:
+        """Whether the table (each group of it) has rows enough for an interval that stays off the domain's edges."""
+        return self.rows // self.groups >= self.rows_needed
+
+    def to_dict(self) -> dict[str, object]:
+        """The forecast as plain values: epsilon as a rational text."""
+        return {
+            "rows": self.rows,
+            "epsilon": str(self.epsilon),
+            "reach": self.reach,
+            "low": self.low,
+            "high": self.high,
+            "enough": self.enough,
+            "rows_needed": self.rows_needed,
+            "confidence": self.confidence,
+            "protects": str(self.protect),
+        }
+
+    def __str__(self) -> str:
+        return plan_words(self)
+
+
+def reach_in_rows(question: Question, method: Depth) -> float:
+    """How many rows the interval reaches to each side of the target rank on average, on smooth data."""
+    return 1 + float(_noise_scale(question)) * _mean_reach(method, question.beta, _error_ratio(question))
+
+
+def rows_needed(question: Question, method: Depth, domain: Domain | None) -> int:
+    """About how many rows it takes before value and interval stay off the domain's edges."""
+    choices = DEFAULT_CHOICES if domain is None else domain.points
+    value_rows = float(2 * question.sensitivity / question.spend.value) * (log(choices) + 3)
+    return ceil(max(value_rows, reach_in_rows(question, method)) / float(min(question.p, 1 - question.p)))
+
+
+def epsilon_for(reach_rows: float, question: Question, method: Depth) -> Fraction:
+    """The epsilon whose interval reaches so many rows, at the split of the question; rounded up to three digits."""
+    share = question.spend.interval / question.spend.epsilon
+    noise = _mean_reach(method, question.beta, _error_ratio(question))
+    exact = 2 * float(question.sensitivity) * noise / ((reach_rows - 1) * float(share))
+    digits = 2 - int(np.floor(log10(exact)))
+    return Fraction(ceil(exact * 10.0**digits)) / Fraction(10) ** digits
+
+
+def _noise_scale(question: Question) -> Fraction:
+    return 2 * question.sensitivity / question.spend.interval
+
+
+def _error_ratio(question: Question) -> float:
+    """The noise scale of the value in units of the interval's: the released value is off by about so much."""
+    return float(question.spend.interval / question.spend.value)
+
+
+@lru_cache(maxsize=256)
+def _mean_reach(method: Depth, beta: Fraction, error_ratio: float) -> float:
+    """The mean reach in units of the chain's noise scale: over the chain's phase, the value's error and the chain's noise."""
+    question_threshold = log(method.weight / (2 * float(beta)))
+    growth, ratio = float(method.growth), log(1 + 1 / method.weight)
+    links = np.arange(-40, 60)
+    errors = -error_ratio * np.log(1 - (np.arange(ERRORS) + 0.5) / ERRORS)
+    total = 0.0
+    for phase in (np.arange(PHASES) + 0.5) / PHASES:
+        reaches = question_threshold * growth ** (links + phase) / 4
+        for error in errors:
+            depths = reaches - error
+            before = np.concatenate(([-np.inf], depths[:-1]))
+            scores = -np.maximum(np.maximum(question_threshold - depths, before - question_threshold), 0) + links * ratio
+            total += float(_chances(scores) @ reaches)
+    return total / (PHASES * ERRORS)
+
+
+def _chances(scores: np.ndarray) -> np.ndarray:
+    """Each link's chance to win with exponential noise: q_i times the integral over [0, 1] of the others' 1 - q_j y."""
+    weights = np.exp(scores - scores.max())
+    nodes, masses = np.polynomial.legendre.leggauss(NODES)
+    factors = 1 - weights[:, None] * (nodes + 1) / 2
+    chances = weights * ((factors.prod(axis=0) / factors) @ (masses / 2))
+    return np.asarray(chances / chances.sum())
+
+
+def forecast(question: Question, method: Depth, *, rows: int, groups: int, domain: Domain | None, reach: Fraction | None) -> Plan:
+    """The plan for so many rows; with a reach, the epsilon that it takes."""
+    each = rows // groups
+    if reach is not None:
+        if each * reach <= 2:
+            raise InputError(f"reach {plain(reach)} of {each:,} rows is less than two rows; ask for more than {2 / max(each, 1):.3g}")
+        share = question.spend.value / question.spend.epsilon
+        epsilon = epsilon_for(float(each * reach), question, method)
+        question = Question(question.p, split_spend(epsilon, share), question.beta, question.protect)
+    return Plan(
+        rows=rows,
+        epsilon=question.spend.epsilon,
+        reach=reach_in_rows(question, method) / max(each, 1),
+        p=question.p,
+        confidence=float(1 - question.beta),
+        protect=question.protect,
+        groups=groups,
+        rows_needed=rows_needed(question, method, domain),
+    )

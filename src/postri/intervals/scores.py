@@ -1,0 +1,31 @@
+"""Whole-number scores: counts of rows against the target rank, in units of 1/(2q) rows for the quantile p = a/q."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
+
+from postri.window import Indexes
+
+Scores = NDArray[Any]
+FITS = 2**62
+
+
+def units_per_row(p: Fraction) -> int:
+    """Halves of depths are whole numbers of this unit as well."""
+    return 2 * p.denominator
+
+
+def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
+    """`counts - p*n` in units. Python's integers take over where `largest`, a bound on what follows, leaves int64."""
+    if 8 * (units_per_row(p) * (n + 1) + largest) >= FITS:
+        counts = counts.astype(object)
+    scores: Scores = counts * units_per_row(p) - 2 * p.numerator * n
+    return scores
+
+
+def infinite(scores: Scores, largest: int) -> int:
+    """A number beyond every finite score and beyond `largest`, that still fits."""
+    return FITS // 4 if scores.dtype != object else 2 * largest + 2 * int(max(map(abs, scores), default=0)) + 1

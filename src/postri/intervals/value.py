@@ -1,0 +1,163 @@
+"""The value step: one noisy max over pairs of a grid point and a shape.
+
+With L = t - #{x < y} and R = #{x <= y} - t, the point y has the depth min(L, R). A lopsided shape wins where one value holds so many
+rows that the quantile lies safely inside it on one side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.grid import Grid
+from postri.intervals.scores import Scores, over_target, units_per_row
+from postri.mechanisms.logs import boost
+from postri.window import Indexes, RankWindow, Windows
+
+Shape = Literal["even", "right", "left"]
+SHAPES: tuple[Shape, ...] = ("even", "right", "left")
+
+
+@dataclass(frozen=True)
+class ValueStep:
+    """The public numbers of the draw."""
+
+    p: Fraction
+    sensitivity: Fraction
+    epsilon: Fraction
+    margin: int
+    bonus: int
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in rows."""
+        return 2 * self.sensitivity / self.epsilon
+
+    @property
+    def rate(self) -> Fraction:
+        """How many noise scales one unit of score is."""
+        return 1 / (self.scale * units_per_row(self.p))
+
+    @property
+    def distrust(self) -> int:
+        """How deep inside a value the quantile must lie before a lopsided shape is favoured, in units."""
+        return ceil(self.margin * self.scale * units_per_row(self.p))
+
+    def scores(self, shape: Shape, before: Scores, upto: Scores) -> Scores:
+        """The scores of points with so many units `before` and `upto` them, counted from the target rank."""
+        left, right = -before, upto
+        depth: Scores = np.minimum(left, right)
+        if shape == "even":
+            return depth
+        inside = left - right if shape == "right" else right - left
+        lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust)
+        return lopsided
+
+    def boost(self, shape: Shape) -> int:
+        """The public bonus of a shape."""
+        return 0 if shape == "even" else boost(Fraction(self.bonus))
+
+    def runs(self, windows: Windows, grid: Grid) -> ValueRuns:
+        """All candidates, as the first window shows them."""
+        return ValueRuns(self, windows, grid, 0, _segments(windows(0), grid.first, grid.last), SHAPES)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Runs of grid points that no count tells apart: atoms, the gaps between them, and what lies outside the window."""
+
+    starts: Indexes
+    ends: Indexes
+    before: Indexes
+    upto: Indexes
+    known: NDArray[np.bool_]
+    n: int
+
+
+def _segments(window: RankWindow, first: int, last: int) -> Segments:
+    """The segments of the points `first..last`: gap, atom, gap, ..., atom, gap, without the empty gaps."""
+    begin, end = int(np.searchsorted(window.indexes, first)), int(np.searchsorted(window.indexes, last, side="right"))
+    atoms, ranks = window.indexes[begin:end], np.repeat(window.ranks[begin : end + 1], 2)
+    starts, ends = np.empty(2 * len(atoms) + 1, np.int64), np.empty(2 * len(atoms) + 1, np.int64)
+    starts[0], starts[1::2], starts[2::2] = first, atoms, atoms + 1
+    ends[-1], ends[1::2], ends[:-1:2] = last, atoms, atoms - 1
+    kept = _nonempty(atoms, first, last)
+    known = _inside(window, starts, ends)
+    return Segments(starts[kept], ends[kept], ranks[:-1][kept], ranks[1:][kept], known[kept], window.n)
+
+
+def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
+    kept = np.ones(2 * len(atoms) + 1, dtype=bool)
+    if len(atoms):
+        kept[0], kept[-1] = atoms[0] > first, atoms[-1] < last
+        kept[2:-1:2] = np.diff(atoms) != 1
+    return kept
+
+
+def _inside(window: RankWindow, starts: Indexes, ends: Indexes) -> NDArray[np.bool_]:
+    """Whether a segment's counts are known: all but the segments beyond an end of the window where there are more rows."""
+    known = np.ones(len(starts), dtype=bool)
+    if window.below:
+        known &= ends >= window.indexes[0]
+    if window.above:
+        known &= starts <= window.indexes[-1]
+    return known
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRuns:
+    """Every segment in every shape: run `j` is segment `j % m` in shape `shapes[j // m]`, for m segments."""
+
+    step: ValueStep
+    windows: Windows
+    grid: Grid
+    level: int
+    segments: Segments
+    shapes: tuple[Shape, ...]
+
+    def shape(self, j: int) -> Shape:
+        """The shape of run j."""
+        return self.shapes[j // len(self.segments.starts)]
+
+    def _segment(self, j: int) -> tuple[int, int]:
+        i = j % len(self.segments.starts)
+        return int(self.segments.starts[i]), int(self.segments.ends[i])
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Exact inside the window. Outside, every shape scores at most the depth next to the window's end."""
+        seen, step = self.segments, self.step
+        before, upto = (over_target(ranks, seen.n, step.p, step.distrust) for ranks in (seen.before, seen.upto))
+        bound = step.scores("even", before, upto)
+        return np.concatenate([np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes])
+
+    @cached_property
+    def boosts(self) -> NDArray[np.int64]:
+        """The bonus of each run's shape."""
+        return np.repeat(np.array([self.step.boost(shape) for shape in self.shapes]), len(self.segments.starts))
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the window shows the run's score."""
+        return np.tile(self.segments.known, len(self.shapes))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """The number of candidates in each run."""
+        return np.tile(self.grid.sizes(self.segments.starts, self.segments.ends), len(self.shapes))
+
+    def span(self, j: int) -> tuple[int, int]:
+        """The copies of run j, numbered as the grid numbers them."""
+        start, end = self._segment(j)
+        return self.grid.copies(start), self.grid.copies(end + 1)
+
+    def open(self, j: int) -> ValueRuns:
+        """Run j as the next window shows it."""
+        segments = _segments(self.windows(self.level + 1), *self._segment(j))
+        return ValueRuns(self.step, self.windows, self.grid, self.level + 1, segments, (self.shape(j),))

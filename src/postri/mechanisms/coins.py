@@ -1,0 +1,89 @@
+"""The only source of randomness.
+
+A draw asks for 64-bit words by a key, the path of the candidate that they are for. The operating system's coins ignore the key;
+seeded coins derive the words from it, so that the same candidate gets the same coins whatever else was drawn.
+No word is kept between two requests: there is no buffer that a fork could copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from itertools import count
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.errors import InputError
+from postri.exact import shown
+
+Words = NDArray[np.uint64]
+Key = tuple[object, ...]
+
+
+class Draw(Protocol):
+    """The coins of one noisy max."""
+
+    def words(self, key: Key, number: int) -> Words:
+        """So many independent uniform 64-bit words."""
+
+
+class Coins(Protocol):
+    """Where draws come from. `private` says whether nobody can foresee them."""
+
+    private: bool
+
+    def draw(self) -> Draw:
+        """Fresh coins for one noisy max."""
+
+
+class SystemCoins:
+    """Coins of the operating system's generator: the default, and the only private ones."""
+
+    private = True
+
+    def draw(self) -> Draw:
+        """The generator itself: it has no state of ours."""
+        return self
+
+    def words(self, key: Key, number: int) -> Words:
+        """Fresh words, whatever the key."""
+        return np.frombuffer(os.urandom(8 * number), dtype=np.uint64)
+
+
+class SeededCoins:
+    """Repeatable coins for tests and experiments. An answer drawn with them says that it is not private."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise InputError(f"a seed must be a whole number, got {shown(seed)}")
+        self._seed = seed
+        self._draws: Iterator[int] = count()
+
+    def draw(self) -> Draw:
+        """The coins of the next draw: another draw, other coins."""
+        return _SeededDraw(f"{self._seed}/{next(self._draws)}")
+
+
+class _SeededDraw:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def words(self, key: Key, number: int) -> Words:
+        digest = hashlib.shake_128(f"{self._name}/{key!r}".encode()).digest(8 * number)
+        return np.frombuffer(digest, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def below(draw: Draw, key: Key, bound: int) -> int:
+    """A uniform whole number in `0..bound-1`, by rejection: no modulo, no bias."""
+    bits = (bound - 1).bit_length()
+    for attempt in count():
+        words = draw.words((*key, attempt), max(1, -(-bits // 64)))
+        number = int.from_bytes(words.tobytes(), "little") & ((1 << bits) - 1)
+        if number < bound:
+            return number
+    raise AssertionError("unreachable")

@@ -1,0 +1,279 @@
+"""The exact noisy max: picks the candidate whose score plus noise is largest, exactly as the mathematics says.
+
+Scores are whole numbers in some unit, `rate` is how many noise scales one unit is, and candidates of equal score form runs. The
+largest of w independent noises has the log-CDF value ln(U)/w, with U uniform. Here `surprise` is -ln(U), so a run's noise is a
+decreasing function of surprise/w, and bounds on the coins of U give bounds on the noise.
+
+Floats with a safe margin decide almost every draw. The rare hard ones are decided by ball arithmetic on more coins.
+A run whose score is known only from above is opened, with the coins that it has, when its bound could win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.mechanisms.coins import Coins, Draw, Key, Words, below
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Noise = Literal["exponential", "gumbel"]
+Floats = NDArray[np.float64]
+
+BOOST_BITS = 40
+WORD = 2.0**64
+# Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and still hit by few draws.
+NOISE_MARGIN, SCORE_MARGIN = 1e-9, 1e-12
+
+
+class Runs(Protocol):
+    """Runs of equal candidates.
+
+    `boosts` are public bonuses in 2^-BOOST_BITS noise scales. Where `known` is false, `scores` is an upper bound.
+    Candidates are numbered by copies: run j holds the copies `span(j)`.
+    """
+
+    @property
+    def scores(self) -> NDArray[Any]:
+        """Whole numbers, in the unit of the caller."""
+
+    @property
+    def boosts(self) -> NDArray[np.int64]:
+        """The public bonus of each run."""
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the score is exact."""
+
+    @property
+    def sizes(self) -> Floats:
+        """How many candidates each run holds, correct to a few ulps."""
+
+    def span(self, j: int) -> tuple[int, int]:
+        """The copies of run j: from the first to before the second."""
+
+    def open(self, j: int) -> Self:
+        """Run j, of unknown score, as runs of which more is known; their spans make up its span."""
+
+
+R = TypeVar("R", bound=Runs)
+
+
+@dataclass(frozen=True)
+class Winner(Generic[R]):
+    """The run that won, and the copy in it that did."""
+
+    runs: R
+    run: int
+    copy: int
+
+
+def noisy_max(runs: R, *, rate: Fraction, noise: Noise, coins: Coins) -> Winner[R]:
+    """Draw the winner of score + noise over all candidates of all runs."""
+    race = _Race(rate, noise, coins.draw())
+    batches: list[_Batch[R]] = [_Batch(race, runs, ())]
+    while True:
+        contenders = _contenders(batches)
+        hidden = [entry for entry in contenders if not entry.known]
+        if not hidden:
+            return _fastest(contenders).winner()
+        batches += [entry.opened() for entry in hidden]
+
+
+@dataclass(frozen=True)
+class _Race:
+    rate: Fraction
+    noise: Noise
+    draw: Draw
+
+
+class _Uniform:
+    """A uniform number of which as many bits are known as were needed."""
+
+    def __init__(self, draw: Draw, key: Key, word: int) -> None:
+        self._draw, self._key = draw, key
+        self.numerator, self.bits = word, 64
+
+    def refine(self) -> None:
+        word = self._draw.words((*self._key, "bits", self.bits), 1)[0]
+        self.numerator, self.bits = (self.numerator << 64) | int(word), self.bits + 64
+
+
+@dataclass(frozen=True)
+class _Heat:
+    """Where a run's noise comes from: surprises that add up, each divided by the number of candidates that it is for."""
+
+    terms: tuple[tuple[_Uniform, int], ...]
+    low: float
+    high: float
+
+
+class _Batch(Generic[R]):
+    """Runs that entered the race together, with their coins and the upper ends of their noisy scores."""
+
+    def __init__(self, race: _Race, runs: R, key: Key, heat: _Heat | None = None, heir: int = -1, copy: int | None = None) -> None:
+        self.race, self.runs, self.key = race, runs, key
+        self.heat, self.heir, self.copy = heat, heir, copy
+        self.words = race.draw.words((*key, "words"), len(runs.scores))
+        self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
+        self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
+        self.tops = self.scaled + self.margins + NOISES[race.noise](self._heats(_least_surprise, "low"))
+
+    def _heats(self, surprise: Callable[[Words], Floats], end: str) -> Floats:
+        heats = surprise(self.words) / self.runs.sizes
+        if self.heat is not None:
+            inherited = getattr(self.heat, end)
+            heats += inherited
+            if self.heir >= 0:
+                heats[self.heir] = inherited
+        return heats
+
+    def bottom(self, j: int) -> float:
+        """The lower end of the noisy score of a run of known score."""
+        noise = NOISES[self.race.noise](self._heats(_most_surprise, "high")[j : j + 1])[0]
+        return float(self.scaled[j] - self.margins[j] + noise)
+
+    def heat_of(self, j: int) -> _Heat:
+        """The coins of run j."""
+        inherited = self.heat.terms if self.heat is not None else ()
+        if j == self.heir and self.heat is not None:
+            return self.heat
+        first, end = self.runs.span(j)
+        own = _Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
+        low, high = (float(self._heats(surprise, side)[j]) for surprise, side in ((_least_surprise, "low"), (_most_surprise, "high")))
+        return _Heat((*inherited, (own, end - first)), low, high)
+
+
+@dataclass(frozen=True)
+class _Entry(Generic[R]):
+    """One run of a batch."""
+
+    batch: _Batch[R]
+    j: int
+
+    @property
+    def known(self) -> bool:
+        return bool(self.batch.runs.known[self.j])
+
+    @property
+    def key(self) -> Key:
+        return (*self.batch.key, self.j)
+
+    def copy(self) -> int:
+        """The candidate of the run that has the run's noise: each is as likely as the others."""
+        if self.j == self.batch.heir and self.batch.copy is not None:
+            return self.batch.copy
+        first, end = self.batch.runs.span(self.j)
+        return first + below(self.batch.race.draw, (*self.key, "copy"), end - first)
+
+    def winner(self) -> Winner[R]:
+        return Winner(self.batch.runs, self.j, self.copy())
+
+    def opened(self) -> _Batch[R]:
+        """The run's parts: the one with the run's best copy keeps its noise, the others have less."""
+        copy, parts = self.copy(), self.batch.runs.open(self.j)
+        spans = (parts.span(i) for i in range(len(parts.scores)))
+        heir = next(i for i, (first, end) in enumerate(spans) if first <= copy < end)
+        self.batch.tops[self.j] = -np.inf
+        return _Batch(self.batch.race, parts, self.key, self.batch.heat_of(self.j), heir, copy)
+
+    def ball(self, heat: _Heat) -> arb:
+        """The noisy score as far as its coins tell it."""
+        runs, race = self.batch.runs, self.batch.race
+        score = race.rate * int(runs.scores[self.j]) + Fraction(int(runs.boosts[self.j]), 1 << BOOST_BITS)
+        return _arb(score) + _noise_ball(race.noise, heat)
+
+
+def _contenders(batches: list[_Batch[R]]) -> list[_Entry[R]]:
+    """The runs that may have won, among them always the winner. A leader of unknown score stands alone: it must be opened."""
+    leader = max(batches, key=lambda batch: batch.tops.max())
+    j = int(leader.tops.argmax())
+    if not leader.runs.known[j]:
+        return [_Entry(leader, j)]
+    # Opened runs stand at -inf, and the float bound of a known one may be as low.
+    floor = max(leader.bottom(j), float(np.finfo(np.float64).min))
+    return [_Entry(batch, int(i)) for batch in batches for i in np.flatnonzero(batch.tops >= floor)]
+
+
+def _fastest(contenders: list[_Entry[R]]) -> _Entry[R]:
+    """The one whose noisy score is above all others', from as many coins as that takes."""
+    if len(contenders) == 1:
+        return contenders[0]
+    import flint
+
+    heats = [entry.batch.heat_of(entry.j) for entry in contenders]
+    uniforms = {id(uniform): uniform for heat in heats for uniform, _ in heat.terms}
+    precision = 128
+    while True:
+        with flint.ctx.workprec(precision):
+            balls = [entry.ball(heat) for entry, heat in zip(contenders, heats, strict=True)]
+            for entry, ball in zip(contenders, balls, strict=True):
+                if all(ball > other for other in balls if other is not ball):
+                    return entry
+        for uniform in uniforms.values():
+            uniform.refine()
+        precision += 64
+
+
+def _scaled(scores: NDArray[Any], rate: Fraction) -> Floats:
+    if scores.dtype == object:
+        return np.array([float(rate * int(score)) for score in scores], dtype=np.float64)
+    return scores * float(rate)
+
+
+def _surprise(words: Words, more: float) -> Floats:
+    """-ln((words + more) / 2^64), accurate also where it is small."""
+    with np.errstate(divide="ignore"):
+        surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
+    small = np.flatnonzero(words > np.uint64(15 << 60))
+    surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)
+    return surprise
+
+
+def _least_surprise(words: Words) -> Floats:
+    return _surprise(words, 1.0)
+
+
+def _most_surprise(words: Words) -> Floats:
+    return _surprise(words, 0.0)
+
+
+def _exponential(heats: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        noise: Floats = -np.log(-np.expm1(-heats))
+    return noise
+
+
+def _gumbel(heats: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        noise: Floats = -np.log(heats)
+    return noise
+
+
+NOISES: dict[Noise, Callable[[Floats], Floats]] = {"exponential": _exponential, "gumbel": _gumbel}
+
+
+def _noise_ball(noise: Noise, heat: _Heat) -> arb:
+    total = sum((_surprise_ball(uniform) / size for uniform, size in heat.terms), start=_arb(Fraction(0)))
+    return -(-(-total).expm1()).log() if noise == "exponential" else -total.log()
+
+
+def _surprise_ball(uniform: _Uniform) -> arb:
+    from flint import arb
+
+    while uniform.numerator == 0:
+        uniform.refine()
+    half = Fraction(1, 1 << (uniform.bits + 1))
+    return -arb(_arb((2 * uniform.numerator + 1) * half), _arb(half)).log()
+
+
+def _arb(number: Fraction) -> arb:
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))

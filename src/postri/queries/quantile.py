@@ -1,0 +1,71 @@
+"""Private quantiles: a pure function of windows, public numbers and coins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from postri.answer import Answer, Interval
+from postri.answer.words import whole_domain
+from postri.domain import Domain
+from postri.grid import Grid
+from postri.intervals.depth import Depth
+from postri.intervals.method import Method, Question, Span
+from postri.intervals.plan import rows_needed
+from postri.mechanisms.coins import Coins
+from postri.window import Windows
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the answers to several questions about one column share: public numbers only."""
+
+    grid: Grid
+    domain: Domain | None
+    method: Method
+    confidence: Fraction
+    notes: tuple[str, ...] = ()
+
+
+def quantile_answers(questions: Sequence[Question], windows: Sequence[Windows], terms: Terms, coins: Coins) -> list[Answer]:
+    """One answer to each question, drawn one after the other, then put in order."""
+    drawn = [terms.method.draw(each, question, terms.grid, coins) for question, each in zip(questions, windows, strict=True)]
+    spans = in_order(drawn, [question.p for question in questions])
+    return [_released(span, question, terms, coins.private) for span, question in zip(spans, questions, strict=True)]
+
+
+def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
+    """Larger quantiles get larger values: values sorted, lows the least of those that follow, highs the largest of those before.
+
+    An interval can only grow by this, so it holds what it held.
+    """
+    order = sorted(range(len(ps)), key=lambda i: ps[i])
+    values = sorted(span.value for span in spans)
+    lows = list(accumulate((spans[i].low for i in reversed(order)), min))[::-1]
+    highs = list(accumulate((spans[i].high for i in order), max))
+    sorted_spans = dict(zip(order, map(Span, values, lows, highs), strict=True))
+    return [sorted_spans[i] for i in range(len(ps))]
+
+
+def _released(span: Span, question: Question, terms: Terms, private: bool) -> Answer:
+    grid = terms.grid
+    return Answer(
+        value=grid.value(span.value),
+        interval=Interval(grid.low_end(span.low), grid.high_end(span.high), span.low == grid.first, span.high == grid.last),
+        confidence=float(terms.confidence),
+        spend=question.spend,
+        protect=question.protect,
+        method=terms.method.name,
+        p=question.p,
+        private=private,
+        notes=terms.notes + _advice(span, question, terms),
+    )
+
+
+def _advice(span: Span, question: Question, terms: Terms) -> tuple[str, ...]:
+    """What would help, where the interval tells nothing. It follows from the answer and from public numbers."""
+    if (span.low, span.high) != (terms.grid.first, terms.grid.last) or not isinstance(terms.method, Depth):
+        return ()
+    return (whole_domain(rows_needed(question, terms.method, terms.domain), question.spend.epsilon),)

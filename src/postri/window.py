@@ -1,0 +1,84 @@
+"""The rank window: all that a mechanism sees of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indexes = NDArray[np.int64]
+
+Windows = Callable[[int], "RankWindow"]
+"""The windows of one column around one rank: `windows(k)` is the k-th, each wider than the one before, of one snapshot."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashed
+    """The order statistics around a target rank: distinct grid indexes with their counts, `below` rows before them, `n` in all."""
+
+    indexes: Indexes
+    counts: Indexes
+    below: int
+    n: int
+
+    @cached_property
+    def ranks(self) -> Indexes:
+        """The number of rows before each atom, and after the last: one more entry than there are atoms."""
+        ends: Indexes = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64))) + self.below
+        return ends
+
+    @property
+    def above(self) -> int:
+        """The number of rows beyond the last atom."""
+        return self.n - int(self.ranks[-1])
+
+    @property
+    def whole(self) -> bool:
+        """Whether the window holds every row."""
+        return self.below == 0 and self.above == 0
+
+    def ranks_before(self, indexes: Indexes) -> tuple[Indexes, Indexes]:
+        """Bounds on the number of rows below each of these grid indexes; they agree inside the window."""
+        exact = self.ranks[np.searchsorted(self.indexes, indexes)]
+        if not len(self.indexes):
+            return exact, exact
+        # Below its first atom the window knows at most, from the second point past its last at least so many.
+        low = np.where(indexes < self.indexes[0], 0, exact)
+        high = np.where((indexes > self.indexes[-1]) & (indexes - 1 > self.indexes[-1]), self.n, exact)
+        return low, high
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RankWindow)
+            and (self.below, self.n) == (other.below, other.n)
+            and np.array_equal(self.indexes, other.indexes)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+
+def rank_range(n: int, p: Fraction, half: int) -> tuple[int, int]:
+    """The first and last order statistic (from 1) that a window with `half` rows per side must hold."""
+    target = p * n
+    return max(1, floor(target) - half), min(n, ceil(target) + 1 + half)
+
+
+def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
+    """The window cut to `half` rows on each side of the target rank, out to whole atoms.
+
+    Which rows a bracket happened to hold does not show in the result.
+    """
+    low, high = rank_range(window.n, p, half)
+    start = int(np.searchsorted(window.ranks[1:], low))
+    end = int(np.searchsorted(window.ranks[:-1], high))
+    return RankWindow(window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n)
+
+
+def holds(window: RankWindow, p: Fraction, half: int) -> bool:
+    """Whether the window reaches `half` rows to each side of the target rank, or the end of the data."""
+    low, high = rank_range(window.n, p, half)
+    return window.n == 0 or (window.below < low and high <= window.n - window.above)

@@ -1,0 +1,40 @@
+"""Build the wheel, install it without extras into an empty environment, and ask it for an answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+QUESTION = """
+import sys
+import postri
+answer = postri.median(range(1_000), epsilon=1)
+assert answer.private and answer.interval.low <= answer.value <= answer.interval.high, answer
+missing = {"pandas", "polars", "pyarrow", "matplotlib"} & set(sys.modules)
+assert not missing, missing
+print(answer)
+"""
+
+
+def run(*words: str | Path) -> str:
+    return subprocess.run([str(word) for word in words], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", folder)
+        (wheel,) = Path(folder).glob("postri-*.whl")
+        venv.create(Path(folder) / "empty", with_pip=True)
+        python = Path(folder) / "empty" / "bin" / "python"
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        print(run(python, "-c", QUESTION).strip())
+        run(python.with_name("postri"), "plan", "--rows", "1000", "--epsilon", "1")
+        print(f"{wheel.name} installs without extras and answers")
+
+
+if __name__ == "__main__":
+    main()
