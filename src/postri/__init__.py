@@ -9,26 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from postri.answer import Answer, Answers, Interval
+    from postri.answer import Answer, Answers, Interval, Plan
     from postri.api import median, open, plan, quantile, quantiles
     from postri.domain import Domain
     from postri.engines.table import Table
     from postri.errors import EngineError, InputError, PostriError, SourceError
     from postri.intervals.depth import Depth
-    from postri.intervals.plan import Plan
     from postri.mechanisms.coins import SeededCoins, SystemCoins
     from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "postri.answer": ("Answer", "Answers", "Interval"),
+    "postri.answer": ("Answer", "Answers", "Interval", "Plan"),
     "postri.api": ("median", "open", "plan", "quantile", "quantiles"),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
     "postri.errors": ("EngineError", "InputError", "PostriError", "SourceError"),
     "postri.intervals.depth": ("Depth",),
-    "postri.intervals.plan": ("Plan",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": ("AddOrRemoveRows", "ReplaceRows", "Spend"),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from postri.answer import Answer, Answers
+from postri.answer import Answer, Answers, Plan
 from postri.answer.words import JOINT, READ_AS_WHOLE
 from postri.columns import ColumnType
 from postri.domain import Domain
@@ -19,7 +19,7 @@ from postri.exact import Number, shown
 from postri.grid import grid_of
 from postri.intervals.depth import Depth
 from postri.intervals.method import Method, Question
-from postri.intervals.plan import Plan, forecast
+from postri.intervals.plan import forecast
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_epsilon, check_protect, check_share, split_spend
 from postri.queries.quantile import Terms, quantile_answers
@@ -28,11 +28,14 @@ METHODS = {"depth": Depth()}
 ONE_ROW = AddOrRemoveRows(1)
 
 
-def open(source: Any, *, columns: Mapping[str, str] | None = None, delimiter: str = ",", quote: str = '"', header: bool = True) -> Table:
+def open(
+    source: Any, *, columns: Mapping[str, str | None] | None = None, delimiter: str = ",", quote: str = '"', header: bool = True
+) -> Table:
     """Open a source for many questions: a `Table` is accepted wherever a source is, and keeps what it counted.
 
     `columns` declares types ("integer", "decimal", "float", "date", "timestamp") of columns whose source declares none: lists, object
-    arrays, CSV. `delimiter`, `quote` and `header` say how a CSV file is written; nothing is guessed.
+    arrays, CSV. `delimiter`, `quote` and `header` say how a CSV file is written; nothing is guessed. Without a header, `columns` names
+    all columns in order; None leaves one undeclared.
 
     >>> table = open({"salary": [30_500, 41_000, 38_200]}, columns={"salary": "integer"})
     >>> table.columns

@@ -1,5 +1,6 @@
-"""Answers: a released value, its interval, and what both cost."""
+"""Answers: a released value, its interval, and what both cost; and forecasts of them."""
 
 from postri.answer.answer import Answer, Answers, Interval
+from postri.answer.plan import Plan
 
-__all__ = ["Answer", "Answers", "Interval"]
+__all__ = ["Answer", "Answers", "Interval", "Plan"]

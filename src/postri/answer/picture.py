@@ -56,7 +56,7 @@ def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
     for end, is_edge, marker in ((low, interval.low_is_edge, "<"), (high, interval.high_is_edge, ">")):
         ax.plot([end], [row], marker if is_edge else "|", color=BAR, markersize=9)
     words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
-    ax.annotate(words, (value, row), (0, 12), textcoords="offset points", ha="center", fontsize=10, color=INK)
+    ax.annotate(words, (0, row), (0, 9), ax.get_yaxis_transform(), "offset points", fontsize=10, color=INK)
 
 
 def _place(point: Any) -> Any:

@@ -12,7 +12,7 @@ from postri.exact import plain
 
 if TYPE_CHECKING:
     from postri.answer.answer import Answer, Interval
-    from postri.intervals.plan import Plan
+    from postri.answer.plan import Plan
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers"
@@ -64,8 +64,8 @@ def notebook(answer: Answer) -> str:
 def whole_domain(rows: int, epsilon: Fraction) -> str:
     """Why an interval is the whole domain, and what would help."""
     return (
-        f"the interval is the whole domain, because the table has too few rows for this epsilon: at epsilon {plain(epsilon)} it takes "
-        f"about {rows:,} rows, and with half as many twice the epsilon"
+        f"the interval is the whole domain, as a rule for lack of rows: at epsilon {plain(epsilon)} it takes about {rows:,} rows, "
+        f"and with half as many twice the epsilon"
     )
 
 

@@ -29,10 +29,11 @@ def median(
     delimiter: o.Delimiter = ",",
     quote: o.Quote = '"',
     header: o.Header = True,
+    names: o.Names = None,
 ) -> None:
     """The private median of a column, with its interval."""
     bounds, who = (lower, upper, step), (protect, rows_per_person)
-    quantile(file, column, "1/2", epsilon, *bounds, confidence, *who, split, json, plot, declared, delimiter, quote, header)
+    quantile(file, column, "1/2", epsilon, *bounds, confidence, *who, split, json, plot, declared, delimiter, quote, header, names)
 
 
 def quantile(
@@ -53,12 +54,15 @@ def quantile(
     delimiter: o.Delimiter = ",",
     quote: o.Quote = '"',
     header: o.Header = True,
+    names: o.Names = None,
 ) -> None:
     """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
     import postri
 
     domain, protected = o.domain_of(lower, upper, step), o.change_of(protect, rows_per_person)
-    types = None if declared is None else {column: declared.value}
+    types: dict[str, str | None] = dict.fromkeys(names.split(",") if names else ())
+    if declared is not None:
+        types[column] = declared.value
     table = postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
     answer = postri.quantile(table, p, epsilon=epsilon, column=column, domain=domain, confidence=confidence, protect=protected, split=split)
     _show(answer, json=json, plot=plot)

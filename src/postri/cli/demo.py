@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postri.exact import plain
+
 if TYPE_CHECKING:
     from postri.answer import Answer
 
@@ -48,7 +50,7 @@ def _show(answers: list[Answer], truth: float, file: Path) -> None:
 
     from postri.answer.words import shown
 
-    console = Console()
+    console = Console(soft_wrap=True)
     console.print(f"\n{ROWS:,} made-up salaries ({file}). What is the median, if no employee may be given away?\n")
     table = Table(
         "epsilon", "private median", "95% interval", "true median", "in it?", title="postri.median(table, column='salary', epsilon=...)"
@@ -56,18 +58,17 @@ def _show(answers: list[Answer], truth: float, file: Path) -> None:
     for answer in answers:
         interval = answer.interval
         held = "yes" if truth in interval else "no"
-        table.add_row(
-            str(float(answer.epsilon)), shown(answer.value), f"{shown(interval.low)} to {shown(interval.high)}", shown(truth), held
-        )
+        ends = f"{shown(interval.low)} to {shown(interval.high)}"
+        table.add_row(plain(answer.epsilon), shown(answer.value), ends, f"{truth:,.10g}", held)
     console.print(table)
     console.print("\nThe larger epsilon, the closer the answer and the weaker the protection.")
     console.print("The true median stands here because the data are generated: nobody would print it of real data.\n")
-    console.print(str(answers[-1]), soft_wrap=True)
+    console.print(str(answers[-1]))
 
 
 def _draw(answers: list[Answer], truth: float, picture: Path) -> None:
     from postri.answer.picture import save
 
-    labels = [f"epsilon {float(answer.epsilon)}" for answer in answers]
-    title = "The median of 5,000 made-up salaries: dot released, bar 95% interval, line the true median"
+    labels = [f"epsilon {plain(answer.epsilon)}" for answer in answers]
+    title = f"The median of {ROWS:,} made-up salaries. Dot: released value. Bar: 95% interval. Dashed line: true median."
     save(answers, picture, labels=labels, title=title, truth=truth)

@@ -47,6 +47,7 @@ Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Save a picture (
 Declared = Annotated[Type | None, typer.Option("--type", help="What a CSV column holds; integers are never rounded.")]
 Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
 Quote = Annotated[str, typer.Option(help="What quotes the cells of a CSV file.")]
+Names = Annotated[str | None, typer.Option(metavar="A,B,...", help="The names of all columns of a CSV file that has no header.")]
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns.")]
 
 

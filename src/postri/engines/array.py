@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import ColumnType
-from postri.engines.base import Bracket
+from postri.engines.base import Bracket, Counts, tally
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
-from postri.grid import Grid
 from postri.window import Indexes, RankWindow
 
 # Cells inside a bracket are held, so many at a time, and then counted: in an array of counters where the bracket is narrow.
@@ -41,9 +39,9 @@ class ArrayCounter:
         for piece in self.pieces:
             for cells in piece.chunks():
                 n += len(cells)
-                for tally in tallies:
-                    tally.add(cells)
-        return [tally.window(n) for tally in tallies]
+                for counting in tallies:
+                    counting.add(cells)
+        return [counting.window(n) for counting in tallies]
 
 
 class _Tally:
@@ -71,7 +69,8 @@ class _Tally:
     def _merge(self) -> None:
         """Turn the cells that are held into counts."""
         if self.holding:
-            self.counts = _added(self.counts, self._counted())
+            indexes, counts = self._counted()
+            self.counts = tally(np.concatenate((self.counts[0], indexes)), np.concatenate((self.counts[1], counts)))
             self.held, self.holding = [], 0
 
     def _counted(self) -> Counts:
@@ -92,27 +91,9 @@ class _Tally:
         return RankWindow(*self.counts, self.below, n)
 
 
-Counts = tuple[Indexes, Indexes]
-
-
-def _added(one: Counts, other: Counts) -> Counts:
-    """Two tables of counts as one."""
-    if not len(one[0]):
-        return other
-    indexes, inverse = np.unique(np.concatenate((one[0], other[0])), return_inverse=True)
-    counts = np.zeros(len(indexes), np.int64)
-    np.add.at(counts, inverse, np.concatenate((one[1], other[1])))
-    return indexes, counts
-
-
 def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
     if isinf(threshold):
         return np.full(len(cells), threshold > 0)
     # A Python float would be cut down to the cells' precision.
     less: NDArray[np.bool_] = cells < (np.float64(threshold) if isinstance(threshold, float) else threshold)
     return less
-
-
-def counter(pieces: Sequence[Piece], column: ColumnType, grid: Grid) -> ArrayCounter:
-    """A column in memory, typed."""
-    return ArrayCounter(pieces, Reading.of(column, grid))

@@ -32,9 +32,9 @@ class CsvFormat:
     header: bool = True
 
     def __post_init__(self) -> None:
-        for name, mark in ("delimiter", self.delimiter), ("quote", self.quote):
-            if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or not mark.isascii():
-                raise InputError(f"{name} must be one ASCII character, got {shown(mark)}")
+        for name, mark, least in ("delimiter", self.delimiter, 1), ("quote", self.quote, 0):
+            if not isinstance(mark, str) or not least <= len(mark) <= 1 or mark in ("\r", "\n") or not mark.isascii():
+                raise InputError(f"{name} must be one ASCII character{'' if least else ' or empty'}, got {shown(mark)}")
         if self.delimiter == self.quote:
             raise InputError(f"delimiter and quote must differ, got {shown(self.quote)} for both")
 
@@ -79,6 +79,17 @@ class Counter(Protocol):
 
     def count(self, brackets: Sequence[Bracket]) -> list[RankWindow]:
         """For each bracket the counts of its indexes, the rows below it, and n: one scan for all."""
+
+
+Counts = tuple[Indexes, Indexes]
+
+
+def tally(indexes: Indexes, counts: Indexes) -> Counts:
+    """Counts by index, in order, each index once."""
+    atoms, inverse = np.unique(indexes, return_inverse=True)
+    totals = np.zeros(len(atoms), np.int64)
+    np.add.at(totals, inverse, counts)
+    return atoms, totals
 
 
 def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:

@@ -14,6 +14,14 @@ from numpy.typing import NDArray
 
 from postri.errors import EngineError, PostriError, SourceError
 
+CONFIG = {
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    # No cell is spilled to a disk.
+    "temp_directory": "",
+}
 LOCKED = (
     "SET enable_external_access = false",
     "SET enable_progress_bar = false",
@@ -25,15 +33,16 @@ class Database:
     """A connection that can read this file and nothing else, installs nothing and writes nothing."""
 
     def __init__(self, path: str) -> None:
-        config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-        self._connection = duckdb.connect(":memory:", config=config)
+        self._connection = duckdb.connect(":memory:", config=dict(CONFIG))
         self._connection.execute("SET allowed_paths = [" + literal(path) + "]")
         for setting in LOCKED:
             self._connection.execute(setting)
 
     def schema(self, query: str) -> list[tuple[str, str]]:
         """The names and declared types of a query's columns; reads no row."""
-        rows = self._run(f"DESCRIBE {query}", (), SourceError("cannot open the file: it is damaged, or of another format than its name says"))
+        rows = self._run(
+            f"DESCRIBE {query}", (), SourceError("cannot open the file: it is damaged, or of another format than its name says")
+        )
         return [(str(row[0]), str(row[1])) for row in rows.fetchall()]
 
     def columns(self, query: str, values: Sequence[Any] = ()) -> list[NDArray[Any]]:

@@ -17,6 +17,8 @@ def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> E
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {path!r}" + _others(file))
+    if found := set(path) & set("*?["):
+        raise InputError(f"the name of a file may not hold {' or '.join(sorted(found))}, got {path!r}; rename it")
     suffix = file.suffix.lower()
     if suffix in PARQUET:
         from postri.engines.parquet import ParquetEngine

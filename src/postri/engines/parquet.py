@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from math import inf, isinf
 
-import numpy as np
-
 from postri.columns import BOOLEAN, DATE, ColumnType, decimal_type, float_type, integer_type, timestamp_type
-from postri.engines.base import Bracket, Target, find_windows
+from postri.engines.base import Bracket, Target, find_windows, tally
 from postri.engines.duckdb import Database, literal, quoted
 from postri.engines.memory import NO_ORDER
 from postri.engines.reading import Raw, Reading
@@ -20,6 +18,7 @@ from postri.window import Indexes, RankWindow
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 MOST_DIGITS = 18
+UNSAFE = {"TIMESTAMP_MILLIS": "timestamps in milliseconds", "INT96": "INT96 timestamps"}
 CALENDAR = ("DATE '0001-01-01'", "DATE '9999-12-31'")
 FURTHEST = 2**63 - 1
 
@@ -29,8 +28,9 @@ class ParquetEngine:
 
     def __init__(self, path: str) -> None:
         self._database = Database(path)
-        self._source = f"read_parquet({literal(path)}, hive_partitioning = false)"
+        self._source = f"read_parquet({literal(path)}, hive_partitioning = false, union_by_name = false, filename = false)"
         self._types = dict(self._database.schema(f"SELECT * FROM {self._source}"))
+        self._path = path
 
     @property
     def names(self) -> list[str]:
@@ -39,7 +39,19 @@ class ParquetEngine:
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
-        return _read_as(str(column), self._types[str(column)])[0]
+        declared = _read_as(str(column), self._types[str(column)])[0]
+        if declared.kind == "timestamp":
+            self._check_stored(str(column))
+        return declared
+
+    def _check_stored(self, column: str) -> None:
+        """Refuse, by their declared type, timestamps that DuckDB converts while it reads: on some cells that fails."""
+        query = f"SELECT coalesce(converted_type, ''), coalesce(type, '') FROM parquet_schema({literal(self._path)}) WHERE name = ?"
+        stored = {str(word) for words in self._database.columns(query, [column]) for word in words}
+        if found := stored & set(UNSAFE):
+            raise InputError(
+                f"the column {column!r} is stored as {UNSAFE[found.pop()]}, which cannot be read safely; store it in microseconds"
+            )
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
         """The window of each target."""
@@ -58,7 +70,9 @@ class ParquetCounter:
 
     def sample(self, size: int) -> Indexes:
         """A reservoir sample with a fixed seed: it serves the bracket alone."""
-        return self._reading.indexes(self._database.columns(f"SELECT raw FROM {self._cells} USING SAMPLE reservoir({size} ROWS) REPEATABLE (1)")[0])
+        return self._reading.indexes(
+            self._database.columns(f"SELECT raw FROM {self._cells} USING SAMPLE reservoir({size} ROWS) REPEATABLE (1)")[0]
+        )
 
     def count(self, brackets: Sequence[Bracket]) -> list[RankWindow]:
         """One scan for each bracket."""
@@ -72,10 +86,7 @@ class ParquetCounter:
             f"SELECT {under} AS below, if(below, NULL, raw) AS raw, count(*) AS number FROM {self._cells} WHERE {upto} GROUP BY ALL", values
         )
         inside = ~below.astype(bool)
-        indexes, inverse = np.unique(self._reading.indexes(raw[inside]), return_inverse=True)
-        atoms = np.zeros(len(indexes), np.int64)
-        np.add.at(atoms, inverse, counts[inside])
-        return RankWindow(indexes, atoms, int(counts[~inside].sum()), self.rows)
+        return RankWindow(*tally(self._reading.indexes(raw[inside]), counts[inside]), int(counts[~inside].sum()), self.rows)
 
 
 def _within(cut: Raw) -> Raw:
@@ -123,5 +134,7 @@ def _timestamp(declared: str, cell: str) -> tuple[ColumnType, str]:
 def _decimal(cell: str, digits: int, scale: int) -> tuple[ColumnType, str]:
     """Whole multiples of 10^-scale. With 38 digits to compute with, no product of two numbers of 18 digits overflows."""
     if digits > MOST_DIGITS:
-        raise InputError(f"the column has the declared type DECIMAL({digits},{scale}); cast it to a decimal of at most {MOST_DIGITS} digits")
+        raise InputError(
+            f"the column has the declared type DECIMAL({digits},{scale}); cast it to a decimal of at most {MOST_DIGITS} digits"
+        )
     return decimal_type(digits, scale), f"CAST(CAST({cell} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) AS BIGINT)"

@@ -20,7 +20,7 @@ from postri.exact import shown
 SOURCES = "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, or the path of a CSV or Parquet file"
 
 
-def engine_of(source: Any, declared: Mapping[str, str] | None, csv: CsvFormat) -> Engine:
+def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFormat) -> Engine:
     """The engine for a source, with the types that the user declares of columns whose source declares none."""
     types = {name: _declared(name, text) for name, text in (declared or {}).items()}
     if isinstance(source, str | os.PathLike):
@@ -36,6 +36,8 @@ def engine_of(source: Any, declared: Mapping[str, str] | None, csv: CsvFormat) -
 
 
 def _declared(name: str, text: object) -> ColumnType:
+    if text is None:
+        return UNTYPED
     if not isinstance(text, str) or text not in DECLARABLE:
         raise InputError(f"the type of column {name!r} must be one of {', '.join(DECLARABLE)}, got {shown(text)}")
     return DECLARABLE[text]

@@ -6,75 +6,23 @@ everything scales: in units of the chain's noise, the mean reach is one number. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log, log10
 
 import numpy as np
 
-from postri.answer.words import plan_words
+from postri.answer import Plan
 from postri.domain import Domain
 from postri.errors import InputError
 from postri.exact import plain
 from postri.intervals.depth import Depth
 from postri.intervals.method import Question
-from postri.privacy import ProtectedChange, split_spend
+from postri.privacy import split_spend
 
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with the data's own.
 DEFAULT_CHOICES = 128
 PHASES, ERRORS, NODES = 12, 16, 48
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A forecast for smooth data; many equal values or a gap at the quantile change it.
-
-    `reach` is how far the interval will extend to each side of the true quantile on average, as a share of the rows: from the
-    quantile `low` to the quantile `high`. `enough` says whether the table has rows enough for that; if not, the interval will
-    end on the domain's edge.
-    """
-
-    rows: int
-    epsilon: Fraction
-    reach: float
-    p: Fraction
-    confidence: float
-    protect: ProtectedChange
-    groups: int
-    rows_needed: int
-
-    @property
-    def low(self) -> float:
-        """The quantile at which the interval will begin, on average."""
-        return max(0.0, float(self.p) - self.reach)
-
-    @property
-    def high(self) -> float:
-        """The quantile at which the interval will end, on average."""
-        return min(1.0, float(self.p) + self.reach)
-
-    @property
-    def enough(self) -> bool:
-        """Whether the table (each group of it) has rows enough for an interval that stays off the domain's edges."""
-        return self.rows // self.groups >= self.rows_needed
-
-    def to_dict(self) -> dict[str, object]:
-        """The forecast as plain values: epsilon as a rational text."""
-        return {
-            "rows": self.rows,
-            "epsilon": str(self.epsilon),
-            "reach": self.reach,
-            "low": self.low,
-            "high": self.high,
-            "enough": self.enough,
-            "rows_needed": self.rows_needed,
-            "confidence": self.confidence,
-            "protects": str(self.protect),
-        }
-
-    def __str__(self) -> str:
-        return plan_words(self)
 
 
 def reach_in_rows(question: Question, method: Depth) -> float:

@@ -1,0 +1,153 @@
+"""CSV files: a record is a line, a cell is text, and the one grammar reads it.
+
+DuckDB hands over whole lines, and an anchored pattern splits each on its own. A line that does not have as many well-formed cells as the
+header has names is dropped; whatever stands in it, no other line is touched. (A CSV reader that follows quotes across lines would let one
+cell swallow the rows of other people.)
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import UNTYPED, ColumnType
+from postri.engines.base import Counts, CsvFormat, Target, tally
+from postri.engines.duckdb import Database, literal
+from postri.engines.grammar import BLANKS, read_index
+from postri.engines.memory import reads_whole
+from postri.engines.reading import Reading
+from postri.errors import InputError
+from postri.grid import Grid
+from postri.window import Indexes, RankWindow, trim
+
+LONGEST_LINE = 2**21
+# Two code points that no text may hold: one that never separates cells, one that never stands for null.
+NEVER, NOWHERE = "\U0010ffff", "\U0010fffe"
+# Most numbers are read inside DuckDB, as whole multiples of 1 or of a millionth. The casts below never fail on what matches.
+WHOLE, DECIMAL, MILLIONTH = "[+-]?[0-9]{1,18}", "[+-]?[0-9]{1,12}[.][0-9]{1,6}", Fraction(1, 10**6)
+
+MILLIONTHS = "CAST(TRY_CAST(cell AS DECIMAL(18,6)) AS DECIMAL(38,6)) * CAST(1000000 AS DECIMAL(38,0))"
+
+
+class CsvEngine:
+    """The columns of one CSV file."""
+
+    def __init__(self, path: str, types: Mapping[str, ColumnType], style: CsvFormat) -> None:
+        self._database = Database(path)
+        self._path, self._style, self._types = path, style, types
+        self.names = _header(path, style) if style.header else list(types)
+        if not self.names:
+            raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
+        self._counted: tuple[tuple[str | None, Grid], RankWindow] | None = None
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """What was declared of a column; the file declares nothing."""
+        if self.names.count(str(column)) > 1:
+            raise InputError(f"the header has more than one column {column!r}; rename all but one of them")
+        return self._types.get(str(column), UNTYPED)
+
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
+        """The window of each target, from one scan that counts every distinct cell."""
+        if self._counted is None or self._counted[0] != (column, grid):
+            self._counted = ((column, grid), self._count(str(column), grid))
+        return [trim(self._counted[1], target.p, target.half) for target in targets]
+
+    def _count(self, column: str, grid: Grid) -> RankWindow:
+        whole = reads_whole(self.type_of(column), grid)
+        kinds, numbers, texts, counts = self._database.columns(self._query(self.names.index(column)))
+        parts = [_read_texts(texts[kinds == "text"], counts[kinds == "text"], grid, whole)]
+        # On a calendar a number means nothing.
+        for kind, unit in (("whole", Fraction(1)), ("decimal", MILLIONTH)) if grid.kind == "number" else ():
+            parts.append(_read_numbers(numbers[kinds == kind], counts[kinds == kind], Reading(grid, unit), whole))
+        indexes, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return RankWindow(*tally(indexes, rows), 0, int(rows.sum()))
+
+    def _query(self, place: int) -> str:
+        """Every distinct cell of a column with its count: read as a number of units, or as text."""
+        cells = f"SELECT trim({self._cell()}, {literal(BLANKS)}) AS cell FROM {self._records(place)} WHERE record.line <> ''"
+        return f"""
+            SELECT
+                CASE WHEN regexp_full_match(cell, '{WHOLE}') THEN 'whole' WHEN regexp_full_match(cell, '{DECIMAL}') THEN 'decimal'
+                    ELSE 'text' END AS kind,
+                CASE kind WHEN 'whole' THEN TRY_CAST(cell AS BIGINT) WHEN 'decimal' THEN TRY_CAST({MILLIONTHS} AS BIGINT)
+                    ELSE 0 END AS number,
+                CASE kind WHEN 'text' THEN cell ELSE '' END AS text,
+                count(*) AS rows
+            FROM ({cells})
+            WHERE cell <> ''
+            GROUP BY ALL"""
+
+    def _cell(self) -> str:
+        """The cell without its quotes."""
+        quote = self._style.quote
+        if not quote:
+            return "record.cell"
+        inside = f"replace(record.cell[2:-2], {literal(quote * 2)}, {literal(quote)})"
+        return f"CASE WHEN starts_with(record.cell, {literal(quote)}) THEN {inside} ELSE record.cell END"
+
+    def _records(self, place: int) -> str:
+        """Each line with one of its cells; both are empty where the line is not a record."""
+        split = f"{{'record': regexp_extract(line, {literal(self._pattern(place))}, ['line', 'cell'])}}"
+        # The list keeps DuckDB from evaluating the pattern a second time in a filter.
+        return f"(SELECT unnest([{split}], recursive := false).record AS record FROM {self._lines()})"
+
+    def _pattern(self, place: int) -> str:
+        """A line of as many well-formed cells as there are columns, with one of them in a group."""
+        comma, quote = (f"\\x{{{ord(mark):x}}}" if mark else "" for mark in (self._style.delimiter, self._style.quote))
+        cell = f"(?:{quote}[^{quote}]*{quote})+|[^{quote}{comma}][^{comma}]*|" if quote else f"[^{comma}]*"
+        cells = [f"({cell})" if i == place else f"(?:{cell})" for i in range(len(self.names))]
+        return f"\\A({comma.join(cells)})\\z"
+
+    def _lines(self) -> str:
+        """The lines of the file as one column of text; lines that are too long or not UTF-8 are left out."""
+        options = {
+            "columns": "{'line': 'VARCHAR'}",
+            "skip": int(self._style.header),
+            "delim": literal(NEVER),
+            "nullstr": literal(NOWHERE),
+            "new_line": r"'\n'",
+            "max_line_size": LONGEST_LINE,
+            **dict.fromkeys(("quote", "escape", "comment"), "''"),
+            "encoding": "'utf-8'",
+            "compression": "'none'",
+            "ignore_errors": True,
+            **dict.fromkeys(
+                ("auto_detect", "header", "strict_mode", "null_padding", "store_rejects", "hive_partitioning", "union_by_name", "filename"),
+                False,
+            ),
+        }
+        return f"read_csv({literal(self._path)}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
+
+
+def _read_numbers(numbers: NDArray[np.int64], rows: Indexes, reading: Reading, whole: bool) -> Counts:
+    if whole and reading.unit == MILLIONTH:
+        kept = numbers % 10**6 == 0
+        numbers, rows = numbers[kept], rows[kept]
+    return reading.indexes(numbers), rows
+
+
+def _read_texts(texts: Sequence[str], rows: Indexes, grid: Grid, whole: bool) -> Counts:
+    found = [(index, count) for text, count in zip(texts, rows, strict=True) if (index := read_index(text, grid, whole=whole)) is not None]
+    indexes, counts = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return indexes, counts
+
+
+def _header(path: str, style: CsvFormat) -> list[str]:
+    """The names in the first line, which is public."""
+    with Path(path).open("rb") as file:
+        start = file.read(LONGEST_LINE)
+    line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[:1] or [b""]
+    try:
+        text = line[0].decode("utf-8")
+        # A quote that cannot occur in the line quotes nothing.
+        (names,) = csv.reader([text], delimiter=style.delimiter, quotechar=style.quote or "\x00", strict=True)
+    except (ValueError, csv.Error):
+        raise InputError(
+            f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare columns with header=False"
+        ) from None
+    return names
