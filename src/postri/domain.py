@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 from postri.columns import Kind
@@ -138,9 +139,10 @@ def _check_grid(domain: Domain, low: Fraction, high: Fraction, step: Fraction) -
         raise InputError("a domain's bounds may have at most 300 digits")
     steps = (high - low) / step
     if steps.denominator != 1:
+        nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)] if domain.kind == "number" else []
         raise InputError(
             f"upper must be lower plus a whole number of steps, got lower {shown(domain.lower)}, upper {shown(domain.upper)}, "
-            f"step {shown(domain.step)}; move upper by less than one step"
+            f"step {shown(domain.step)}" + (f"; take {nearest[0]} or {nearest[1]}" if nearest else "; move upper by less than one step")
         )
     if steps >= MOST_POINTS:
         raise InputError("a domain may have at most 2^64 points; take a larger step or closer bounds")

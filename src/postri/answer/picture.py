@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from postri.answer.answer import Answer
 
+FORMATS = (".png", ".svg", ".pdf")
 INK, BAR = "#1f2937", "#2563eb"
 
 
@@ -85,14 +86,20 @@ def _pyplot() -> Any:
     return plt
 
 
+def check_file(path: str | Path) -> None:
+    """Refuse, before a question is asked, a file that no picture can be saved to."""
+    file = Path(path)
+    if file.suffix.lower() not in FORMATS:
+        raise InputError(f"a picture's name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got {str(path)!r}")
+    if not file.parent.is_dir():
+        raise InputError(f"there is no folder {str(file.parent)!r} to save the picture in")
+    _pyplot()
+
+
 def save(answers: Sequence[Answer], path: str | Path, **how: Any) -> None:
     """Draw answers into a file; its ending chooses the format."""
     plt = _pyplot()
     plt.switch_backend("Agg")
     figure: Any = draw(answers, **how).figure
-    try:
-        figure.savefig(path, dpi=150)
-    except (ValueError, OSError):
-        raise InputError(f"cannot save a picture as {str(path)!r}; give a writable path that ends in .png, .svg or .pdf") from None
-    finally:
-        plt.close(figure)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

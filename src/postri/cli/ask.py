@@ -59,6 +59,10 @@ def quantile(
     """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
     import postri
 
+    if plot is not None:
+        from postri.answer.picture import check_file
+
+        check_file(plot)
     domain, protected = o.domain_of(lower, upper, step), o.change_of(protect, rows_per_person)
     types: dict[str, str | None] = dict.fromkeys(names.split(",") if names else ())
     if declared is not None:

@@ -99,7 +99,7 @@ class CsvEngine:
     def _pattern(self, place: int) -> str:
         """A line of as many well-formed cells as there are columns, with one of them in a group."""
         comma, quote = (f"\\x{{{ord(mark):x}}}" if mark else "" for mark in (self._style.delimiter, self._style.quote))
-        cell = f"(?:{quote}[^{quote}]*{quote})+|[^{quote}{comma}][^{comma}]*|" if quote else f"[^{comma}]*"
+        cell = f"(?:{quote}[^{quote}]*{quote})+|[^{quote}{comma}]*" if quote else f"[^{comma}]*"
         cells = [f"({cell})" if i == place else f"(?:{cell})" for i in range(len(self.names))]
         return f"\\A({comma.join(cells)})\\z"
 

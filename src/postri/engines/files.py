@@ -23,6 +23,8 @@ def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> E
     if suffix in PARQUET:
         from postri.engines.parquet import ParquetEngine
 
+        if types:
+            raise InputError("a Parquet file declares the types of its columns; leave out columns=...")
         return ParquetEngine(path)
     if suffix in CSV:
         from postri.engines.csv import CsvEngine

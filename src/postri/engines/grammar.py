@@ -6,9 +6,9 @@
     timestamp = date, then optionally (" " | "T") HH:MM[:SS[.ffffff]] and a zone (Z | ±HH:MM)
 
 White space around a cell is ignored; digits are ASCII. Numbers from 10^1000 on count as infinite, and digits after the thousandth that
-matters are ignored. A timestamp is read if it has a zone just where the domain has one. An object counts as what it is: a whole number, a
-fraction, a decimal, a float (by its exact binary value), a date, a datetime. True, False, None, NaN and everything else are dropped,
-without an error.
+matters are ignored. A timestamp is read if it has a zone just where the domain has one, and no part of a microsecond. An object counts
+as what it is: a whole number, a fraction, a decimal, a float (by its exact binary value), a date, a datetime. True, False, None, NaN and
+everything else are dropped, without an error.
 """
 
 from __future__ import annotations
@@ -106,12 +106,13 @@ def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:
 
 def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
     if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[D]" if kind == "date" else "datetime64[us]").item()
+        whole = cell.astype("datetime64[D]" if kind == "date" else "datetime64[us]")
+        cell = whole.item() if whole == cell else None
     if kind == "date":
         return position(cell) if isinstance(cell, date) and not isinstance(cell, datetime) else None
     if isinstance(cell, date) and not isinstance(cell, datetime):
         cell = datetime(cell.year, cell.month, cell.day)
-    if not isinstance(cell, datetime) or (cell.tzinfo is not None) != zoned:
+    if not isinstance(cell, datetime) or (cell.tzinfo is not None) != zoned or getattr(cell, "nanosecond", 0) != 0:
         return None
     try:
         return position(cell)

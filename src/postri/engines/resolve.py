@@ -30,7 +30,7 @@ def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFo
     else:
         names = _names(source)
         columns = {None: source} if names is None else {name: partial(source.__getitem__, name) for name in names}
-        engine = ArrayEngine({name: partial(_column, column, types.get(str(name), UNTYPED)) for name, column in columns.items()})
+        engine = ArrayEngine({name: partial(_column, column, name, types.get(str(name), UNTYPED)) for name, column in columns.items()})
     _check_declared(types, engine.names)
     return engine
 
@@ -59,10 +59,15 @@ def _names(source: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def _column(source: Any, declared: ColumnType) -> Column:
+def _column(source: Any, name: str | None, declared: ColumnType) -> Column:
     """One column of a table, or a source that is one."""
-    if isinstance(source, partial):
-        source = source()
+    column = _opened(source() if isinstance(source, partial) else source, declared)
+    if isinstance(column, TypedColumn) and declared is not UNTYPED:
+        raise InputError(f"the column {name!r} has the declared type {column.type.name} already; leave it out of columns=...")
+    return column
+
+
+def _opened(source: Any, declared: ColumnType) -> Column:
     dtype = getattr(source, "dtype", None)
     if isinstance(dtype, np.dtype):
         return numpy_column(np.asanyarray(source), declared)
@@ -80,15 +85,15 @@ def _column(source: Any, declared: ColumnType) -> Column:
 
 
 def _extension(source: Any, dtype: Any) -> Column:
-    """A pandas column whose type is not NumPy's: nullable numbers, and timestamps with a zone."""
+    """A pandas column whose type is not NumPy's: Arrow's, nullable numbers, timestamps with a zone."""
+    if hasattr(dtype, "pyarrow_dtype"):
+        return TypedColumn(*read_column(source))
     valid = ~np.asarray(source.isna())
     if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
         column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
     elif dtype.kind == "M" and getattr(dtype, "unit", None) in TIMES:
         raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
         return TypedColumn(timestamp_type(str(dtype), TIMES[dtype.unit], zoned=True), [Piece(raw, valid)])
-    elif is_arrow(source) and dtype.kind not in "OUS":
-        return TypedColumn(*read_column(source))
     else:
         raise InputError(f"the column has the declared type {dtype}, {NO_ORDER}")
     assert isinstance(column, TypedColumn)

@@ -19,7 +19,7 @@ from postri.intervals.scores import Scores, infinite, over_target, units_per_row
 from postri.intervals.value import Shape
 from postri.mechanisms.logs import boost, log_above
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise
-from postri.window import Indexes, Windows
+from postri.window import Indexes, RankWindow, Windows
 
 
 @dataclass(frozen=True)
@@ -110,19 +110,27 @@ class Links:
     chosen: Indexes
 
     @cached_property
+    def _window(self) -> RankWindow:
+        return self.windows(self.level)
+
+    @property
+    def _infinite(self) -> int:
+        return infinite(self._window.n, self.chain.p, self.chain.threshold)
+
+    @cached_property
     def _depths(self) -> tuple[Scores, Scores]:
         """The least and the largest depth that each link can have; they agree where the window shows both ends."""
-        window, inner = self.windows(self.level), self.highs < self.grid.last
-        most_left, least_left = (self._beyond(ranks, window.n) for ranks in window.ranks_before(self.lows))
-        least_right, most_right = (self._beyond(ranks, window.n) for ranks in window.ranks_before(self.highs + inner))
+        inner = self.highs < self.grid.last
+        most_left, least_left = (self._beyond(ranks) for ranks in self._window.ranks_before(self.lows))
+        least_right, most_right = (self._beyond(ranks) for ranks in self._window.ranks_before(self.highs + inner))
         return self._depth(-least_left, least_right), self._depth(-most_left, most_right)
 
-    def _beyond(self, ranks: Indexes, n: int) -> Scores:
-        return over_target(ranks, n, self.chain.p, self.chain.threshold)
+    def _beyond(self, ranks: Indexes) -> Scores:
+        return over_target(ranks, self._window.n, self.chain.p, self.chain.threshold)
 
     def _depth(self, left: Scores, right: Scores) -> Scores:
         """The depth, infinite to a side where the link reaches the edge of the grid: a public fact."""
-        left[self.lows == self.grid.first] = right[self.highs == self.grid.last] = infinite(left, self.chain.threshold)
+        left[self.lows == self.grid.first] = right[self.highs == self.grid.last] = self._infinite
         depth: Scores = np.minimum(left, right)
         return depth
 
@@ -130,7 +138,7 @@ class Links:
     def _bounds(self) -> tuple[Scores, Scores]:
         """The least and the largest score that each link can have."""
         least, most = self._depths
-        start = np.array([-infinite(most, self.chain.threshold)], dtype=most.dtype)
+        start = np.array([-self._infinite], dtype=most.dtype)
         least_before, most_before = (np.concatenate((start, depths[:-1])) for depths in (least, most))
         return self.chain.scores(most_before, least), self.chain.scores(least_before, most)
 

@@ -19,13 +19,13 @@ def units_per_row(p: Fraction) -> int:
 
 
 def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
-    """`counts - p*n` in units. Python's integers take over where `largest`, a bound on what follows, leaves int64."""
-    if 8 * (units_per_row(p) * (n + 1) + largest) >= FITS:
+    """`counts - p*n` in units. Python's integers take over where sums with `largest`, or with `infinite`, would leave int64."""
+    if 4 * infinite(n, p, largest) >= FITS:
         counts = counts.astype(object)
     scores: Scores = counts * units_per_row(p) - 2 * p.numerator * n
     return scores
 
 
-def infinite(scores: Scores, largest: int) -> int:
-    """A number beyond every finite score and beyond `largest`, that still fits."""
-    return FITS // 4 if scores.dtype != object else 2 * largest + 2 * int(max(map(abs, scores), default=0)) + 1
+def infinite(n: int, p: Fraction, largest: int) -> int:
+    """A number that no count of n rows reaches, nor `largest`: it stands for infinity where it can only lose a minimum."""
+    return 2 * (units_per_row(p) * (n + 1) + largest)

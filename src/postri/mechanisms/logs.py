@@ -11,7 +11,7 @@ from postri.mechanisms.noisy_max import BOOST_BITS
 
 @lru_cache(maxsize=4096)
 def boost(number: Fraction) -> int:
-    """ln(number) in 2^-BOOST_BITS, off by less than one of them: a bonus, rounded once and for all."""
+    """ln(number) in units of 2^-BOOST_BITS, rounded up: a bonus, fixed once and for all."""
     return _upper(number)
 
 
