@@ -86,13 +86,25 @@ class ArrayEngine:
 def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> NDArray[np.int64]:
     """The indexes of untyped cells, without those that are dropped."""
     kinds = set(map(type, cells))
-    if kinds == {int} and grid.kind == "number":
+    if len(kinds) == 1 and grid.kind == "number":
         try:
-            return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64))
-        except OverflowError:
+            return _alike(cells, kinds.pop(), grid, whole)
+        except (OverflowError, TypeError):
             pass
     found = (read_index(cell, grid, whole=whole) for cell in cells)
     return np.array([index for index in found if index is not None], dtype=np.int64)
+
+
+def _alike(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> NDArray[np.int64]:
+    """The same for cells of one numeric kind, all at once; TypeError for another kind."""
+    if issubclass(kind, int | np.integer) and kind is not bool:
+        return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64 if issubclass(kind, int) else kind))
+    if not issubclass(kind, float | np.floating):
+        raise TypeError
+    numbers = np.array(cells, dtype=np.float64)
+    # A NaN differs from its floor as well.
+    kept = numbers == np.floor(numbers) if whole else ~np.isnan(numbers)
+    return Reading(grid, None).indexes(numbers[kept])
 
 
 def reads_whole(column: ColumnType, grid: Grid) -> bool:

@@ -41,6 +41,8 @@ class Depth:
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):
             raise InputError(f"noise must be 'exponential' or 'gumbel', got {shown(self.noise)}")
+        if self.growth <= 1 or min(self.weight, self.margin, self.bonus, self.lean) < 1:
+            raise InputError("a chain's growth must be above 1, and the other constants of Depth at least 1")
 
     @property
     def name(self) -> str:
