@@ -219,7 +219,7 @@ def _check_method(method: str | Method) -> Method:
         if method not in METHODS:
             raise InputError(f"there is no method {method!r}; {nearest(method, METHODS)}")
         return METHODS[method]
-    if not callable(getattr(method, "draw", None)) or not callable(getattr(method, "half", None)):
+    if isinstance(method, type) or not callable(getattr(method, "draw", None)) or not callable(getattr(method, "half", None)):
         raise InputError(f"method must be 'depth' or a method object, such as Depth(noise='gumbel'), got {shown(method)}")
     return method
 
@@ -227,7 +227,7 @@ def _check_method(method: str | Method) -> Method:
 def _check_coins(coins: Coins | None) -> Coins:
     if coins is None:
         return SystemCoins()
-    if not callable(getattr(coins, "draw", None)):
+    if isinstance(coins, type) or not callable(getattr(coins, "draw", None)):
         raise InputError(f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}")
     return coins
 

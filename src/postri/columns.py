@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+NO_ORDER = "which has no order of numbers; choose a column of numbers, dates or timestamps"
+
 Kind = Literal["number", "date", "timestamp"]
 
 

@@ -91,7 +91,13 @@ def _zoned(point: object) -> bool:
 
 
 def _bound(value: Any, name: str) -> Point:
+    if type(value).__name__ == "datetime64":
+        value = value.item()
     if isinstance(value, date):
+        try:
+            position(value)
+        except (OverflowError, ValueError):
+            raise InputError(f"{name} must lie in the years 1 to 9999, got {shown(value)}") from None
         return value
     moment = _moment(value) if isinstance(value, str) else None
     return _number(exact(value, name)) if moment is None else moment

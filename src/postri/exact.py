@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
@@ -9,6 +10,10 @@ from numbers import Rational
 from typing import Any
 
 from postri.errors import InputError
+
+SHORT, FARTHEST = 12, 400
+
+SCALARS = (int, float, str, Fraction, Decimal, date, timedelta, type(None))
 
 Number = int | float | str | Fraction | Decimal
 
@@ -33,7 +38,8 @@ def _rational(value: Any) -> Fraction | None:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Decimal):
-        return Fraction(value) if value.is_finite() else None
+        # A huge exponent would take for ever to expand; no parameter needs it.
+        return Fraction(value) if value.is_finite() and abs(value.adjusted()) <= FARTHEST else None
     if isinstance(value, float):
         return Fraction(repr(float(value))) if isfinite(value) else None
     if isinstance(value, str):
@@ -43,8 +49,7 @@ def _rational(value: Any) -> Fraction | None:
 
 
 def _from_text(text: str) -> Fraction | None:
-    # A huge exponent would take for ever to expand; no parameter needs it.
-    if len(text) > 200 or abs(_exponent(text)) > 400:
+    if len(text) > 200 or abs(_exponent(text)) > FARTHEST:
         return None
     try:
         return Fraction(text)
@@ -61,21 +66,27 @@ def _exponent(text: str) -> int:
 
 
 def shown(value: object) -> str:
-    """A parameter as an error message shows it: short, whatever it is."""
-    text = repr(value)
+    """A parameter as an error message shows it: short, and never with what a container holds, which may be data."""
+    if not isinstance(value, SCALARS):
+        return f"an object of type {type(value).__name__}"
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of some thousand digits.
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def plain(number: Fraction) -> str:
-    """A rational as people write it: a decimal where it has one, else a fraction.
+    """A rational as people write it: a decimal where it has a short one, else a fraction, else about what it is.
 
-    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(3))
-    ('0.5', '1/3', '3')
+    >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(3)), plain(Fraction(1, 10**30))
+    ('0.5', '1/3', '3', '1e-30')
     """
     digits = decimal_places(number)
-    if digits is None or digits > 12:
-        return str(number)
-    return str(as_decimal(number, digits))
+    if digits is not None and digits <= SHORT:
+        return format(as_decimal(number, digits), "f")
+    brief = max(abs(number.numerator), number.denominator) < 10**SHORT
+    return str(number) if brief else f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"
 
 
 def decimal_places(number: Fraction) -> int | None:

@@ -266,7 +266,7 @@ def test_types_without_an_order_of_numbers_are_refused_by_name(declared: pa.Data
     for source in (pa.chunked_array([], declared), pa.nulls(0, declared)):
         with pytest.raises(InputError) as caught:
             read_column(source)
-        assert str(caught.value) == f"column has the declared type {name}, {TOLD}"
+        assert str(caught.value) == f"the column has the declared type {name}, {TOLD}"
 
 
 def test_the_refusal_is_the_same_with_and_without_values() -> None:

@@ -30,7 +30,8 @@ def salaries(tmp_path):
 def test_median_prints_one_line_that_names_value_interval_confidence_and_protection(salaries):
     out, err = run("median", salaries, "salary", "--epsilon", 1)
     numbers = r"median [\d,]+, between [\d,]+ and [\d,]+ with 95% confidence; "
-    assert re.fullmatch(numbers + r"protects adding or removing any one row at epsilon 1 \[read as whole numbers\]\n", out)
+    protection = r"protects adding or removing any one row at epsilon 1 \[read as whole numbers, other cells are dropped\]\n"
+    assert re.fullmatch(numbers + protection, out)
     assert err == ""
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from postri.answer.plan import Plan
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
-READ_AS_WHOLE = "read as whole numbers"
+READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
 
 
@@ -64,9 +64,21 @@ def notebook(answer: Answer) -> str:
 def whole_domain(rows: int, epsilon: Fraction) -> str:
     """Why an interval is the whole domain, and what would help."""
     return (
-        f"the interval is the whole domain, as a rule for lack of rows: at epsilon {plain(epsilon)} it takes about {rows:,} rows, "
+        f"the interval is the whole domain; if that is for lack of rows: at epsilon {plain(epsilon)} it takes {_about(rows)} rows, "
         f"and with half as many twice the epsilon"
     )
+
+
+def _about(rows: int) -> str:
+    """A number of rows that is good to two digits.
+
+    >>> _about(31_408)
+    'about 32,000'
+    """
+    if rows >= 10**15:
+        return "more than 10^15"
+    unit = 10 ** max(0, len(str(rows)) - 2)
+    return f"about {-(-rows // unit) * unit:,}"
 
 
 def name(p: Fraction) -> str:
@@ -115,7 +127,7 @@ def plan_words(plan: Plan) -> str:
     if not plan.enough:
         return (
             f"at epsilon {plain(plan.epsilon)} the interval of the {name(plan.p)} of {rows} will end on the domain's edge: "
-            f"it takes about {plan.rows_needed:,} rows, and with half as many twice the epsilon"
+            f"it takes {_about(plan.rows_needed)} rows, and with half as many twice the epsilon"
         )
     return (
         f"at epsilon {plain(plan.epsilon)} the {percent(plan.confidence)} interval of the {name(plan.p)} of {rows} will reach from about "
@@ -130,5 +142,5 @@ def _percentile(share: float, reach: float) -> str:
     >>> _percentile(0.4990, 0.0010)
     '49.9th'
     """
-    text = f"{100 * share:.{max(0, ceil(-log10(100 * reach)))}f}"
+    text = f"{100 * share:.{max(0, ceil(-log10(max(100 * reach, 1e-12))))}f}"
     return text + _suffix(text)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from postri.columns import BOOLEAN, DATE, ColumnType, decimal_type, float_type, integer_type, timestamp_type
+from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, decimal_type, float_type, integer_type, timestamp_type
 from postri.engines.piece import Piece
 from postri.errors import InputError, SourceError
 
@@ -200,14 +200,13 @@ def _decimal(code: str) -> _Layout | None:
     digits, scale, bits = int(match[1]), int(match[2]), int(match[3] or 128)
     if digits > 18 or bits > 128:
         name = f"decimal{bits}({digits},{scale})"
-        raise InputError(f"column has the declared type {name}; cast it to a decimal of at most 18 digits (decimal128 or narrower)")
+        raise InputError(f"the column has the declared type {name}; cast it to a decimal of at most 18 digits (decimal128 or narrower)")
     # Up to 18 digits fit in 64 bits: the low limb, which comes first in memory, is the whole value.
     return _fixed(decimal_type(digits, scale), f"int{min(bits, 64)}", bits // 8)
 
 
 def _no_order(name: str) -> InputError:
-    what = f"column has the declared type {name}, which has no order of numbers"
-    return InputError(f"{what}; choose a column of numbers, dates or timestamps")
+    return InputError(f"the column has the declared type {name}, {NO_ORDER}")
 
 
 def _check_before_export(source: object) -> None:

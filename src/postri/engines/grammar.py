@@ -53,10 +53,16 @@ def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
     if isinstance(cell, str):
         cell = cell.strip(BLANKS)
         return _number(cell) if kind == "number" else _moment(cell, kind, zoned)
-    return _object_number(cell) if kind == "number" else _object_moment(cell, kind, zoned)
+    try:
+        return _object_number(cell) if kind == "number" else _object_moment(cell, kind, zoned)
+    except Exception:
+        # Whatever an odd object does when it is looked at, it is dropped: an error would tell of it.
+        return None
 
 
 def _number(text: str) -> Cell | None:
+    if text.isdigit() and text.isascii() and len(text) < 19:
+        return Fraction(int(text))
     if found := INFINITY.fullmatch(text):
         return -inf if found[1] == "-" else inf
     found = NUMBER.fullmatch(text)
@@ -84,12 +90,13 @@ def _power(exponent: str) -> int:
 
 
 def _object_number(cell: Any) -> Cell | None:
-    if isinstance(cell, bool | np.bool_):
+    if isinstance(cell, bool | np.bool_ | np.timedelta64):
         return None
     if isinstance(cell, int | np.integer):
         return Fraction(int(cell))
     if isinstance(cell, float | np.floating):
-        number = float(cell)
+        with np.errstate(over="ignore"):
+            number = float(cell)
         return None if isnan(number) else number if isinf(number) else Fraction(number)
     if isinstance(cell, Fraction):
         return cell
@@ -100,7 +107,8 @@ def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:
     pattern, reader = (DATE, date.fromisoformat) if kind == "date" else (TIMESTAMP, datetime.fromisoformat)
     try:
         return _object_moment(reader(text), kind, zoned) if pattern.fullmatch(text) else None
-    except ValueError:
+    except (ValueError, OverflowError):
+        # No such day, or a zone that pushes it past the calendar's end.
         return None
 
 
@@ -114,8 +122,4 @@ def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
         cell = datetime(cell.year, cell.month, cell.day)
     if not isinstance(cell, datetime) or (cell.tzinfo is not None) != zoned or getattr(cell, "nanosecond", 0) != 0:
         return None
-    try:
-        return position(cell)
-    except (OverflowError, ValueError):
-        # A zone can push the first or last day of the calendar past its end; NaT is a datetime without a time.
-        return None
+    return position(cell)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import BOOLEAN, DATE, ColumnType, float_type, integer_type, timestamp_type
+from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, timestamp_type
 from postri.engines.array import ArrayCounter
 from postri.engines.base import Target, find_windows
 from postri.engines.grammar import read_index
@@ -20,8 +20,13 @@ from postri.errors import InputError
 from postri.grid import Grid
 from postri.window import RankWindow
 
-NO_ORDER = "which has no order of numbers; choose a column of numbers, dates or timestamps"
-TIMES = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DAYS = {"D": 1, "W": 7}
+SECONDS = {
+    **{"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1)},
+    **{unit: Fraction(1, 10**digits) for unit, digits in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))},
+}
+FAR_YEARS = 30_000
+MISSING = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -97,11 +102,12 @@ def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> NDArray[np
 
 def _alike(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> NDArray[np.int64]:
     """The same for cells of one numeric kind, all at once; TypeError for another kind."""
-    if issubclass(kind, int | np.integer) and kind is not bool:
+    if issubclass(kind, int | np.integer) and not issubclass(kind, bool | np.timedelta64):
         return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64 if issubclass(kind, int) else kind))
     if not issubclass(kind, float | np.floating):
         raise TypeError
-    numbers = np.array(cells, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        numbers = np.array(cells, dtype=np.float64)
     # A NaN differs from its floor as well.
     kept = numbers == np.floor(numbers) if whole else ~np.isnan(numbers)
     return Reading(grid, None).indexes(numbers[kept])
@@ -122,7 +128,7 @@ def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
     valid = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
     values = raw(np.ma.getdata(array))
     if array.dtype.kind == "M":
-        times = values != np.iinfo(np.int64).min
+        times = values != MISSING
         valid = times if valid is None else times & valid
     return TypedColumn(column, [Piece(values, valid)])
 
@@ -141,9 +147,28 @@ def _typed(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], N
 
 
 def _calendar(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Dates and times as NumPy counts them, in units of any length; months and years become days."""
     unit, count = np.datetime_data(dtype)
-    if unit in ("Y", "M", "W", "D"):
-        return DATE, lambda array: array.astype("datetime64[D]").view(np.int64)
-    if unit not in TIMES or count != 1:
-        unit = "s" if unit in ("h", "m", "s") else "us"
-    return timestamp_type(f"datetime64[{unit}]", TIMES[unit]), lambda array: array.astype(f"datetime64[{unit}]", copy=False).view(np.int64)
+    if unit in ("Y", "M"):
+        return DATE, _days
+    if unit in DAYS:
+        return replace(DATE, unit=Fraction(DAYS[unit] * count)), _whole
+    if unit not in SECONDS:
+        raise InputError(f"the column has the declared type {dtype.name}, {NO_ORDER}")
+    return replace(timestamp_type(dtype.name, 1), unit=SECONDS[unit] * count), _whole
+
+
+def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+    """The whole numbers that are stored, in the machine's byte order."""
+    stored: NDArray[np.int64] = array.view(array.dtype.str[0] + "i8").astype(np.int64, copy=False)
+    return stored
+
+
+def _days(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Days since 1970-01-01 of months or years; what lies beyond the calendar stays beyond it, and does not overflow."""
+    unit, count = np.datetime_data(array.dtype)
+    stored = _whole(array)
+    most = FAR_YEARS * (12 if unit == "M" else 1) // count
+    days: NDArray[np.int64] = np.clip(stored, -most, most).view(f"datetime64[{count}{unit}]").astype("datetime64[D]").view(np.int64)
+    days[stored == MISSING] = MISSING
+    return days

@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from math import inf, isinf
 
-from postri.columns import BOOLEAN, DATE, ColumnType, decimal_type, float_type, integer_type, timestamp_type
+from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, decimal_type, float_type, integer_type, timestamp_type
 from postri.engines.base import Bracket, Target, find_windows, tally
 from postri.engines.duckdb import Database, literal, quoted
-from postri.engines.memory import NO_ORDER
 from postri.engines.reading import Raw, Reading
 from postri.errors import InputError
 from postri.grid import Grid

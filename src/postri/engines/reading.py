@@ -78,16 +78,18 @@ class Reading:
     def _divided(self, raw: NDArray[Any], slope: Fraction, largest: int) -> NDArray[Any]:
         start = -self.grid.base / self.grid.step
         divisor = slope.denominator * start.denominator
-        factor, offset = int(slope * divisor), int(start * divisor)
-        fits = 4 * (largest * factor + abs(offset) + divisor) < 2**63
-        scaled = (raw.astype(np.int64) if fits else raw.astype(object)) * factor + offset
-        quotient, rest = scaled // divisor, scaled % divisor
+        factor, (shift, offset) = int(slope * divisor), divmod(int(start * divisor), divisor)
+        fits = largest * factor < 2**63 and divisor < 2**60 and abs(shift) < 2**62 and (factor == 1 or largest * factor < 2**62)
+        scaled = (raw.astype(np.int64) if fits else raw.astype(object)) * factor
+        quotient, rest = scaled // divisor, scaled % divisor + offset
+        quotient, rest = quotient + shift + rest // divisor, rest % divisor
         up = (2 * rest > divisor) | ((2 * rest == divisor) & (quotient % 2 == 1))
         rounded: NDArray[Any] = quotient + up
         return rounded
 
     def _of_floats(self, raw: NDArray[Any]) -> Indexes:
-        cells = raw.astype(np.float64)
+        with np.errstate(over="ignore"):
+            cells = raw.astype(np.float64)
         indexes = np.full(len(cells), self.grid.first, dtype=np.int64)
         indexes[cells >= self.cut(self.grid.last)] = self.grid.last
         between = np.flatnonzero((cells >= self.cut(self.grid.first + 1)) & (cells < self.cut(self.grid.last)))

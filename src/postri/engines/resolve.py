@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from postri.columns import DECLARABLE, UNTYPED, ColumnType, timestamp_type
+from postri.columns import DECLARABLE, NO_ORDER, UNTYPED, ColumnType, timestamp_type
 from postri.engines.arrow import is_arrow, read_column
 from postri.engines.base import CsvFormat, Engine
-from postri.engines.memory import NO_ORDER, TIMES, ArrayEngine, Column, TypedColumn, UntypedColumn, numpy_column
+from postri.engines.memory import SECONDS, ArrayEngine, Column, TypedColumn, UntypedColumn, numpy_column
 from postri.engines.piece import Piece
-from postri.errors import InputError, nearest
+from postri.errors import InputError, PostriError, SourceError, nearest
 from postri.exact import shown
 
 SOURCES = "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, or the path of a CSV or Parquet file"
@@ -22,6 +22,8 @@ SOURCES = "a list, a NumPy array, a pandas, Polars or Arrow column or table, a d
 
 def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFormat) -> Engine:
     """The engine for a source, with the types that the user declares of columns whose source declares none."""
+    if declared is not None and not isinstance(declared, Mapping):
+        raise InputError(f"columns must map names to types, such as {{'salary': 'integer'}}, got {shown(declared)}")
     types = {name: _declared(name, text) for name, text in (declared or {}).items()}
     if isinstance(source, str | os.PathLike):
         from postri.engines.files import file_engine
@@ -51,6 +53,8 @@ def _check_declared(types: Iterable[str], names: Iterable[str] | None) -> None:
 
 def _names(source: Any) -> list[Any] | None:
     """The names of a table's columns; None if the source is one column."""
+    if hasattr(type(source), "collect_schema") and not is_arrow(source):
+        raise InputError(f"a {type(source).__name__} has no rows yet; collect it first")
     if isinstance(source, Mapping):
         return list(source)
     names = getattr(getattr(source, "dtype", None), "names", None) or getattr(source, "column_names", None)
@@ -61,10 +65,21 @@ def _names(source: Any) -> list[Any] | None:
 
 def _column(source: Any, name: str | None, declared: ColumnType) -> Column:
     """One column of a table, or a source that is one."""
-    column = _opened(source() if isinstance(source, partial) else source, declared)
+    column = _handed_over(source, declared)
     if isinstance(column, TypedColumn) and declared is not UNTYPED:
         raise InputError(f"the column {name!r} has the declared type {column.type.name} already; leave it out of columns=...")
     return column
+
+
+def _handed_over(source: Any, declared: ColumnType) -> Column:
+    """The column as its library gives it. What a library says when it fails may carry a cell: it stays out of the error."""
+    try:
+        return _opened(source() if isinstance(source, partial) else source, declared)
+    except PostriError:
+        raise
+    except Exception as error:
+        failure = SourceError(f"cannot read the column: the library that holds it failed with {type(error).__name__}")
+    raise failure
 
 
 def _opened(source: Any, declared: ColumnType) -> Column:
@@ -81,7 +96,7 @@ def _opened(source: Any, declared: ColumnType) -> Column:
         return UntypedColumn(declared, source)
     if hasattr(source, "__array__"):
         return numpy_column(np.asarray(source), declared)
-    raise InputError(f"cannot read a {type(source).__name__} as a column; give {SOURCES}")
+    raise InputError(f"cannot read an object of type {type(source).__name__} as a column; give {SOURCES}")
 
 
 def _extension(source: Any, dtype: Any) -> Column:
@@ -91,9 +106,9 @@ def _extension(source: Any, dtype: Any) -> Column:
     valid = ~np.asarray(source.isna())
     if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
         column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
-    elif dtype.kind == "M" and getattr(dtype, "unit", None) in TIMES:
+    elif dtype.kind == "M" and getattr(dtype, "unit", None) in SECONDS:
         raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
-        return TypedColumn(timestamp_type(str(dtype), TIMES[dtype.unit], zoned=True), [Piece(raw, valid)])
+        return TypedColumn(timestamp_type(str(dtype), int(1 / SECONDS[dtype.unit]), zoned=True), [Piece(raw, valid)])
     else:
         raise InputError(f"the column has the declared type {dtype}, {NO_ORDER}")
     assert isinstance(column, TypedColumn)

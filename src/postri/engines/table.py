@@ -43,9 +43,11 @@ class Table:
             return names[0]
         if name is None:
             raise InputError(f"choose a column with column=...; {nearest('', names)}")
-        if name not in names:
-            raise InputError(f"there is no column {shown(name)}; {nearest(str(name), map(str, names))}")
-        return name
+        # A data frame may have numbers for names.
+        same = [known for known in names if isinstance(name, str | int) and str(known) == str(name)]
+        if not same:
+            raise InputError(f"there is no column {shown(name)}; {nearest(str(name) if isinstance(name, str) else '', map(str, names))}")
+        return same[0]
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
@@ -53,27 +55,31 @@ class Table:
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks for them."""
-        self._fetch(column, grid, targets)
 
-        def widening(target: Target) -> Windows:
+        def widening(target: Target, first: RankWindow) -> Windows:
             def window(level: int) -> RankWindow:
-                wanted = Target(target.p, target.half * WIDER**level)
-                self._fetch(column, grid, [wanted])
-                return trim(self._kept[column, grid, wanted.p][1], wanted.p, wanted.half)
+                return first if level == 0 else self._fetch(column, grid, [Target(target.p, target.half * WIDER**level)])[0]
 
             return window
 
-        return [widening(target) for target in targets]
+        return [widening(target, first) for target, first in zip(targets, self._fetch(column, grid, targets), strict=True)]
 
-    def _fetch(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> None:
-        """Have a window at least as wide as each target wants, from one scan for all that are missing."""
-        missing = [target for target in targets if not self._has(column, grid, target)]
-        for target, window in zip(missing, self._engine.windows(column, grid, missing) if missing else (), strict=True):
-            self._kept.pop((column, grid, target.p), None)
-            self._kept[column, grid, target.p] = (target.half, window)
-        while len(self._kept) > max(KEPT, len(targets)):
-            del self._kept[next(iter(self._kept))]
+    def _fetch(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
+        """The window of each target, cut from one that is kept where that is as wide; one scan for all that are missing."""
+        missing = [target for target in targets if self._kept_for(column, grid, target) is None]
+        fetched = dict(zip(missing, self._engine.windows(column, grid, missing), strict=True)) if missing else {}
+        windows = [fetched.get(target) or self._kept_for(column, grid, target) for target in targets]
+        for target, window in fetched.items():
+            self._keep((column, grid, target.p), target.half, window)
+        return [trim(window, target.p, target.half) for target, window in zip(targets, windows, strict=True) if window is not None]
 
-    def _has(self, column: str | None, grid: Grid, target: Target) -> bool:
+    def _kept_for(self, column: str | None, grid: Grid, target: Target) -> RankWindow | None:
         half, window = self._kept.get((column, grid, target.p), (-1, None))
-        return window is not None and (half >= target.half or window.whole)
+        return window if window is not None and (half >= target.half or window.whole) else None
+
+    def _keep(self, key: tuple[str | None, Grid, Fraction], half: int, window: RankWindow) -> None:
+        """Keep the window in place of a narrower one; let the oldest go where there are many."""
+        self._kept.pop(key, None)
+        self._kept[key] = (half, window)
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]

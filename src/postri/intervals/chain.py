@@ -87,7 +87,7 @@ class Chain:
 def _offsets(furthest: int, growth: Fraction) -> tuple[int, ...]:
     reach = [0]
     while reach[-1] < furthest:
-        reach.append(max(reach[-1] + 1, int(reach[-1] * growth)))
+        reach.append(max(reach[-1] + 1, ceil(reach[-1] * growth)))
     return tuple(reach)
 
 

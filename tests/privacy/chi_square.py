@@ -1,0 +1,32 @@
+"""Pearson's chi-square test of draws against exact chances, at a level that a test suite can live with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+from scipy.stats import chi2
+
+# A sound sampler fails one run in a million. The samples are large enough to reject 30 % less noise all the same.
+LEVEL = 1e-6
+# Cells that expect fewer draws share one: their counts are not normal.
+FEWEST = 20
+
+
+def fits(drawn: Counter[Hashable], chances: Mapping[Hashable, float]) -> bool:
+    """Whether the draws could come from these chances."""
+    return chance_of_worse(drawn, chances) >= LEVEL
+
+
+def chance_of_worse(drawn: Counter[Hashable], chances: Mapping[Hashable, float]) -> float:
+    """The p-value; 0 where something was drawn that has no chance."""
+    if not drawn.keys() <= chances.keys():
+        return 0.0
+    expected = np.array([drawn.total() * chance for chance in chances.values()])
+    seen = np.array([drawn[outcome] for outcome in chances])
+    rare = expected < FEWEST
+    expected, seen = (np.append(each[~rare], each[rare].sum()) for each in (expected, seen))
+    kept = expected > 0
+    statistic = float(((seen - expected)[kept] ** 2 / expected[kept]).sum())
+    return float(chi2.sf(statistic, max(1, kept.sum() - 1)))

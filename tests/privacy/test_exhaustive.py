@@ -1,0 +1,377 @@
+"""Privacy and coverage by exhaustion: every tiny table, every neighbour, every output, with rigorous bounds on all chances.
+
+The scores are those that ship, shown whole windows; their chances are exact (`exact_chances`). That real draws have these chances is
+shown in test_sampler.py, and that narrow windows change nothing in test_laziness.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations, product
+from math import exp
+
+import numpy as np
+import pytest
+from exact_chances import (
+    BITS,
+    Bounds,
+    Place,
+    Whole,
+    bounds,
+    chances,
+    crowded_chances,
+    exponential_chances,
+    link_candidates,
+    precisely,
+    value_candidates,
+)
+from flint import arb, fmpq
+from proving import sized
+from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
+
+from postri.grid import Grid
+from postri.intervals import chain as chain_module
+from postri.intervals import value as value_module
+from postri.intervals.chain import Chain, Links
+from postri.intervals.depth import Depth
+from postri.intervals.method import Question
+from postri.intervals.scores import units_per_row
+from postri.mechanisms.logs import log_above
+from postri.mechanisms.noisy_max import Noise
+from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
+
+BETA = Fraction(1, 10)
+PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
+ONE_ROW: tuple[ProtectedChange, ...] = (AddOrRemoveRows(1), ReplaceRows(1))
+NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
+GRID, MOST_ROWS = sized((plain_grid(5), 3), (plain_grid(6), 4))
+# At epsilon 2 the threshold lies beyond these tables and only the edges are deep enough; at 20 it lies inside them.
+LOW, HIGH = Fraction(2), Fraction(20)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One configuration: epsilon is for both steps together, half for each."""
+
+    p: Fraction
+    protect: ProtectedChange
+    noise: Noise
+    epsilon: Fraction = LOW
+    grid: Grid = GRID
+    most_rows: int = MOST_ROWS
+
+    @property
+    def question(self) -> Question:
+        return Question(self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect)
+
+    def __str__(self) -> str:
+        change = f"{type(self.protect).__name__}({self.protect.k})"
+        return f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The largest log ratios between neighbours and the largest chance of a bad interval: upper bounds, in 2^-BITS."""
+
+    joint: int
+    value: int
+    interval: int
+    failure: int
+
+    def private(self, case: Case) -> bool:
+        spend = case.question.spend
+        kept = ((self.joint, spend.epsilon), (self.value, spend.value), (self.interval, spend.interval))
+        return all(Fraction(ratio, 1 << BITS) <= epsilon for ratio, epsilon in kept)
+
+    def covers(self) -> bool:
+        return Fraction(self.failure, 1 << BITS) <= BETA
+
+    def told(self, case: Case) -> str:
+        joint, value, interval, failure = (each / (1 << BITS) for each in (self.joint, self.value, self.interval, self.failure))
+        half = float(case.epsilon / 2)
+        return (
+            f"largest log ratio {joint:.4f} of {float(case.epsilon):g} "
+            f"(value {value:.4f} of {half:g}, interval {interval:.4f} of {half:g}); "
+            f"largest failure {failure:.4f} of {float(BETA):g}"
+        )
+
+
+def measure(case: Case) -> Findings:
+    """Everything about one configuration."""
+    tables = all_tables(case.grid, case.most_rows)
+    pairs = neighbours(tables, case.protect)
+    places, values = value_bounds(case, tables)
+    joint, interval, failure = 0, 0, 0
+    for k, place in enumerate(places):
+        links = link_bounds(case, tables, place)
+        value = Bounds(values.log_low[:, k, None], values.log_high[:, k, None], values.high[:, k, None])
+        interval = max(interval, largest_ratio(links, pairs))
+        joint = max(joint, largest_ratio(together(value, links), pairs))
+        failure = max(failure, largest_failure(case, tables, place, links))
+    return Findings(joint, largest_ratio(values, pairs), interval, failure)
+
+
+def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
+    """The places that a value step chooses from, and the chances of each on each table."""
+    step = Depth(case.noise).value_step(case.question)
+    found = [value_candidates(step.runs(whole_windows(rows), case.grid), case.grid, step.rate) for rows in tables]
+    places = found[0][0]
+    assert all(each == places for each, _, _ in found)
+    return places, stacked([bounds(case.noise, logs, copies) for _, logs, copies in found])
+
+
+def link_bounds(case: Case, tables: list[Rows], place: Place) -> Bounds:
+    """The chances of each link around a place, on each table."""
+    chain, (shape, index) = Depth(case.noise).chain(case.question), place
+    found = [chain.links(whole_windows(rows), case.grid, index, shape) for rows in tables]
+    return stacked([bounds(case.noise, *link_candidates(links, chain.rate)) for links in found])
+
+
+def stacked(each: list[Bounds]) -> Bounds:
+    return Bounds(*(np.stack([getattr(one, name) for one in each]) for name in ("log_low", "log_high", "high")))
+
+
+def together(value: Bounds, links: Bounds) -> Bounds:
+    """The chances of a value and then a link: logarithms add up."""
+    return Bounds(value.log_low + links.log_low, value.log_high + links.log_high, links.high)
+
+
+def largest_ratio(found: Bounds, pairs: Whole) -> int:
+    """The largest log ratio of one output's chances on two neighbours."""
+    return int((found.log_high[pairs[:, 0]] - found.log_low[pairs[:, 1]]).max())
+
+
+def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds) -> int:
+    """The largest chance of an interval that misses the quantile, given the value and its shape, over the tables that have one."""
+    ends = chain_ends(case, place)
+    bad = np.array([[not holds_quantile(low, high, rows, case.p, case.grid) for low, high in ends] for rows in tables if rows])
+    kept = [k for k, rows in enumerate(tables) if rows]
+    return int((links.high[kept] * bad).sum(axis=1).max())
+
+
+def chain_ends(case: Case, place: Place) -> list[tuple[int, int]]:
+    """The intervals of a chain: public."""
+    shape, index = place
+    links = Depth(case.noise).chain(case.question).links(whole_windows(()), case.grid, index, shape)
+    return [links.ends(j) for j in range(len(links.scores))]
+
+
+def one_row_cases() -> Iterator[Case]:
+    yield from (Case(p, protect, noise, LOW) for p, protect, noise in product(PS, ONE_ROW, NOISES))
+    yield from (Case(p, protect, noise, HIGH) for p, protect, noise in product(sized(PS[1:], PS), ONE_ROW, sized(NOISES[:1], NOISES)))
+
+
+def two_row_cases() -> Iterator[Case]:
+    grid, most = sized((plain_grid(4), 3), (plain_grid(5), 4))
+    for protect, noise in product((AddOrRemoveRows(2), ReplaceRows(2)), NOISES):
+        yield Case(Fraction(1, 2), protect, noise, LOW, grid, most)
+
+
+def default_domain_cases() -> Iterator[Case]:
+    grid = Grid(-3, 2, Fraction(0), Fraction(1), anchor=0)
+    for p, protect, noise in product((Fraction(1, 2), Fraction(9, 10)), ONE_ROW, NOISES):
+        yield Case(p, protect, noise, LOW, grid, sized(2, 3))
+
+
+ALL_CASES = [*one_row_cases(), *two_row_cases(), *default_domain_cases()]
+NAMES = [f"{case}-{'default' if case.grid.anchor == 0 else 'given'}" for case in ALL_CASES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ALL_CASES, ids=NAMES)
+def test_neighbours_and_quantiles_are_safe_on_every_table(case: Case, figures: Callable[[str], None]):
+    """No output is more than e^epsilon times as likely on a neighbour, and no table sees a bad interval more often than beta."""
+    findings = measure(case)
+    figures(findings.told(case))
+    assert findings.private(case)
+    assert findings.covers()
+
+
+# The checks can fail: each of these bugs is caught, on few tables already.
+
+FEW = (plain_grid(5), 2)
+SOUND = Case(Fraction(1, 2), AddOrRemoveRows(1), "exponential", LOW, *FEW)
+STEEP = replace(SOUND, p=Fraction(9, 10))
+
+
+@dataclass(frozen=True)
+class HalfAddOrRemoveRows(AddOrRemoveRows):
+    def sensitivity(self, p: Fraction) -> Fraction:
+        return super().sensitivity(p) / 2
+
+
+@dataclass(frozen=True)
+class HalfReplaceRows(ReplaceRows):
+    def sensitivity(self, p: Fraction) -> Fraction:
+        return super().sensitivity(p) / 2
+
+
+@dataclass(frozen=True)
+class MedianAddOrRemoveRows(AddOrRemoveRows):
+    def sensitivity(self, p: Fraction) -> Fraction:
+        return Fraction(1, 2)
+
+
+@pytest.mark.parametrize("case", [SOUND, STEEP, replace(STEEP, noise="gumbel"), replace(SOUND, protect=ReplaceRows(1))], ids=str)
+def test_few_tables_pass_without_a_bug(case: Case):
+    findings = measure(case)
+    assert findings.private(case)
+    assert findings.covers()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("protect", [HalfAddOrRemoveRows(1), HalfReplaceRows(1)], ids=lambda protect: type(protect).__name__)
+def test_half_the_sensitivity_is_caught(protect: ProtectedChange, noise: Noise):
+    case = replace(SOUND, protect=protect, noise=noise)
+    assert not measure(case).private(case)
+
+
+def test_the_medians_sensitivity_at_another_quantile_is_caught():
+    case = replace(STEEP, protect=MedianAddOrRemoveRows(1))
+    assert not measure(case).private(case)
+
+
+def test_one_row_of_noise_for_two_rows_per_person_is_caught():
+    case = replace(SOUND, protect=HalfAddOrRemoveRows(2))
+    assert not measure(case).private(case)
+
+
+def test_a_rounded_target_rank_is_caught(monkeypatch: pytest.MonkeyPatch):
+    """Rounding p*n makes counts against it more sensitive."""
+
+    def rounded(counts: Whole, n: int, p: Fraction, largest: int) -> Whole:
+        return (counts - int(p * n)) * units_per_row(p)
+
+    monkeypatch.setattr(chain_module, "over_target", rounded)
+    monkeypatch.setattr(value_module, "over_target", rounded)
+    assert not measure(SOUND).private(SOUND)
+
+
+def test_an_edge_of_the_data_taken_for_one_of_the_domain_is_caught(monkeypatch: pytest.MonkeyPatch):
+    """Only the grid's ends are public."""
+
+    def depth(links: Links, left: Whole, right: Whole) -> Whole:
+        indexes = links.windows(0).indexes
+        ends = (indexes[0], indexes[-1]) if len(indexes) else (links.grid.first, links.grid.last)
+        left[links.lows <= ends[0]] = right[links.highs >= ends[1]] = links.chain.threshold
+        return np.minimum(left, right)
+
+    monkeypatch.setattr(Links, "_depth", depth)
+    assert not measure(SOUND).private(SOUND)
+
+
+def test_an_edge_that_is_not_infinitely_deep_is_caught(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Links, "_depth", lambda links, left, right: np.minimum(left, right))
+    assert not measure(SOUND).covers()
+
+
+def test_a_threshold_without_its_logarithm_is_caught(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Chain, "log_odds", Fraction(0))
+    assert not measure(STEEP).covers()
+
+
+def test_a_threshold_that_forgets_the_bonus_is_caught(monkeypatch: pytest.MonkeyPatch):
+    """The growing bonus favours long links, but the short ones before them weigh `weight` times as much together."""
+    monkeypatch.setattr(Chain, "log_odds", property(lambda chain: log_above(1 / (2 * chain.beta))))
+    assert not measure(STEEP).covers()
+
+
+def test_gumbel_noise_with_the_threshold_of_exponential_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
+    case = replace(STEEP, noise="gumbel")
+    monkeypatch.setattr(Chain, "log_odds", property(lambda chain: log_above(chain.weight / (2 * chain.beta))))
+    assert not measure(case).covers()
+
+
+# The exact chances themselves, against other ways to compute them.
+
+
+def permute_and_flip(logs: list[float]) -> list[float]:
+    """McKenna and Sheldon 2020: try the candidates in random order, take each with the chance q_i."""
+    weights = [exp(log - max(logs)) for log in logs]
+    orders = list(permutations(range(len(logs))))
+    found = [0.0] * len(logs)
+    for order in orders:
+        passed = 1.0
+        for i in order:
+            found[i] += passed * weights[i] / len(orders)
+            passed *= 1 - weights[i]
+    return found
+
+
+LOGS = [fmpq(0), fmpq(-1, 3), fmpq(-5, 2), fmpq(-5, 2), fmpq(-7)]
+
+
+def test_exponential_noise_is_permute_and_flip():
+    """Ding et al. 2021, "The permute-and-flip mechanism is identical to report-noisy-max with exponential noise"."""
+    exact = chances("exponential", LOGS, [1] * len(LOGS))
+    assert [float(chance) for chance in exact] == pytest.approx(permute_and_flip([float(arb(each)) for each in LOGS]), rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_copies_are_candidates_like_others(noise: Noise):
+    spread = chances(noise, [fmpq(0), *[fmpq(-1)] * 3, *[fmpq(-2)] * 5], [1] * 9)
+    grouped = chances(noise, [fmpq(0), fmpq(-1), fmpq(-2)], [1, 3, 5])
+    with precisely():
+        parts = [spread[0], sum(spread[1:4]), sum(spread[4:])]
+        assert all(part.overlaps(group) for part, group in zip(parts, grouped, strict=True))
+        assert all(float(chance.rad()) < 1e-60 for chance in spread + grouped)
+
+
+def test_the_bounds_for_crowds_hold_the_exact_chances():
+    weights, copies = [arb(1), arb(fmpq(1, 3)), arb(fmpq(1, 9))], [20, 30, 14]
+    with precisely():
+        exact, crowded = exponential_chances(weights, copies), crowded_chances(weights, copies)
+        assert all(outer.contains(inner) for outer, inner in zip(crowded, exact, strict=True))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_chances_add_up_to_one(noise: Noise):
+    with precisely():
+        assert sum(chances(noise, LOGS, [1, 4, 2, 1, 9])).contains(1)
+
+
+# What is checked: the neighbours, and the promise.
+
+SMALLEST = all_tables(plain_grid(2), 2)
+
+
+@pytest.mark.parametrize(
+    ("protect", "pairs"), [(AddOrRemoveRows(1), 6), (ReplaceRows(1), 9), (AddOrRemoveRows(2), 12), (ReplaceRows(2), 15)], ids=str
+)
+def test_neighbours_of_the_smallest_tables(protect: ProtectedChange, pairs: int):
+    """Counted by hand on (), 0, 1, 00, 01, 11; each pair stands in both orders."""
+    assert len(neighbours(SMALLEST, protect)) == 2 * pairs
+
+
+HYNDMAN_FAN = (
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "linear",
+    "median_unbiased",
+    "normal_unbiased",
+)
+
+
+@pytest.mark.parametrize("definition", HYNDMAN_FAN)
+def test_the_promise_holds_every_textbook_quantile(definition: str):
+    """Each interval that keeps the promise contains the quantile as NumPy computes it, by all nine definitions."""
+    ends = [(low, high) for low in range(5) for high in range(low, 5)]
+    for p, rows in product(PS, all_tables(plain_grid(5), 4)[1:]):
+        quantile = np.quantile(rows, float(p), method=definition)
+        kept = [(low, high) for low, high in ends if holds_quantile(low, high, rows, p, plain_grid(5))]
+        assert kept
+        assert all(low <= quantile <= high for low, high in kept)
+
+
+@pytest.mark.parametrize(("rows", "ends"), [((1, 2, 3), (1, 3)), ((1, 1, 3, 3), (1, 3)), ((2,), (0, 4)), ((2, 2), (2, 2))], ids=str)
+def test_the_least_interval_that_keeps_the_promise(rows: Rows, ends: tuple[int, int]):
+    """By hand for the median: t = n/2, so x_(floor t) to x_(ceil t + 1), and an end of the grid where there is no such row."""
+    grid, p = plain_grid(5), Fraction(1, 2)
+    kept = [(low, high) for low in range(5) for high in range(low, 5) if holds_quantile(low, high, rows, p, grid)]
+    assert min(kept, key=lambda each: each[1] - each[0]) == ends

@@ -1,0 +1,255 @@
+"""The sampler is the distribution: real draws against the exact chances, and the same test on a sampler with less noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from math import log
+
+import numpy as np
+import pytest
+from chi_square import chance_of_worse, fits
+from proving import sized
+from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
+from tiny_tables import narrow_windows, plain_grid, whole_windows
+
+from postri.grid import Grid
+from postri.intervals.chain import Chain
+from postri.intervals.depth import Depth
+from postri.intervals.method import Question, Span
+from postri.intervals.value import ValueStep
+from postri.mechanisms import noisy_max as noisy_max_module
+from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Words, below
+from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
+from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
+from postri.window import Windows
+
+DRAWS, ANSWERS = sized((1_000, 300), (50_000, 25_000))
+# Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90 reject.
+ENOUGH = 1_500
+NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
+# Noise that is 30 % smaller makes each score worth more noise scales.
+MORE = Fraction(10, 7)
+
+
+def bonus(number: float) -> int:
+    return int(log(number) * (1 << BOOST_BITS))
+
+
+FLAT = Parts((Part(0, 1, 0), Part(1, 5, -6), Part(5, 7, -9, bonus(3)), Part(7, 17, -14), Part(17, 18, -20, bonus(20))))
+# Two super-runs: one that bounds its parts loosely and one that bounds them tightly, with another inside.
+LEFT = Part(0, 6, 9, inside=(Part(0, 2, -4), Part(2, 3, 0), Part(3, 6, -9)))
+INNER = Part(9, 20, 4, inside=(Part(9, 12, -8), Part(12, 19, -12), Part(19, 20, -3)))
+RIGHT = Part(7, 20, 9, bonus(2), inside=(Part(7, 9, -7), INNER))
+NESTED = Parts((LEFT, Part(6, 7, -5), RIGHT))
+RATE = Fraction(1, 3)
+RUNS = pytest.mark.parametrize("runs", [FLAT, NESTED], ids=["flat", "nested"])
+NOISE = pytest.mark.parametrize("noise", NOISES)
+
+
+Figures = Callable[[str], None]
+
+
+def copies(runs: Parts, noise: Noise, rate: Fraction = RATE, number: int = DRAWS) -> Counter[Hashable]:
+    coins = SystemCoins()
+    return drawn(number, lambda: noisy_max(runs, rate=rate, noise=noise, coins=coins).copy)
+
+
+def check(found: Counter[Hashable], chances: dict[Hashable, float], figures: Figures) -> None:
+    """The draws fit the chances; says how well."""
+    figures(f"p-value {chance_of_worse(found, chances):.3g} of {found.total()} draws")
+    assert fits(found, chances)
+
+
+@RUNS
+@NOISE
+def test_every_copy_wins_as_often_as_it_should(runs: Parts, noise: Noise, figures: Figures):
+    """Runs of different sizes, bonuses, and super-runs that must be opened."""
+    check(copies(runs, noise), runs.chances(noise, RATE), figures)
+
+
+@RUNS
+@NOISE
+def test_thirty_percent_less_noise_is_rejected(runs: Parts, noise: Noise):
+    assert not fits(copies(runs, noise, RATE * MORE, ENOUGH), runs.chances(noise, RATE))
+
+
+def test_the_other_noise_is_rejected():
+    assert not fits(copies(FLAT, "gumbel", number=3 * ENOUGH), FLAT.chances("exponential", RATE))
+
+
+# Half of the chance is hidden, behind a bound that is the score itself.
+TIGHT = Parts((Part(0, 1, 0), Part(1, 9, -6, inside=(Part(1, 5, -6), Part(5, 9, -6)))))
+
+
+def restarted(entry: noisy_max_module._Entry) -> noisy_max_module._Batch:
+    """Opens a run and throws its coins away."""
+    entry.batch.tops[entry.j] = -np.inf
+    return noisy_max_module._Batch(entry.batch.race, entry.batch.runs.open(entry.j), entry.key)
+
+
+@NOISE
+def test_fresh_coins_for_an_opened_run_are_rejected(noise: Noise, monkeypatch: pytest.MonkeyPatch):
+    """A run is opened because its noise is large: its parts must keep that noise."""
+    assert fits(copies(TIGHT, noise, number=2 * ENOUGH), TIGHT.chances(noise, RATE))
+    monkeypatch.setattr(noisy_max_module._Entry, "opened", restarted)
+    assert not fits(copies(TIGHT, noise, number=2 * ENOUGH), TIGHT.chances(noise, RATE))
+
+
+# The value step on a table whose window hides rows on both sides.
+
+ROWS = (0, 0, 2, 3, 3, 4, 5, 7, 7, 8, 9)
+GRID = plain_grid(10)
+QUESTION = Question(Fraction(1, 2), Spend(Fraction(3, 2), Fraction(1)), Fraction(1, 10), AddOrRemoveRows(1))
+
+
+def places(windows: Windows, noise: Noise, *, inflate: int, rate: Fraction, number: int, opened: list[int]) -> Counter[Hashable]:
+    runs, coins = Watched(Depth(noise).value_step(QUESTION).runs(windows, GRID), inflate, opened), SystemCoins()
+
+    def once() -> tuple[str, int]:
+        picked = noisy_max(runs, rate=rate, noise=noise, coins=coins)
+        return picked.runs.inner.shape(picked.run), GRID.at(picked.copy)
+
+    return drawn(number, once)
+
+
+@NOISE
+@pytest.mark.parametrize("inflate", [0, 10_000], ids=["when-needed", "always"])
+def test_a_narrow_window_leaves_every_value_its_chance(noise: Noise, inflate: int, figures: Figures):
+    opened: list[int] = []
+    rate = Depth(noise).value_step(QUESTION).rate
+    found = places(narrow_windows(ROWS, QUESTION.p, 0), noise, inflate=inflate, rate=rate, number=DRAWS, opened=opened)
+    figures(f"{len(opened) / DRAWS:.2f} runs opened per draw")
+    check(found, place_chances(ROWS, QUESTION, GRID, Depth(noise)), figures)
+    assert len(opened) > DRAWS
+
+
+@NOISE
+def test_thirty_percent_less_noise_is_rejected_in_a_narrow_window(noise: Noise):
+    rate = Depth(noise).value_step(QUESTION).rate * MORE
+    found = places(narrow_windows(ROWS, QUESTION.p, 0), noise, inflate=0, rate=rate, number=2 * ENOUGH, opened=[])
+    assert not fits(found, place_chances(ROWS, QUESTION, GRID, Depth(noise)))
+
+
+# Whole answers: the value and both ends.
+
+FEW_ROWS = (1, 1, 1, 2, 2, 3, 3, 3)
+FEW_POINTS = plain_grid(6)
+DEFAULT_POINTS = Grid(-2, 4, Fraction(0), Fraction(1), anchor=0)
+ASKED = Question(Fraction(1, 2), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), ReplaceRows(1))
+
+
+def spans(windows: Windows, grid: Grid, noise: Noise, number: int = ANSWERS) -> Counter[Hashable]:
+    method, coins = Depth(noise), SystemCoins()
+    return drawn(number, lambda: method.draw(windows, ASKED, grid, coins))
+
+
+@pytest.mark.slow
+@NOISE
+@pytest.mark.parametrize("grid", [FEW_POINTS, DEFAULT_POINTS], ids=["given", "default"])
+@pytest.mark.parametrize("windows", [whole_windows(FEW_ROWS), narrow_windows(FEW_ROWS, ASKED.p, 0)], ids=["whole", "narrow"])
+def test_every_answer_is_as_likely_as_it_should_be(windows: Windows, grid: Grid, noise: Noise, figures: Figures):
+    check(spans(windows, grid, noise), span_chances(FEW_ROWS, ASKED, grid, Depth(noise)), figures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
+@pytest.mark.parametrize("step", [ValueStep, Chain], ids=lambda step: step.__name__)
+def test_thirty_percent_less_noise_in_one_step_is_rejected(step: type, noise: Noise, monkeypatch: pytest.MonkeyPatch):
+    exact, rate = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise)), step.rate.fget
+    monkeypatch.setattr(step, "rate", property(lambda self: rate(self) * MORE))
+    assert not fits(spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, 2 * ENOUGH), exact)
+
+
+# The hard draws, which floats cannot decide.
+
+
+@pytest.fixture
+def unsure(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Makes the float path so careful that ball arithmetic decides."""
+    return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
+
+
+@NOISE
+def test_ball_arithmetic_names_the_winner_that_floats_name(noise: Noise, unsure: Callable[[], None]):
+    def winners() -> list[tuple[Span, int]]:
+        windows, method = narrow_windows(FEW_ROWS, ASKED.p, 0), Depth(noise)
+        return [
+            (
+                method.draw(windows, ASKED, FEW_POINTS, SeededCoins(seed)),
+                noisy_max(NESTED, rate=RATE, noise=noise, coins=SeededCoins(seed)).copy,
+            )
+            for seed in range(sized(100, 5_000))
+        ]
+
+    sure = winners()
+    unsure()
+    assert winners() == sure
+
+
+@pytest.mark.slow
+@RUNS
+@NOISE
+def test_ball_arithmetic_gives_every_copy_its_chance(runs: Parts, noise: Noise, unsure: Callable[[], None], figures: Figures):
+    unsure()
+    check(copies(runs, noise), runs.chances(noise, RATE), figures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
+def test_thirty_percent_less_noise_is_rejected_by_ball_arithmetic(noise: Noise, unsure: Callable[[], None]):
+    unsure()
+    assert not fits(copies(NESTED, noise, RATE * MORE, ENOUGH), NESTED.chances(noise, RATE))
+
+
+class TiedCoins:
+    """Coins that agree in the first `depth` words of every candidate; those that follow are seeded."""
+
+    private = False
+
+    def __init__(self, word: int, depth: int, seed: int) -> None:
+        self.word, self.depth, self.later = word, depth, SeededCoins(seed).draw()
+
+    def draw(self) -> Draw:
+        return self
+
+    def words(self, key: Key, number: int) -> Words:
+        tied = key[-1] == "words" or (key[-2] == "bits" and key[-1] < 64 * self.depth)
+        return np.full(number, self.word, dtype=np.uint64) if tied else self.later.words(key, number)
+
+
+@NOISE
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("word", [0, 1 << 63, (1 << 64) - 1], ids=["zeros", "half", "ones"])
+def test_more_coins_decide_where_the_first_ones_tie(word: int, depth: int, noise: Noise):
+    """Equal candidates: the larger uniform number wins."""
+    runs = Parts(tuple(Part(j, j + 1, -5) for j in range(3)))
+    for seed in range(20):
+        coins = TiedCoins(word, depth, seed)
+        later = [int(coins.words((j, "bits", 64 * depth), 1)[0]) for j in range(3)]
+        assert noisy_max(runs, rate=RATE, noise=noise, coins=coins).run == int(np.argmax(later))
+
+
+# Uniform whole numbers.
+
+
+def modulo(draw: Draw, key: Key, bound: int) -> int:
+    """The biased way."""
+    return int(draw.words(key, 1)[0]) % bound
+
+
+def shares(pick: Callable[[Draw, Key, int], int], parts: int, width: int) -> Counter[Hashable]:
+    """Into which of the equal parts of `0..parts*width-1` numbers fall."""
+    draw = SystemCoins().draw()
+    return drawn(2 * DRAWS, lambda: pick(draw, (), parts * width) // width)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 64, 100])
+@pytest.mark.parametrize("width", [1, 1 << 62, 3**50], ids=["1", "2^62", "3^50"])
+def test_below_is_uniform(parts: int, width: int):
+    assert fits(shares(below, parts, width), dict.fromkeys(range(parts), 1 / parts))
+
+
+def test_a_remainder_is_rejected():
+    assert not fits(shares(modulo, 3, 1 << 62), dict.fromkeys(range(3), 1 / 3))
