@@ -54,6 +54,7 @@ def test_dates_are_iso_text_in_json(salaries):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", json.loads(out)["value"])
 
 
+@pytest.mark.slow
 def test_a_declared_integer_is_never_widened(salaries):
     bounds = ("--lower", 0, "--upper", 100_000, "--json")
     assert isinstance(json.loads(run("median", salaries, "salary", "--epsilon", 1, "--type", "integer", *bounds)[0])["low"], int)
@@ -74,6 +75,7 @@ def test_a_file_without_a_header_and_with_other_marks_is_read(tmp_path):
     assert abs(json.loads(out)["value"] - 250) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture_is_saved_and_words_go_to_standard_error(salaries, tmp_path, ending):
     picture = tmp_path / f"answer.{ending}"
@@ -81,6 +83,7 @@ def test_a_picture_is_saved_and_words_go_to_standard_error(salaries, tmp_path, e
     assert picture.stat().st_size > 1_000 and out.startswith("median ") and err == f"saved {picture}\n"
 
 
+@pytest.mark.slow
 def test_plan_tells_the_reach_of_an_epsilon_and_the_epsilon_of_a_reach():
     reach = json.loads(run("plan", "--rows", 45_000, "--epsilon", 1, "--json")[0])
     assert 0.49 < reach["low"] < 0.5 < reach["high"] < 0.51 and reach["enough"]
@@ -112,11 +115,13 @@ def test_a_wrong_request_exits_with_2_and_says_what_was_wrong(salaries, what):
     assert out == ""
 
 
+@pytest.mark.slow
 def test_a_misspelt_column_or_file_is_answered_with_the_nearest_names(salaries):
     assert "did you mean 'salary'?" in run("median", salaries, "salery", "--epsilon", 1, code=2)[1]
     assert "did you mean 'salaries.csv'?" in run("median", salaries.with_name("salary.csv"), "salary", "--epsilon", 1, code=2)[1]
 
 
+@pytest.mark.slow
 def test_usage_errors_exit_with_2():
     for words in (
         ("median",),
@@ -132,6 +137,7 @@ def test_a_damaged_file_exits_with_1(tmp_path):
     assert "damaged" in run("median", tmp_path / "broken.parquet", "x", "--epsilon", 1, code=1)[1]
 
 
+@pytest.mark.slow
 def test_every_command_has_help_and_stands_in_the_readme():
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     for command in ("median", "quantile", "plan", "demo"):
@@ -154,6 +160,7 @@ def test_help_loads_no_heavy_library():
     assert out.strip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_the_demo_shows_three_answers_beside_the_truth_and_saves_a_picture(tmp_path):
     out, err = run("demo", "--out", "shown", folder=tmp_path)
     assert "made-up" in out and "true median" in out and out.count("44,355") == 3
