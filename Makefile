@@ -31,7 +31,7 @@ test-fast: setup  ## the quick tests, in under a minute
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
 
 prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) tests/privacy tests/coverage -s
+	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) tests/privacy tests/coverage
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --check .

@@ -1,11 +1,14 @@
-"""What all tests share."""
+"""What all tests share: the experiments' tables, and the figures that proofs report at the end of a full-size run."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from proving import PROVE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,3 +23,20 @@ def tables() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture
+def figures(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Notes a line of figures about this test."""
+    return lambda line: record_property("figures", line)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not PROVE:
+        return
+    terminalreporter.section("figures of the proofs")
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, line in report.user_properties:
+                if name == "figures" and report.when == "call":
+                    terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {line}")

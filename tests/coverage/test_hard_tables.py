@@ -6,7 +6,6 @@ million, were the failure probability beta. `make prove` runs it at full size an
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import cycle, islice, product
@@ -21,8 +20,8 @@ from postri import AddOrRemoveRows, Depth, Domain, Interval, ReplaceRows
 from postri.domain import position
 from postri.intervals.chain import Chain
 from postri.intervals.scores import units_per_row
+from proving import PROVE
 
-PROVE = os.environ.get("POSTRI_PROVE") == "1"
 RUNS = 5_000 if PROVE else 300
 BETA = 0.1
 CONFIDENCE = "0.9"
@@ -102,7 +101,7 @@ def total(count: dict) -> tuple[int, int]:
     return missed, of
 
 
-def figures(count: dict) -> str:
+def told(count: dict) -> str:
     """What `make prove` prints."""
     worst, numbers = max(count.items(), key=lambda item: item[1][0] / max(1, item[1][1]))
     return "{} of {} missed, beta {}; at worst {} of {}: {}".format(*total(count), BETA, *numbers, ", ".join(map(str, worst)))
@@ -167,9 +166,9 @@ TABLES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_the_interval_holds_every_textbook_quantile(name, record_property):
+def test_the_interval_holds_every_textbook_quantile(name, figures):
     count = misses(TABLES[name], RUNS)
-    record_property("figures", figures(count))
+    figures(told(count))
     judge(count)
 
 

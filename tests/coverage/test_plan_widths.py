@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from fractions import Fraction
 from itertools import product
@@ -12,8 +11,8 @@ import pytest
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, SeededCoins
+from proving import PROVE
 
-PROVE = os.environ.get("POSTRI_PROVE") == "1"
 RUNS = 400 if PROVE else 40
 FACTOR = 1.5
 
@@ -44,11 +43,11 @@ def mean_half_width(rows: np.ndarray, p: str, epsilon: object, domain: Domain | 
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "n", "epsilon", "p"), TIMES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_where_rows_are_enough_the_plan_is_within_a_factor_of_the_mean_width(shape, where, n, epsilon, p, record_property):
+def test_where_rows_are_enough_the_plan_is_within_a_factor_of_the_mean_width(shape, where, n, epsilon, p, figures):
     plan = postri.plan(rows=n, epsilon=epsilon, p=p, domain=DOMAINS[where])
     width = mean_half_width(rows_of(shape, n), p, epsilon, DOMAINS[where])
     ratio = width / (plan.reach * n)
-    record_property("figures", f"the mean width is {ratio:.2f} of the plan; enough rows: {plan.enough}")
+    figures(f"the mean width is {ratio:.2f} of the plan; enough rows: {plan.enough}")
     assert not plan.enough or 1 / FACTOR < ratio < FACTOR
 
 

@@ -13,7 +13,6 @@ from random import Random
 
 import pytest
 from chi_square import chance_of_worse, fits
-from proving import sized
 from tiny_draws import Watched, drawn, span_chances
 from tiny_tables import Rows, narrow_windows, plain_grid
 
@@ -26,6 +25,7 @@ from postri.mechanisms.coins import SeededCoins, SystemCoins
 from postri.mechanisms.noisy_max import noisy_max
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
+from proving import sized
 
 BATCHES, CASES = 10, sized(100, 1_000)
 # Far above every score and every noise, and still a bound.
@@ -123,6 +123,7 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_opening_all_hidden_runs_chooses_the_same(batch: int, careful: Callable[[], None], figures: Callable[[str], None]):
     """Also where ball arithmetic decides, with rows hidden on both sides, and over several levels of windows."""

@@ -10,7 +10,6 @@ from math import log
 import numpy as np
 import pytest
 from chi_square import chance_of_worse, fits
-from proving import sized
 from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
 from tiny_tables import narrow_windows, plain_grid, whole_windows
 
@@ -24,6 +23,7 @@ from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Words, 
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
+from proving import sized
 
 DRAWS, ANSWERS = sized((1_000, 300), (50_000, 25_000))
 # Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90 reject.
@@ -115,6 +115,7 @@ def places(windows: Windows, noise: Noise, *, inflate: int, rate: Fraction, numb
 
 
 @NOISE
+@pytest.mark.slow
 @pytest.mark.parametrize("inflate", [0, 10_000], ids=["when-needed", "always"])
 def test_a_narrow_window_leaves_every_value_its_chance(noise: Noise, inflate: int, figures: Figures):
     opened: list[int] = []
@@ -157,7 +158,7 @@ def test_every_answer_is_as_likely_as_it_should_be(windows: Windows, grid: Grid,
 @pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
 @pytest.mark.parametrize("step", [ValueStep, Chain], ids=lambda step: step.__name__)
 def test_thirty_percent_less_noise_in_one_step_is_rejected(step: type, noise: Noise, monkeypatch: pytest.MonkeyPatch):
-    exact, rate = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise)), step.rate.fget
+    exact, rate = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise)), step.rate.func
     monkeypatch.setattr(step, "rate", property(lambda self: rate(self) * MORE))
     assert not fits(spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, 2 * ENOUGH), exact)
 
@@ -173,12 +174,12 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 @NOISE
 def test_ball_arithmetic_names_the_winner_that_floats_name(noise: Noise, unsure: Callable[[], None]):
-    def winners() -> list[tuple[Span, int]]:
+    def winners() -> list[tuple[Span, int, int]]:
         windows, method = narrow_windows(FEW_ROWS, ASKED.p, 0), Depth(noise)
         return [
             (
                 method.draw(windows, ASKED, FEW_POINTS, SeededCoins(seed)),
-                noisy_max(NESTED, rate=RATE, noise=noise, coins=SeededCoins(seed)).copy,
+                *(noisy_max(runs, rate=RATE, noise=noise, coins=SeededCoins(seed)).copy for runs in (FLAT, NESTED)),
             )
             for seed in range(sized(100, 5_000))
         ]

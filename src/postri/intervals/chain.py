@@ -35,17 +35,17 @@ class Chain:
     weight: int
     lean: int
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The scale of the noise, in rows."""
         return 2 * self.sensitivity / self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """How many noise scales one unit of score is."""
         return 1 / (self.scale * units_per_row(self.p))
 
-    @property
+    @cached_property
     def log_odds(self) -> Fraction:
         """How many noise scales deeper than 1 row the threshold lies, so that all bad links together win with beta at most."""
         odds = Fraction(self.weight) / (2 * self.beta)
@@ -54,7 +54,7 @@ class Chain:
         # Each bonus is rounded by less than 2^-BOOST_BITS, so a ratio of two weights is off by less than twice that.
         return max(Fraction(0), log_above(odds) + Fraction(2, 1 << BOOST_BITS))
 
-    @property
+    @cached_property
     def threshold(self) -> int:
         """T, rounded up to a whole number of units."""
         return ceil(units_per_row(self.p) * (1 + self.scale * self.log_odds))

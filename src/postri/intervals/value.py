@@ -34,17 +34,17 @@ class ValueStep:
     margin: int
     bonus: int
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """The scale of the noise, in rows."""
         return 2 * self.sensitivity / self.epsilon
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """How many noise scales one unit of score is."""
         return 1 / (self.scale * units_per_row(self.p))
 
-    @property
+    @cached_property
     def distrust(self) -> int:
         """How deep inside a value the quantile must lie before a lopsided shape is favoured, in units."""
         return ceil(self.margin * self.scale * units_per_row(self.p))
