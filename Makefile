@@ -34,8 +34,8 @@ prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, 
 	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) tests/privacy tests/coverage
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --no-cache --check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src/postri README.md docs

@@ -28,7 +28,6 @@ from exact_chances import (
     value_candidates,
 )
 from flint import arb, fmpq
-from proving import sized
 from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
 
 from postri.grid import Grid
@@ -41,6 +40,7 @@ from postri.intervals.scores import units_per_row
 from postri.mechanisms.logs import log_above
 from postri.mechanisms.noisy_max import Noise
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
+from proving import sized
 
 BETA = Fraction(1, 10)
 PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
