@@ -91,14 +91,18 @@ def memory() -> dict[str, float]:
 
 
 def print_memory() -> None:
-    import resource
-
     postri.median(salaries(10**6), epsilon=1)  # loads what an answer needs
-    program = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    program = resident("VmRSS")
     data = salaries(10**8)
     postri.median(data, epsilon=1)
-    # Of what the process held once the data were there, some may have been paged out: their size is added instead.
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - (program + data.nbytes) / 2**20)
+    # Some of what the process holds may be paged out at any moment, so the data count by their size.
+    print(resident("VmHWM") - program - data.nbytes / 2**20)
+
+
+def resident(name: str) -> float:
+    """A figure of this process in megabytes: VmRSS is what it holds now, VmHWM the most that it held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
 
 
 def command_line() -> dict[str, float]:
