@@ -54,7 +54,13 @@ ODD = [
     *(pd.NaT, pd.NA, pd.Timestamp.max, pd.Timestamp(1), pd.Timedelta(5), pd.Period("2024"), pd.Interval(0, 1)),
     *(np.int8(-5), np.uint64(2**64 - 1), np.float16("nan"), np.longdouble("1e4000"), np.complex64(1), np.bool_(True)),
     *(np.str_("12"), np.bytes_(b"12"), np.void(b"12"), np.ma.masked, np.array([1, 2]), np.array(5)),
-    *(np.datetime64("NaT"), np.datetime64(2**62, "h"), np.datetime64(2**62, "Y"), np.datetime64("2020-06-01"), np.datetime64(1, "fs")),
+    *(
+        np.datetime64("NaT", "us"),
+        np.datetime64(2**62, "h"),
+        np.datetime64(2**62, "Y"),
+        np.datetime64("2020-06-01"),
+        np.datetime64(1, "fs"),
+    ),
     *(np.timedelta64(5, "D"), np.timedelta64("NaT")),
     *(None, Ellipsis, NotImplemented, object(), int, len, Strange("12"), Strange("no"), b"12", {1, 2}, [1], (1,), {"a": 1}),
 ]

@@ -114,6 +114,8 @@ def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:
 
 def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
     if isinstance(cell, np.datetime64):
+        if np.isnat(cell):
+            return None
         whole = cell.astype("datetime64[D]" if kind == "date" else "datetime64[us]")
         cell = whole.item() if whole == cell else None
     if kind == "date":
