@@ -364,7 +364,15 @@ def test_the_program_answers_where_a_secret_is_clamped(files, monkeypatch, capsy
 CELLS = [
     *("", TEXT, "7", "7,5", "nan", "inf", "-inf", "1e400", "9" * 400, "0x10", "2024-01-31", '"', "\x00", "\u00e9"),
     *(NUMBER, -NUMBER, 10**400, -(10**400), float("nan"), float("inf"), -float("inf"), 1e308, 5e-324, 2.5, True, 1j, Fraction(1, 3)),
-    *(Decimal("sNaN"), Decimal("1e999999"), DAY, datetime(2024, 1, 31), np.datetime64("NaT"), np.timedelta64(1, "D"), np.float16("nan")),
+    *(
+        Decimal("sNaN"),
+        Decimal("1e999999"),
+        DAY,
+        datetime(2024, 1, 31),
+        np.datetime64("NaT", "us"),
+        np.timedelta64(1, "D"),
+        np.float16("nan"),
+    ),
     *(None, b"7", [7], {}, object()),
 ]
 BASE = [5, 6, 7, 8]

@@ -61,7 +61,7 @@ ODD = [
         np.datetime64("2020-06-01"),
         np.datetime64(1, "fs"),
     ),
-    *(np.timedelta64(5, "D"), np.timedelta64("NaT")),
+    *(np.timedelta64(5, "D"), np.timedelta64("NaT", "us")),
     *(None, Ellipsis, NotImplemented, object(), int, len, Strange("12"), Strange("no"), b"12", {1, 2}, [1], (1,), {"a": 1}),
 ]
 
