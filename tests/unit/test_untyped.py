@@ -132,7 +132,7 @@ ALIKE = {
     "float32": st.floats(width=32).map(np.float32),
     "longdouble": st.floats().map(np.longdouble),
     "timedelta64": st.integers(-9, 9).map(lambda days: np.timedelta64(days, "D")),
-    "datetime64": st.integers(-9, 9).map(lambda days: np.datetime64("2020-06-01") + days),
+    "datetime64": st.integers(-9, 9).map(lambda days: np.datetime64(18_414 + days, "D")),
     "date": st.dates(),
     "datetime": st.datetimes(),
 }
