@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.intervals.scores import Scores, infinite, over_target, units_per_row
+from postri.intervals.scores import Scores, Step, infinite, over_target, units_per_row
 from postri.intervals.value import Shape
 from postri.mechanisms.logs import boost, log_above
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise
@@ -23,27 +23,14 @@ from postri.window import Indexes, RankWindow, Windows
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Step):
     """The public numbers of the draw."""
 
-    p: Fraction
-    sensitivity: Fraction
-    epsilon: Fraction
     beta: Fraction
     noise: Noise
     growth: Fraction
     weight: int
     lean: int
-
-    @cached_property
-    def scale(self) -> Fraction:
-        """The scale of the noise, in rows."""
-        return 2 * self.sensitivity / self.epsilon
-
-    @cached_property
-    def rate(self) -> Fraction:
-        """How many noise scales one unit of score is."""
-        return 1 / (self.scale * units_per_row(self.p))
 
     @cached_property
     def log_odds(self) -> Fraction:

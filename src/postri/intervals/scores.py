@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
@@ -29,3 +31,22 @@ def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
 def infinite(n: int, p: Fraction, largest: int) -> int:
     """A number that no count of n rows reaches, nor `largest`: it stands for infinity where it can only lose a minimum."""
     return 2 * (units_per_row(p) * (n + 1) + largest)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One noisy max over such scores: each moves by at most `sensitivity` rows between neighbours, and the draw costs `epsilon`."""
+
+    p: Fraction
+    sensitivity: Fraction
+    epsilon: Fraction
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in rows."""
+        return 2 * self.sensitivity / self.epsilon
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """How many noise scales one unit of score is."""
+        return 1 / (self.scale * units_per_row(self.p))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.intervals.scores import Scores, over_target, units_per_row
+from postri.intervals.scores import Scores, Step, over_target, units_per_row
 from postri.mechanisms.logs import boost
 from postri.window import Indexes, RankWindow, Windows
 
@@ -25,24 +25,11 @@ SHAPES: tuple[Shape, ...] = ("even", "right", "left")
 
 
 @dataclass(frozen=True)
-class ValueStep:
+class ValueStep(Step):
     """The public numbers of the draw."""
 
-    p: Fraction
-    sensitivity: Fraction
-    epsilon: Fraction
     margin: int
     bonus: int
-
-    @cached_property
-    def scale(self) -> Fraction:
-        """The scale of the noise, in rows."""
-        return 2 * self.sensitivity / self.epsilon
-
-    @cached_property
-    def rate(self) -> Fraction:
-        """How many noise scales one unit of score is."""
-        return 1 / (self.scale * units_per_row(self.p))
 
     @cached_property
     def distrust(self) -> int:
