@@ -26,7 +26,7 @@ grids = st.builds(
 @settings(max_examples=150)
 @given(data=st.data(), domain=grids)
 def test_floats_at_once_are_floats_one_by_one(data, domain):
-    reading = Reading.of(float_type(64), grid_of(float_type(64), domain))
+    reading = Reading(grid_of(float_type(64), domain), None)
     near = data.draw(st.lists(st.fractions(-1, 2), max_size=8))
     lower, span = position(domain.lower), position(domain.upper) - position(domain.lower)
     cells = [float(lower + share * span) for share in near]
@@ -41,7 +41,7 @@ def test_floats_at_once_are_floats_one_by_one(data, domain):
 def test_integers_at_once_are_integers_one_by_one(data, domain, dtype):
     kind = np.dtype(dtype)
     column = integer_type(8 * kind.itemsize, signed=kind.kind == "i")
-    reading, limits = Reading.of(column, grid_of(column, domain)), np.iinfo(kind)
+    reading, limits = Reading(grid_of(column, domain), column.unit), np.iinfo(kind)
     near = st.integers(-3, 3).map(lambda number: min(max(int(position(domain.lower)) + number, int(limits.min)), int(limits.max)))
     cells = data.draw(st.lists(near | st.integers(int(limits.min), int(limits.max)), max_size=12))
     assert reading.indexes(np.array(cells, dtype=kind)).tolist() == [reading.index(cell) for cell in cells]
@@ -51,7 +51,7 @@ def test_integers_at_once_are_integers_one_by_one(data, domain, dtype):
 @given(domain=grids, share=st.fractions(0, 1), decimals=st.booleans())
 def test_a_threshold_parts_the_cells_where_the_index_does(domain, share, decimals):
     column = float_type(64) if decimals else integer_type(64)
-    reading = Reading.of(column, grid_of(column, domain))
+    reading = Reading(grid_of(column, domain), column.unit)
     grid = reading.grid
     index = grid.first + round(share * (grid.last - grid.first))
     cut = reading.cut(index)
@@ -65,7 +65,7 @@ def test_a_threshold_parts_the_cells_where_the_index_does(domain, share, decimal
 
 
 def test_a_threshold_is_infinite_before_the_first_point_and_past_the_last():
-    reading = Reading.of(float_type(64), grid_of(float_type(64), Domain(0, 10)))
+    reading = Reading(grid_of(float_type(64), Domain(0, 10)), None)
     assert (reading.cut(0), reading.cut(11)) == (-inf, inf)
 
 
@@ -74,4 +74,4 @@ def test_half_way_goes_to_the_even_index_of_the_grid():
     column = float_type(64)
     for domain, expected in ((Domain(0, 10), [0, 2, 2, 4]), (Domain(1, 11), [1, 1, 3, 3])):
         grid = grid_of(column, domain)
-        assert [grid.value(index) for index in Reading.of(column, grid).indexes(np.array([0.5, 1.5, 2.5, 3.5]))] == expected
+        assert [grid.value(index) for index in Reading(grid, column.unit).indexes(np.array([0.5, 1.5, 2.5, 3.5]))] == expected

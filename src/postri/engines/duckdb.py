@@ -5,7 +5,7 @@ What DuckDB says when it fails may carry a cell, so its messages never leave thi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import duckdb
@@ -40,22 +40,23 @@ class Database:
 
     def schema(self, query: str) -> list[tuple[str, str]]:
         """The names and declared types of a query's columns; reads no row."""
-        rows = self._run(
-            f"DESCRIBE {query}", (), SourceError("cannot open the file: it is damaged, or of another format than its name says")
-        )
-        return [(str(row[0]), str(row[1])) for row in rows.fetchall()]
+        failure = SourceError("cannot open the file: it is damaged, or of another format than its name says")
+        rows = self._run(lambda cursor: cursor.execute(f"DESCRIBE {query}").fetchall(), failure)
+        return [(str(row[0]), str(row[1])) for row in rows]
 
     def columns(self, query: str, values: Sequence[Any] = ()) -> list[NDArray[Any]]:
         """The result of a query, a column at a time; the query returns no nulls."""
-        cursor = self._run(query, values, EngineError("DuckDB failed while it counted; the file may be damaged or have changed"))
-        return [np.ma.getdata(column) for column in cursor.fetchnumpy().values()]
+        failure = EngineError("DuckDB failed while it counted; the file may be damaged or have changed")
+        found = self._run(lambda cursor: cursor.execute(query, list(values)).fetchnumpy(), failure)
+        return [np.ma.getdata(column) for column in found.values()]
 
-    def _run(self, query: str, values: Sequence[Any], failure: PostriError) -> duckdb.DuckDBPyConnection:
+    def _run(self, work: Callable[[duckdb.DuckDBPyConnection], Any], failure: PostriError) -> Any:
+        """What the work returns. Rows are fetched in here as well: DuckDB may fail as late as that."""
         try:
-            return self._connection.cursor().execute(query, list(values))
-        except duckdb.Error:
-            # Raised outside this block, so that DuckDB's own message stays out of the chain.
+            return work(self._connection.cursor())
+        except Exception:  # whatever it is, its message may carry a cell
             pass
+        # Raised outside that block, so that the message stays out of the chain.
         raise failure
 
 

@@ -94,7 +94,7 @@ def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> NDArray[np
     if len(kinds) == 1 and grid.kind == "number":
         try:
             return _alike(cells, kinds.pop(), grid, whole)
-        except (OverflowError, TypeError):
+        except Exception:  # cells that cannot be read at once are read one by one
             pass
     found = (read_index(cell, grid, whole=whole) for cell in cells)
     return np.array([index for index in found if index is not None], dtype=np.int64)

@@ -57,7 +57,7 @@ class ParquetEngine:
         declared, raw = _read_as(str(column), self._types[str(column)])
         keep = "NOT isnan(raw)" if declared.unit is None else "raw IS NOT NULL"
         cells = f"(SELECT raw FROM (SELECT {raw} AS raw FROM {self._source}) WHERE {keep})"
-        return find_windows(ParquetCounter(self._database, cells, Reading.of(declared, grid)), grid, targets)
+        return find_windows(ParquetCounter(self._database, cells, Reading(grid, declared.unit)), grid, targets)
 
 
 class ParquetCounter:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import ColumnType
 from postri.grid import Grid
 from postri.window import Indexes
 
@@ -26,15 +25,10 @@ NEAR_HALF = 2.0**-8
 
 @dataclass(frozen=True)
 class Reading:
-    """A column of this type on this grid. `unit` is None for floats."""
+    """A column whose cells are whole multiples of `unit` (None: floats), on this grid."""
 
     grid: Grid
     unit: Fraction | None
-
-    @classmethod
-    def of(cls, column: ColumnType, grid: Grid) -> Reading:
-        """The reading of a typed column."""
-        return cls(grid, column.unit)
 
     def number(self, raw: Raw) -> Fraction:
         """The number that a finite raw cell means."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,8 @@ def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFo
         engine: Engine = file_engine(os.fspath(source), types, csv)
     else:
         names = _names(source)
-        columns = {None: source} if names is None else {name: partial(source.__getitem__, name) for name in names}
-        engine = ArrayEngine({name: partial(_column, column, name, types.get(str(name), UNTYPED)) for name, column in columns.items()})
+        columns = {None: lambda: source} if names is None else {name: partial(source.__getitem__, name) for name in names}
+        engine = ArrayEngine({name: partial(_column, take, name, types.get(str(name), UNTYPED)) for name, take in columns.items()})
     _check_declared(types, engine.names)
     return engine
 
@@ -63,18 +63,18 @@ def _names(source: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def _column(source: Any, name: str | None, declared: ColumnType) -> Column:
+def _column(take: Callable[[], Any], name: str | None, declared: ColumnType) -> Column:
     """One column of a table, or a source that is one."""
-    column = _handed_over(source, declared)
+    column = _handed_over(take, declared)
     if isinstance(column, TypedColumn) and declared is not UNTYPED:
         raise InputError(f"the column {name!r} has the declared type {column.type.name} already; leave it out of columns=...")
     return column
 
 
-def _handed_over(source: Any, declared: ColumnType) -> Column:
+def _handed_over(take: Callable[[], Any], declared: ColumnType) -> Column:
     """The column as its library gives it. What a library says when it fails may carry a cell: it stays out of the error."""
     try:
-        return _opened(source() if isinstance(source, partial) else source, declared)
+        return _opened(take(), declared)
     except PostriError:
         raise
     except Exception as error:
