@@ -306,3 +306,14 @@ def test_what_duckdb_says_never_leaves_the_engine(tmp_path):
         database.columns("SELECT CAST('secret-4711' AS INTEGER)")
     assert "4711" not in repr(caught.value) and caught.value.__context__ is None
     assert isinstance(caught.value, postri.PostriError) and not isinstance(caught.value, duckdb.Error)
+
+
+def test_what_duckdb_says_while_rows_are_fetched_stays_inside_too(tmp_path):
+    database = Database(os.fspath(write(tmp_path, b"a")))
+
+    def fetch(cursor):
+        raise duckdb.ConversionException("secret-4711")
+
+    with pytest.raises(EngineError, match="told") as caught:
+        database._run(fetch, EngineError("told"))
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
