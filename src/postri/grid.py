@@ -40,8 +40,8 @@ class Grid:
     anchor: int | None = None
     rounded: bool = False
 
-    def value(self, index: int) -> Point:
-        """The grid point of an index."""
+    def value(self, index: int | Fraction) -> Point:
+        """The grid point of an index, or the point between two."""
         return self._point(self.base + index * self.step, floor)
 
     def low_end(self, index: int) -> Point:

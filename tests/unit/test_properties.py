@@ -178,6 +178,16 @@ def test_an_interval_of_times_finer_than_a_microsecond_holds_them(unit, per_micr
     assert interval.high >= datetime(1970, 1, 1, microsecond=3)
 
 
+@pytest.mark.parametrize("epsilon", [60, 100, 10**3, 10**6])
+@pytest.mark.parametrize("rows", [1_000, 1_001])
+def test_with_little_noise_an_interval_is_even_and_reaches_at_most_two_rows(rows, epsilon):
+    """Where every value is one row, no lopsided shape may win by its bonus alone."""
+    for seed in range(20):
+        answer = postri.median(range(rows), epsilon=epsilon, coins=SeededCoins(seed))
+        below, above = answer.value - answer.interval.low, answer.interval.high - answer.value
+        assert below == above and 1 <= below <= 2
+
+
 spans = st.tuples(*[st.integers(-50, 50)] * 3).map(sorted).map(lambda ends: Span(ends[1], ends[0], ends[2]))
 
 

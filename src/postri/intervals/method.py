@@ -29,11 +29,15 @@ class Question:
 
 @dataclass(frozen=True)
 class Span:
-    """A drawn value and interval, as grid indexes."""
+    """A drawn value and interval, as grid indexes; a value may lie half-way between two.
 
-    value: int
+    `spend` tells how a method divided the question's epsilon, if it does not follow the question's own split.
+    """
+
+    value: int | Fraction
     low: int
     high: int
+    spend: Spend | None = None
 
 
 class Method(Protocol):

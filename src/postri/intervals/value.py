@@ -33,8 +33,11 @@ class ValueStep(Step):
 
     @cached_property
     def distrust(self) -> int:
-        """How deep inside a value the quantile must lie before a lopsided shape is favoured, in units."""
-        return ceil(self.margin * self.scale * units_per_row(self.p))
+        """How deep inside a value the quantile must lie before a lopsided shape is favoured, in units.
+
+        At least a row: with little noise the bonus alone would decide between shapes.
+        """
+        return ceil(max(Fraction(1), self.margin * self.scale) * units_per_row(self.p))
 
     def scores(self, shape: Shape, before: Scores, upto: Scores) -> Scores:
         """The scores of points with so many units `before` and `upto` them, counted from the target rank."""

@@ -19,15 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.mechanisms.coins import Coins, Draw, Key, Words, below
+from postri.mechanisms.uniforms import Floats, Uniform, ball, least_surprise, most_surprise
 
 if TYPE_CHECKING:
     from flint import arb
 
 Noise = Literal["exponential", "gumbel"]
-Floats = NDArray[np.float64]
 
 BOOST_BITS = 40
-WORD = 2.0**64
 # Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and still hit by few draws.
 NOISE_MARGIN, SCORE_MARGIN = 1e-9, 1e-12
 
@@ -93,23 +92,11 @@ class _Race:
     draw: Draw
 
 
-class _Uniform:
-    """A uniform number of which as many bits are known as were needed."""
-
-    def __init__(self, draw: Draw, key: Key, word: int) -> None:
-        self._draw, self._key = draw, key
-        self.numerator, self.bits = word, 64
-
-    def refine(self) -> None:
-        word = self._draw.words((*self._key, "bits", self.bits), 1)[0]
-        self.numerator, self.bits = (self.numerator << 64) | int(word), self.bits + 64
-
-
 @dataclass(frozen=True)
 class _Heat:
     """Where a run's noise comes from: surprises that add up, each divided by the number of candidates that it is for."""
 
-    terms: tuple[tuple[_Uniform, int], ...]
+    terms: tuple[tuple[Uniform, int], ...]
     low: float
     high: float
 
@@ -123,7 +110,7 @@ class _Batch(Generic[R]):
         self.words = race.draw.words((*key, "words"), len(runs.scores))
         self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
         self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
-        self.tops = self.scaled + self.margins + NOISES[race.noise](self._heats(_least_surprise, "low"))
+        self.tops = self.scaled + self.margins + NOISES[race.noise](self._heats(least_surprise, "low"))
 
     def _heats(self, surprise: Callable[[Words], Floats], end: str) -> Floats:
         heats = surprise(self.words) / self.runs.sizes
@@ -136,7 +123,7 @@ class _Batch(Generic[R]):
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
-        noise = NOISES[self.race.noise](self._heats(_most_surprise, "high")[j : j + 1])[0]
+        noise = NOISES[self.race.noise](self._heats(most_surprise, "high")[j : j + 1])[0]
         return float(self.scaled[j] - self.margins[j] + noise)
 
     def heat_of(self, j: int) -> _Heat:
@@ -145,8 +132,8 @@ class _Batch(Generic[R]):
         if j == self.heir and self.heat is not None:
             return self.heat
         first, end = self.runs.span(j)
-        own = _Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
-        low, high = (float(self._heats(surprise, side)[j]) for surprise, side in ((_least_surprise, "low"), (_most_surprise, "high")))
+        own = Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
+        low, high = (float(self._heats(surprise, side)[j]) for surprise, side in ((least_surprise, "low"), (most_surprise, "high")))
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
@@ -183,11 +170,11 @@ class _Entry(Generic[R]):
         self.batch.tops[self.j] = -np.inf
         return _Batch(self.batch.race, parts, self.key, self.batch.heat_of(self.j), heir, copy)
 
-    def ball(self, heat: _Heat) -> arb:
+    def noisy(self, heat: _Heat) -> arb:
         """The noisy score as far as its coins tell it."""
         runs, race = self.batch.runs, self.batch.race
         score = race.rate * int(runs.scores[self.j]) + Fraction(int(runs.boosts[self.j]), 1 << BOOST_BITS)
-        return _arb(score) + _noise_ball(race.noise, heat)
+        return ball(score) + _noise_ball(race.noise, heat)
 
 
 def _contenders(batches: list[_Batch[R]]) -> list[_Entry[R]]:
@@ -212,9 +199,9 @@ def _fastest(contenders: list[_Entry[R]]) -> _Entry[R]:
     precision = 128
     while True:
         with flint.ctx.workprec(precision):
-            balls = [entry.ball(heat) for entry, heat in zip(contenders, heats, strict=True)]
-            for entry, ball in zip(contenders, balls, strict=True):
-                if all(ball > other for other in balls if other is not ball):
+            noisy = [entry.noisy(heat) for entry, heat in zip(contenders, heats, strict=True)]
+            for entry, score in zip(contenders, noisy, strict=True):
+                if all(score > other for other in noisy if other is not score):
                     return entry
         for uniform in uniforms.values():
             uniform.refine()
@@ -225,23 +212,6 @@ def _scaled(scores: NDArray[Any], rate: Fraction) -> Floats:
     if scores.dtype == object:
         return np.array([float(rate * int(score)) for score in scores], dtype=np.float64)
     return scores * float(rate)
-
-
-def _surprise(words: Words, more: float) -> Floats:
-    """-ln((words + more) / 2^64), accurate also where it is small."""
-    with np.errstate(divide="ignore"):
-        surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
-    small = np.flatnonzero(words > np.uint64(15 << 60))
-    surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)
-    return surprise
-
-
-def _least_surprise(words: Words) -> Floats:
-    return _surprise(words, 1.0)
-
-
-def _most_surprise(words: Words) -> Floats:
-    return _surprise(words, 0.0)
 
 
 def _exponential(heats: Floats) -> Floats:
@@ -260,20 +230,5 @@ NOISES: dict[Noise, Callable[[Floats], Floats]] = {"exponential": _exponential, 
 
 
 def _noise_ball(noise: Noise, heat: _Heat) -> arb:
-    total = sum((_surprise_ball(uniform) / size for uniform, size in heat.terms), start=_arb(Fraction(0)))
+    total = sum((uniform.surprise_ball() / size for uniform, size in heat.terms), start=ball(Fraction(0)))
     return -(-(-total).expm1()).log() if noise == "exponential" else -total.log()
-
-
-def _surprise_ball(uniform: _Uniform) -> arb:
-    from flint import arb
-
-    while uniform.numerator == 0:
-        uniform.refine()
-    half = Fraction(1, 1 << (uniform.bits + 1))
-    return -arb(_arb((2 * uniform.numerator + 1) * half), _arb(half)).log()
-
-
-def _arb(number: Fraction) -> arb:
-    from flint import arb, fmpq
-
-    return arb(fmpq(number.numerator, number.denominator))

@@ -45,8 +45,8 @@ def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
     values = sorted(span.value for span in spans)
     lows = list(accumulate((spans[i].low for i in reversed(order)), min))[::-1]
     highs = list(accumulate((spans[i].high for i in order), max))
-    sorted_spans = dict(zip(order, map(Span, values, lows, highs), strict=True))
-    return [sorted_spans[i] for i in range(len(ps))]
+    ends = dict(zip(order, zip(values, lows, highs, strict=True), strict=True))
+    return [Span(*ends[i], span.spend) for i, span in enumerate(spans)]
 
 
 def _released(span: Span, question: Question, terms: Terms, private: bool) -> Answer:
@@ -55,7 +55,7 @@ def _released(span: Span, question: Question, terms: Terms, private: bool) -> An
         value=grid.value(span.value),
         interval=Interval(grid.low_end(span.low), grid.high_end(span.high), span.low == grid.first, span.high == grid.last),
         confidence=float(terms.confidence),
-        spend=question.spend,
+        spend=span.spend or question.spend,
         protect=question.protect,
         method=terms.method.name,
         p=question.p,

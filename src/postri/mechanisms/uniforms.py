@@ -1,0 +1,66 @@
+"""Uniform numbers of which as many bits are known as were needed, and their surprise -ln(U), which is exponentially distributed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.mechanisms.coins import Draw, Key, Words
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Floats = NDArray[np.float64]
+
+WORD = 2.0**64
+
+
+class Uniform:
+    """A uniform number that starts with one word and draws more bits when asked to."""
+
+    def __init__(self, draw: Draw, key: Key, word: int) -> None:
+        self._draw, self._key = draw, key
+        self.numerator, self.bits = word, 64
+
+    def refine(self) -> None:
+        """Draw 64 more bits."""
+        word = self._draw.words((*self._key, "bits", self.bits), 1)[0]
+        self.numerator, self.bits = (self.numerator << 64) | int(word), self.bits + 64
+
+    def surprise_ball(self) -> arb:
+        """The surprise as far as the bits tell it."""
+        from flint import arb
+
+        while self.numerator == 0:
+            self.refine()
+        half = Fraction(1, 1 << (self.bits + 1))
+        return -arb(ball((2 * self.numerator + 1) * half), ball(half)).log()
+
+
+def ball(number: Fraction) -> arb:
+    """A rational as a ball of the precision in force."""
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def least_surprise(words: Words) -> Floats:
+    """The surprise that uniforms beginning with these words have at least, but for rounding."""
+    return _surprise(words, 1.0)
+
+
+def most_surprise(words: Words) -> Floats:
+    """The surprise that they have at most; infinite for the word 0."""
+    return _surprise(words, 0.0)
+
+
+def _surprise(words: Words, more: float) -> Floats:
+    """-ln((words + more) / 2^64), accurate also where it is small."""
+    with np.errstate(divide="ignore"):
+        surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
+    small = np.flatnonzero(words > np.uint64(15 << 60))
+    surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)
+    return surprise

@@ -1,0 +1,189 @@
+"""The grid without ties: the k copies of x become n*x, n*x + 1, ..., n*x + k - 1 on a grid of n*N points.
+
+Ranks are step functions of the position there, and candidates between two steps form runs: nothing walks the grid. Utilities are whole
+multiples of 2^-20 rows, because the thresholds of the published methods are irrational.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.errors import InputError
+from postri.grid import Grid
+from postri.window import Indexes, RankWindow, Windows
+
+UNIT = 1 << 20
+MOST_POINTS = 2**62
+# How many noise scales a draw may be off before it asks for a wider window: ln of every candidate, and 40 bits more.
+PATIENCE = log(MOST_POINTS) + 40 * log(2)
+
+
+@dataclass(frozen=True)
+class Tieless:
+    """The rows of a window as positions `0..size` of the grid without ties, with `below` rows before them and `n` in all."""
+
+    positions: Indexes
+    below: int
+    n: int
+    size: int
+    first: int
+
+    @classmethod
+    def of(cls, window: RankWindow, grid: Grid) -> Tieless:
+        """The window without its ties."""
+        n, size = window.n, size_of(window.n, grid)
+        copies = np.arange(int(window.counts.sum())) - np.repeat(window.ranks[:-1] - window.below, window.counts)
+        return cls(n * np.repeat(window.indexes - grid.first, window.counts) + copies, window.below, n, size, grid.first)
+
+    @property
+    def upto(self) -> int:
+        """The rows up to the last one that is seen."""
+        return self.below + len(self.positions)
+
+    def rank(self, position: int) -> int:
+        """R(y): the rows at or below a position that lies inside the window."""
+        return self.below + int(np.searchsorted(self.positions, position, side="right"))
+
+    def holds(self, position: int) -> bool:
+        """Whether the window shows the rank of this position."""
+        after_first = self.below == 0 or (len(self.positions) > 0 and position >= self.positions[0])
+        before_last = self.upto == self.n or (len(self.positions) > 0 and position < self.positions[-1])
+        return bool(after_first and before_last)
+
+    def index(self, position: int) -> int:
+        """The grid index that a position stands for: floor division by n."""
+        return self.first + min(max(position, 0), self.size) // max(self.n, 1)
+
+
+def size_of(rows: int, grid: Grid) -> int:
+    """n*N, the size of the grid without ties."""
+    size = max(rows, 1) * (grid.last - grid.first)
+    if size >= MOST_POINTS:
+        raise InputError(
+            f"this method takes the rows times the points of the domain, here {rows:,} times {grid.last - grid.first:,}, "
+            "and that must stay below 2^62; give a smaller domain, or use method='depth'"
+        )
+    return size
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Runs of candidates `starts..ends` (both included) of equal score; the score of an unknown run is a bound."""
+
+    starts: Indexes
+    ends: Indexes
+    scores: Indexes
+    known: NDArray[np.bool_]
+
+    @cached_property
+    def boosts(self) -> Indexes:
+        """No candidate has a bonus."""
+        return np.zeros(len(self.starts), np.int64)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """How many candidates each run holds."""
+        return (self.ends - self.starts + 1).astype(np.float64)
+
+    def span(self, j: int) -> tuple[int, int]:
+        """The candidates of run j, numbered as they are."""
+        return int(self.starts[j]), int(self.ends[j]) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks(Steps):
+    """Positions scored by how near their rank comes to a target: u(y) = -|R(y) - target|."""
+
+    windows: Windows
+    grid: Grid
+    level: int
+    target: Fraction
+
+    @classmethod
+    def near(cls, target: Fraction, windows: Windows, grid: Grid, level: int = 0, span: tuple[int, int] | None = None) -> Ranks:
+        """All positions, or those of a span, as one of the windows shows them."""
+        seen = Tieless.of(windows(level), grid)
+        first, end = span or (0, seen.size + 1)
+        positions = seen.positions
+        inner = positions[np.searchsorted(positions, first, side="right") : np.searchsorted(positions, end)]
+        starts, ends = np.concatenate(([first], inner)), np.concatenate((inner, [end])) - 1
+        ranks = seen.below + np.searchsorted(positions, starts, side="right")
+        # Before the first row that is seen ranks may be smaller, from the last one on they may be larger.
+        hidden_below = (ranks == seen.below) & (seen.below > 0)
+        hidden_above = (ranks == seen.upto) & (seen.upto < seen.n)
+        off = ranks * UNIT - _units(target)
+        off[hidden_below] = np.minimum(off[hidden_below], 0)
+        off[hidden_above] = np.maximum(off[hidden_above], 0)
+        off[hidden_below & hidden_above] = 0
+        return cls(starts, ends, -np.abs(off), ~(hidden_below | hidden_above), windows, grid, level, target)
+
+    def open(self, j: int) -> Ranks:
+        """Run j as the next window shows it."""
+        return Ranks.near(self.target, self.windows, self.grid, self.level + 1, self.span(j))
+
+
+@dataclass(frozen=True, eq=False)
+class Widths(Steps):
+    """Half-widths b = k*step around a position o, by their number k: q(b) = -|f(b) - aim|, f(b) the fewer of the rows to the two sides.
+
+    f(b) = min(R(o+b) - R(o), R(o) - R(o-b)).
+    """
+
+    windows: Windows
+    grid: Grid
+    level: int
+    position: int
+    step: int
+    aim: Fraction
+
+    @classmethod
+    def around(
+        cls,
+        position: int,
+        step: int,
+        aim: Fraction,
+        windows: Windows,
+        grid: Grid,
+        level: int = 0,
+        span: tuple[int, int] | None = None,
+    ) -> Widths:
+        """All half-widths, or those of a span, as one of the windows shows them."""
+        seen = Tieless.of(windows(level), grid)
+        first, end = span or (1, max(1, seen.size // step) + 1)
+        if not seen.holds(position):
+            nothing = np.zeros(1, np.int64)
+            hidden = np.zeros(1, dtype=bool)
+            return cls(nothing + first, nothing + end - 1, nothing, hidden, windows, grid, level, position, step, aim)
+        reached = reach_numbers(seen, position, step)
+        inner = reached[np.searchsorted(reached, first, side="right") : np.searchsorted(reached, end)]
+        starts = np.unique(np.concatenate(([first], inner)))
+        ends = np.concatenate((starts[1:], [end])) - 1
+        fewer = np.searchsorted(reached, starts, side="right")
+        rank = seen.rank(position)
+        known = (fewer < len(reached)) | (len(reached) == min(rank, seen.n - rank))
+        off = fewer * UNIT - _units(aim)
+        return cls(starts, ends, -np.where(known, np.abs(off), np.maximum(off, 0)), known, windows, grid, level, position, step, aim)
+
+    def open(self, j: int) -> Widths:
+        """Run j as the next window shows it."""
+        return Widths.around(self.position, self.step, self.aim, self.windows, self.grid, self.level + 1, self.span(j))
+
+
+def reach_numbers(seen: Tieless, position: int, step: int) -> Indexes:
+    """The number k of the first half-width that has 1, 2, 3, ... rows to each side, as far as the window shows."""
+    middle = seen.rank(position) - seen.below
+    right = -(-(seen.positions[middle:] - position) // step)
+    left = (position - seen.positions[:middle][::-1]) // step + 1
+    sides = min(len(left), len(right))
+    numbers: Indexes = np.maximum(left[:sides], right[:sides])
+    return numbers
+
+
+def _units(rows: Fraction) -> int:
+    return ceil(rows * UNIT)
