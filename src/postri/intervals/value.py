@@ -45,7 +45,7 @@ class ValueStep(Step):
         depth: Scores = np.minimum(left, right)
         if shape == "even":
             return depth
-        inside = left - right if shape == "right" else right - left
+        inside = left - np.abs(right) if shape == "right" else right - np.abs(left)
         lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust)
         return lopsided
 
