@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Workers for the test suite: the machine's cores.
 WORKERS ?= auto
 
-.PHONY: help setup services demo test test-fast prove check format bench docs clean
+.PHONY: help setup services demo reproduce test test-fast prove check format bench docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,12 @@ services: setup  ## install what the real engines need from the system's package
 
 demo: setup  ## generate a salary table, ask for its median at three budgets, save the picture
 	$(BIN)/postri demo --out build
+
+RUNS ?= 100
+DATA ?= $(if $(POSTRI_DATA),$(POSTRI_DATA),$(wildcard ../shared/data))
+
+reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DATA=folder), report into build/reproduction
+	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
 test: services check  ## the checks, then all tests at a size that fits
 	$(BIN)/python -m pytest -n $(WORKERS)

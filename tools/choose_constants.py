@@ -1,7 +1,7 @@
-"""Compare constants of the depth method, and the split of epsilon, on synthetic shapes and on the experiments' tables.
+"""Compare constants of the depth method, and splits of epsilon, on synthetic shapes and on the tables of the experiments.
 
 Every setting draws from the same tables with the same seeds. A loss is the geometric mean, over cells, of a mean divided by that of the
-constants that ship: 0.98 means two per cent less. Constants are chosen on one half of the shapes and confirmed on the other half.
+first constants: 0.98 means two per cent less. Constants are chosen on one half of the shapes and confirmed on the other half.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,96 +33,120 @@ CHOOSE = ("normal", "exponential", "bimodal", "ties")
 CONFIRM = ("lognormal", "uniform", "zipf", "constant")
 SIZES = (100, 1_000, 10_000, 100_000)
 EPSILONS = (Fraction(1, 4), Fraction(1), Fraction(4))
-MEDIAN, UPPER = Fraction(1, 2), Fraction(9, 10)
+HALF, UPPER = Fraction(1, 2), Fraction(9, 10)
 LARGEST = 10**8
 REAL = {
     "bank": ("balance", Domain(-8_019, LARGEST - 8_019)),
     "adult": ("fnlwgt", Domain(0, LARGEST)),
     "airplane": ("capacity", Domain(0, LARGEST)),
 }
-# Half a step, so that an interval of one point has a width to compare.
-FLOOR = 0.5
 TABLES = 5
-WIDTH, ROWS, ERROR, HELD, EDGE = range(5)
+GROUPS = ("choose", "confirm", "mid-size ties", "p=9/10", "real")
+
+WIDTH, ROWS, ERROR, OFF, EDGE, HELD = range(6)
+# Half a step, or half a row: an interval of one point, or a value without error, has something to divide by.
+LEAST = 0.5
+# One far run in a hundred multiplies a cell's mean by thousands. A cell counts for at most this factor.
+MOST = 2.0
 
 
 @dataclass(frozen=True)
 class Setting:
     name: str
-    method: Depth = field(default_factory=Depth)
-    split: Fraction = Fraction(1, 2)
+    method: Depth
+    split: Fraction = HALF
 
 
-def sweeps() -> Iterator[Setting]:
-    """One constant at a time, then some together."""
-    shipped = Depth()
-    yield Setting("shipped")
-    for tenths in (3, 4, 6, 7):
-        yield Setting(f"split 0.{tenths}", split=Fraction(tenths, 10))
-    for growth in ("1.05", "1.1", "1.15", "1.3", "1.5"):
-        yield Setting(f"growth {growth}", replace(shipped, growth=Fraction(growth)))
-    for name, values in {
-        "weight": (4, 7, 14, 20, 40),
-        "margin": (4, 8, 11, 22, 30),
-        "bonus": (3, 7, 60, 200),
-        "lean": (4, 8, 32, 64),
-    }.items():
-        for value in values:
-            yield Setting(f"{name} {value}", replace(shipped, **{name: value}))
-    for growth, weight in (("1.1", 20), ("1.1", 14), ("1.15", 14), ("1.3", 7)):
-        yield Setting(f"growth {growth}, weight {weight}", replace(shipped, growth=Fraction(growth), weight=weight))
-    for margin, bonus in ((8, 7), (11, 60), (8, 200)):
-        yield Setting(f"margin {margin}, bonus {bonus}", replace(shipped, margin=margin, bonus=bonus))
+FIRST = Setting("first", Depth(growth=Fraction(6, 5), weight=10, margin=15, bonus=20, lean=16))
+ONE_AT_A_TIME: dict[str, tuple[Any, ...]] = {
+    "weight": (4, 7, 14, 20),
+    "margin": (1, 3, 5, 8, 10, 12, 22),
+    "bonus": (3, 7, 60, 200),
+    "lean": (4, 8, 32, 64),
+}
+TOGETHER: tuple[dict[str, Any], ...] = (
+    {"growth": Fraction("1.1"), "weight": 20},
+    {"growth": Fraction("1.15"), "weight": 14},
+    {"growth": Fraction("1.3"), "weight": 7},
+    {"margin": 10, "bonus": 7},
+    {"margin": 12, "bonus": 60},
+    {"margin": 12, "lean": 32},
+    {"margin": 12, "bonus": 60, "lean": 32},
+)
+
+
+def settings() -> Iterator[Setting]:
+    yield FIRST
+    for split in ("0.3", "0.4", "0.45", "0.6", "0.7"):
+        yield Setting(f"split {split}", FIRST.method, Fraction(split))
+    for growth in ("1.1", "1.15", "1.3", "1.5"):
+        yield Setting(f"growth {growth}", replace(FIRST.method, growth=Fraction(growth)))
+    for name, numbers in ONE_AT_A_TIME.items():
+        for number in numbers:
+            yield Setting(f"{name} {number}", replace(FIRST.method, **{name: number}))
+    for some in TOGETHER:
+        yield Setting(", ".join(f"{name} {float(number):g}" for name, number in some.items()), replace(FIRST.method, **some))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A question about a few tables of one kind."""
+    """One question about a few tables of a kind."""
 
     group: str
     name: str
     subjects: tuple[Subject, ...]
     epsilon: Fraction
     beta: Fraction
-    p: Fraction = MEDIAN
-    protect: ProtectedChange = AddOrRemoveRows(1)  # noqa: RUF009  # a frozen value
+    p: Fraction
+    protect: ProtectedChange
 
     def question(self, split: Fraction) -> Question:
         return Question(self.p, split_spend(self.epsilon, split), self.beta, self.protect)
 
 
-def synthetic() -> Iterator[Cell]:
+def synthetic(group: str, shape: str, n: int, epsilons: Iterable[Fraction], confidence: str = "0.95", p: Fraction = HALF) -> Iterator[Cell]:
+    # The tables of the side checks are others.
+    seeds = range(TABLES) if group in {"choose", "confirm"} else range(TABLES, 2 * TABLES)
+    subjects = tuple(shape_subject(shape, n, seed) for seed in seeds)
+    for epsilon in epsilons:
+        yield Cell(group, f"{shape} {n} {epsilon} {confidence}", subjects, epsilon, 1 - Fraction(confidence), p, AddOrRemoveRows(1))
+
+
+def cells(folder: Path) -> Iterator[Cell]:
     for group, shapes in (("choose", CHOOSE), ("confirm", CONFIRM)):
         for shape in shapes:
             for n in SIZES:
-                subjects = tuple(shape_subject(shape, n, table) for table in range(TABLES))
-                for epsilon in EPSILONS:
-                    name = f"{shape} {n} eps {epsilon}"
-                    yield Cell(group, name, subjects, epsilon, Fraction(1, 20))
-                    if n == 10_000:
-                        yield Cell(group, f"{name} 99%", subjects, epsilon, Fraction(1, 100))
-                if n in {1_000, 100_000}:
-                    yield Cell("p=9/10", f"{shape} {n} p=9/10", subjects, Fraction(1), Fraction(1, 20), UPPER)
-
-
-def real(folder: Path) -> Iterator[Cell]:
+                yield from synthetic(group, shape, n, EPSILONS)
+            yield from synthetic(group, shape, 10_000, EPSILONS, "0.99")
+    for n in (300, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000):
+        yield from synthetic("mid-size ties", "ties", n, [Fraction(1)])
+    for shape in (*CHOOSE, *CONFIRM):
+        for n in (1_000, 100_000):
+            yield from synthetic("p=9/10", shape, n, [Fraction(1)], p=UPPER)
     for name, (column, domain) in REAL.items():
         path = folder / f"{name}.csv"
         if path.is_file():
             subject = Subject.of_table(name, postri.open(path, columns={column: "integer"}), column, domain)
             for epsilon in EPSILONS:
-                yield Cell("real", f"{name} {epsilon}", (subject,), epsilon, Fraction(1, 100), protect=ReplaceRows(1))
+                yield Cell("real", f"{name} {epsilon}", (subject,), epsilon, Fraction(1, 100), HALF, ReplaceRows(1))
 
 
 def quantile(subject: Subject, p: Fraction) -> float:
-    """The middle of what may be called the quantile: definition 2 of Hyndman and Fan."""
-    rank = p * subject.rows
-    ranks = np.array([ceil(rank), int(rank) + 1]) - 1
-    return float(subject.whole.indexes[np.searchsorted(subject.whole.ranks[1:], ranks, side="right")].mean())
+    """The quantile with averages at jumps: definition 2 of Hyndman and Fan."""
+    target = p * subject.rows
+    places = np.array([ceil(target), floor(target) + 1]) - 1
+    return float(subject.whole.indexes[np.searchsorted(subject.whole.ranks[1:], places, side="right")].mean())
+
+
+def rows_off(subject: Subject, p: Fraction, index: int) -> float:
+    """How many rows lie between a value and the target rank."""
+    before, upto = subject.whole.ranks[np.searchsorted(subject.whole.indexes, [index, index + 1])]
+    target = float(p * subject.rows)
+    return max(0.0, float(before) - target, target - float(upto))
 
 
 def measure(cell: Cell, setting: Setting, half: int, runs: int) -> NDArray[np.float64]:
-    """One line per run: half-width, half of the rows inside, error, whether it holds the quantile, whether it ends on an edge."""
+    """One line per run: half-width, half of the rows inside, error, rows off, whether it ends on an edge, whether it holds the quantile."""
     question, lines = cell.question(setting.split), []
     for table, subject in enumerate(cell.subjects):
         truth, grid = quantile(subject, cell.p), subject.grid
@@ -133,78 +158,69 @@ def measure(cell: Cell, setting: Setting, half: int, runs: int) -> NDArray[np.fl
                     (span.high - span.low) / 2,
                     subject.rows_between(span.low, span.high) / 2,
                     abs(float(span.value) - truth),
-                    span.low <= truth <= span.high,
+                    rows_off(subject, cell.p, int(span.value)),
                     span.low == grid.first or span.high == grid.last,
+                    span.low <= truth <= span.high,
                 )
             )
     return np.array(lines, dtype=np.float64)
 
 
-def ratio(pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]], column: int) -> tuple[float, float]:
-    """The loss against the shipped constants and its standard error. Runs are paired by their seeds."""
+Measured = dict[tuple[str, str, str], NDArray[np.float64]]
+
+
+def loss(found: Measured, name: str, group: str, column: int) -> tuple[float, float]:
+    """The loss of a setting and its standard error, from runs that are paired by their seeds."""
     logs, variances = [], []
-    for own, shipped in pairs:
-        ours, theirs = own[:, column] + FLOOR, shipped[:, column] + FLOOR
-        logs.append(np.log(ours.mean() / theirs.mean()))
-        variances.append((ours / ours.mean() - theirs / theirs.mean()).var() / len(ours))
-    loss = float(np.exp(np.mean(logs)))
-    return loss, loss * float(np.sqrt(np.sum(variances))) / len(logs)
+    for (_, _, cell), lines in of(found, name, group):
+        own, first = (kind[:, column] + LEAST for kind in (lines, found[FIRST.name, group, cell]))
+        logs.append(float(np.clip(np.log(own.mean() / first.mean()), -log(MOST), log(MOST))))
+        variances.append(min((own / own.mean() - first / first.mean()).var() / len(own), log(MOST) ** 2))
+    mean = float(np.exp(np.mean(logs)))
+    return mean, mean * float(np.sqrt(np.sum(variances))) / len(logs)
 
 
-def report(cells: list[Cell], found: dict[str, list[NDArray[np.float64]]]) -> None:
-    groups = [group for group in ("choose", "confirm", "p=9/10", "real") if any(cell.group == group for cell in cells)]
-    print("\nMeans as ratios of the shipped constants' (standard error): half-width, rows inside, error; then share on an edge, coverage")
-    print(f"{'':24}" + "".join(f"{group:^62}" for group in groups))
-    for name, measured in found.items():
-        line = f"{name:24}"
-        for group in groups:
-            own = [i for i, cell in enumerate(cells) if cell.group == group]
-            for column in (WIDTH, ROWS, ERROR):
-                loss, error = ratio([(measured[i], found["shipped"][i]) for i in own], column)
-                line += f" {loss:.3f} ({error:.3f})"
-            edge, held = (np.mean([measured[i][:, column].mean() for i in own]) for column in (EDGE, HELD))
-            line += f" {edge:5.3f} {held:6.4f}  "
-        print(line)
-    tables = [i for i, cell in enumerate(cells) if cell.group == "real"]
-    if tables:
-        print("\nMean half-widths on the tables of the experiments, by epsilon (beta 0.01, replaced rows)")
-        print(f"{'':24}" + "".join(f"{cells[i].name:>14}" for i in tables))
-        for name, measured in found.items():
-            print(f"{name:24}" + "".join(f"{measured[i][:, WIDTH].mean():14.2f}" for i in tables))
-    lowest = min(
-        (measured[i][:, HELD].mean() - (1 - float(cells[i].beta)), name, cells[i].name)
-        for name, measured in found.items()
-        for i in range(len(cells))
-    )
-    print(f"\nThe least coverage minus the confidence: {lowest}")
+def of(found: Measured, name: str, group: str) -> list[tuple[tuple[str, str, str], NDArray[np.float64]]]:
+    return [(key, lines) for key, lines in found.items() if key[:2] == (name, group)]
+
+
+def report(found: Measured) -> None:
+    names = list(dict.fromkeys(name for name, _, _ in found))
+    for group in (group for group in GROUPS if of(found, FIRST.name, group)):
+        print(f"\n{group} ({len(of(found, FIRST.name, group))} cells): ratios to the first constants (standard error), then shares")
+        print(
+            f"{'':30}" + "".join(f"{head:>16}" for head in ("half-width", "rows inside", "error", "rows off")) + "   on an edge  coverage"
+        )
+        for name in names:
+            ratios = "".join("{:8.3f} ({:.3f})".format(*loss(found, name, group, column)) for column in (WIDTH, ROWS, ERROR, OFF))
+            edge, held = (np.mean([lines[:, column].mean() for _, lines in of(found, name, group)]) for column in (EDGE, HELD))
+            print(f"{name:30}{ratios}{edge:13.3f}{held:10.4f}")
+    tables = [cell for (_, _, cell), _ in of(found, FIRST.name, "real")]
+    for title, column in (("half-width", WIDTH), ("error", ERROR)) if tables else ():
+        print(f"\nmean {title} by table and epsilon (confidence 0.99, one replaced row)")
+        print(f"{'':30}" + "".join(f"{cell:>14}" for cell in tables))
+        for name in names:
+            print(f"{name:30}" + "".join(f"{found[name, 'real', cell][:, column].mean():14.2f}" for cell in tables))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=60, help="draws per cell and setting")
-    parser.add_argument("--only", nargs="*", help="compare these settings with the shipped one, by name")
-    parser.add_argument("--cells", nargs="*", help="groups of cells: choose, confirm, p=9/10, real")
+    parser.add_argument("--runs", type=int, default=80, help="draws per cell and setting; three times as many on the real tables")
+    parser.add_argument("--only", nargs="*", metavar="SETTING", help="compare these settings with the first")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data"))
-    parser.add_argument("--save", type=Path, help="write all measurements to this .npz file")
     options = parser.parse_args()
-    settings = [setting for setting in sweeps() if not options.only or setting.name in {"shipped", *options.only}]
-    cells = [cell for cell in (*synthetic(), *real(options.data)) if not options.cells or cell.group in options.cells]
-    # One window for all settings: coins are addressed by a run's place in it.
-    halves = [max(setting.method.half(cell.question(setting.split), cell.subjects[0].grid) for setting in settings) for cell in cells]
-    found: dict[str, list[NDArray[np.float64]]] = {}
+    chosen = [setting for setting in settings() if not options.only or setting.name in {FIRST.name, *options.only}]
+    asked = list(cells(options.data))
+    # One window for all settings: coins are addressed by a candidate's place in it.
+    halves = [max(setting.method.half(cell.question(setting.split), cell.subjects[0].grid) for setting in chosen) for cell in asked]
+    found: Measured = {}
     began = time.monotonic()
-    for setting in settings:
-        found[setting.name] = [
-            measure(cell, setting, half, options.runs * (3 if cell.group == "real" else 1))
-            for cell, half in zip(cells, halves, strict=True)
-        ]
-        print(f"{len(found)}/{len(settings)} {setting.name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    report(cells, found)
-    if options.save:
-        np.savez(
-            options.save,
-            **{f"{name}|{cell.group}|{cell.name}": lines for name, rows in found.items() for cell, lines in zip(cells, rows, strict=True)},
-        )
+    for done, setting in enumerate(chosen):
+        for cell, half in zip(asked, halves, strict=True):
+            runs = options.runs * (3 if cell.group == "real" else 1)
+            found[setting.name, cell.group, cell.name] = measure(cell, setting, half, runs)
+        print(f"{done + 1}/{len(chosen)} {setting.name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    report(found)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import typer
 from postri.cli.ask import median, quantile
 from postri.cli.demo import demo
 from postri.cli.plan import plan
+from postri.cli.research import compare, reproduce
 from postri.errors import InputError, PostriError
 
 app = typer.Typer(
@@ -21,7 +22,7 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (median, quantile, plan, demo):
+for command in (median, quantile, plan, demo, reproduce, compare):
     app.command()(command)
 
 

@@ -64,10 +64,7 @@ def quantile(
 
         check_file(plot)
     domain, protected = o.domain_of(lower, upper, step), o.change_of(protect, rows_per_person)
-    types: dict[str, str | None] = dict.fromkeys(names.split(",") if names else ())
-    if declared is not None:
-        types[column] = declared.value
-    table = postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
+    table = o.open_table(file, column, declared, delimiter, quote, header, names)
     answer = postri.quantile(table, p, epsilon=epsilon, column=column, domain=domain, confidence=confidence, protect=protected, split=split)
     _show(answer, json=json, plot=plot)
 

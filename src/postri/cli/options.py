@@ -11,6 +11,7 @@ from postri.errors import InputError
 
 if TYPE_CHECKING:
     from postri.domain import Domain
+    from postri.engines.table import Table
     from postri.privacy import ProtectedChange
 
 
@@ -60,6 +61,16 @@ def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain 
     from postri.domain import Domain
 
     return Domain(lower, upper, "1" if step is None else step)
+
+
+def open_table(file: str, column: str, declared: Type | None, delimiter: str, quote: str, header: bool, names: str | None) -> Table:
+    """The file, with what the options say of its columns."""
+    import postri
+
+    types: dict[str, str | None] = dict.fromkeys(names.split(",") if names else ())
+    if declared is not None:
+        types[column] = declared.value
+    return postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
 
 
 def change_of(protect: Protect, rows: int) -> ProtectedChange:

@@ -47,7 +47,8 @@ class Subject:
 
     def windows(self, half: int) -> Windows:
         """The rank windows around the median, as an engine would give them."""
-        return lambda level: trim(self.whole, Fraction(1, 2), half * WIDER**level)
+        first = trim(self.whole, Fraction(1, 2), half)
+        return lambda level: trim(self.whole, Fraction(1, 2), half * WIDER**level) if level else first
 
     @property
     def rows(self) -> int:
@@ -60,6 +61,10 @@ class Subject:
         middle = np.array([(self.rows - 1) // 2, self.rows // 2])
         low, high = self.whole.indexes[np.searchsorted(self.whole.ranks[1:], middle, side="right")]
         return Fraction(int(low) + int(high), 2)
+
+    def point(self, index: int | Fraction) -> float:
+        """Where an index lies, in units of the column."""
+        return float(self.grid.base + index * self.grid.step)
 
     def rows_between(self, low: int, high: int) -> int:
         """How many rows lie in an interval, both ends included."""

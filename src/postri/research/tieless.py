@@ -66,8 +66,8 @@ def size_of(rows: int, grid: Grid) -> int:
     size = max(rows, 1) * (grid.last - grid.first)
     if size >= MOST_POINTS:
         raise InputError(
-            f"this method takes the rows times the points of the domain, here {rows:,} times {grid.last - grid.first:,}, "
-            "and that must stay below 2^62; give a smaller domain, or use method='depth'"
+            "the published methods work on a grid of the domain's points times the rows, which must stay below 2^62; "
+            f"this domain has {grid.last - grid.first + 1:,} points: give a smaller one, or use depth"
         )
     return size
 

@@ -1,0 +1,163 @@
+"""Many draws of many methods on many subjects, on every core. What comes out is computed from raw data and is not private."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.exact import plain
+from postri.intervals.method import Question, Span
+from postri.mechanisms.coins import SeededCoins
+from postri.privacy import ReplaceRows, split_spend
+from postri.research.methods import method_named
+from postri.research.shapes import bootstrap
+from postri.research.subject import Subject
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+EVEN = Fraction(1, 2)
+CHUNK = 8
+
+
+@dataclass(frozen=True)
+class Cell:
+    """So many draws of one method on one subject, or on its resample of this number."""
+
+    subject: str
+    method: str
+    epsilon: Fraction
+    runs: int
+    beta: Fraction = Fraction(1, 100)
+    resample: int = 0
+
+    @property
+    def question(self) -> Question:
+        """What is asked, as in the paper: the median, with an even split, against one replaced row."""
+        return Question(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the draws of a cell gave, one entry a draw; lengths are in units of the column."""
+
+    cell: Cell
+    rows: int
+    true_median: float
+    values: Floats
+    lows: Floats
+    highs: Floats
+    half_width_rows: Floats
+    covered: Flags
+    at_edge: Flags
+    milliseconds: Floats
+
+    @cached_property
+    def errors(self) -> Floats:
+        """How far the values lie from the true median."""
+        errors: Floats = np.abs(self.values - self.true_median)
+        return errors
+
+    @cached_property
+    def half_widths(self) -> Floats:
+        """(high - low)/2: what the paper's table calls width."""
+        halves: Floats = (self.highs - self.lows) / 2
+        return halves
+
+
+def run_cell(cell: Cell, subject: Subject) -> Outcome:
+    """Draw. A cell has coins of its own: it gives the same draws wherever and whenever it is run."""
+    method, question, coins = method_named(cell.method), cell.question, _coins(cell)
+    windows = subject.windows(method.half(question, subject.grid))
+    spans: list[Span] = []
+    times: list[float] = []
+    for _ in range(cell.runs):
+        start = perf_counter()
+        spans.append(method.draw(windows, question, subject.grid, coins))
+        times.append(1e3 * (perf_counter() - start))
+    grid, median = subject.grid, subject.median
+    values, lows, highs = (
+        np.array([subject.point(getattr(span, end)) for span in spans], dtype=np.float64) for end in ("value", "low", "high")
+    )
+    return Outcome(
+        cell,
+        subject.rows,
+        subject.point(median),
+        values,
+        lows,
+        highs,
+        np.array([subject.rows_between(span.low, span.high) / 2 for span in spans]),
+        np.array([span.low <= median <= span.high for span in spans]),
+        np.array([span.low == grid.first or span.high == grid.last for span in spans]),
+        np.array(times),
+    )
+
+
+def _coins(*names: object) -> SeededCoins:
+    return SeededCoins(int.from_bytes(sha256(repr(names).encode()).digest()[:8], "big"))
+
+
+def run_all(cells: Sequence[Cell], subjects: Mapping[str, Subject], workers: int | None = None) -> Iterator[Outcome]:
+    """The outcomes in the order of the cells, as they come, from every core."""
+    # Fresh interpreters: a fork would copy the threads of a progress bar.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers or os.cpu_count(), context, initializer=_remember, initargs=(dict(subjects),)) as pool:
+        yield from pool.map(_run, cells, chunksize=max(1, min(CHUNK, len(cells) // 16)))
+
+
+_subjects: dict[str, Subject] = {}
+
+
+def _remember(subjects: dict[str, Subject]) -> None:
+    _subjects.update(subjects)
+
+
+def _run(cell: Cell) -> Outcome:
+    return run_cell(cell, _resampled(cell.subject, cell.resample))
+
+
+@lru_cache(maxsize=8)
+def _resampled(name: str, resample: int) -> Subject:
+    subject = _subjects[name]
+    return bootstrap(subject, _coins(name, resample)) if resample else subject
+
+
+HEADER = (
+    *("subject", "resample", "rows", "method", "epsilon", "beta", "run", "true_median", "value", "low", "high"),
+    *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
+)
+
+
+def write_csv(file: Path, outcomes: Iterable[Outcome]) -> None:
+    """One line a draw."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(HEADER)
+        for outcome in outcomes:
+            writer.writerows(_lines(outcome))
+
+
+def _lines(outcome: Outcome) -> Iterator[tuple[object, ...]]:
+    cell = outcome.cell
+    same = (cell.subject, cell.resample, outcome.rows, cell.method, plain(cell.epsilon), plain(cell.beta))
+    columns = (outcome.values, outcome.lows, outcome.highs, outcome.errors, outcome.half_widths, outcome.half_width_rows)
+    flags = outcome.covered.astype(int), outcome.at_edge.astype(int)
+    for run, entry in enumerate(zip(*columns, *flags, outcome.milliseconds, strict=True)):
+        *lengths, covered, at_edge, milliseconds = entry
+        yield (*same, run, _short(outcome.true_median), *map(_short, lengths), covered, at_edge, f"{milliseconds:.3f}")
+
+
+def _short(number: float) -> str:
+    return f"{number:.12g}"

@@ -1,0 +1,1 @@
+"""The report: tables, figures and findings from outcomes, as HTML and Markdown."""

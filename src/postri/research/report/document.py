@@ -1,0 +1,121 @@
+"""A document of headings, paragraphs, tables and figures, written as Markdown and as one HTML file that needs no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2937; --soft: #6b7280; --line: #d1d5db; --paper: #ffffff; --mark: #fef3c7; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e5e7eb; --soft: #9ca3af; --line: #374151; --paper: #111827; --mark: #4a3b0a; } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+caption { caption-side: top; text-align: left; color: var(--soft); padding-bottom: .3rem; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; } td strong { background: var(--mark); }
+td.text { white-space: normal; min-width: 14rem; }
+figure { margin: 1rem 0; background: #ffffff; display: inline-block; max-width: 100%; border-radius: .3rem; }
+figure svg { max-width: 100%; height: auto; } figcaption { color: #374151; font-size: .85rem; padding: 0 .8rem .6rem; }
+code { font-size: .9em; }
+"""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title; level 1 is that of the document."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph. `**strong**`, `*emphasis*` and `` `code` `` mean what they mean in Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text, with the caption that says what they are; `wide` columns hold sentences."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    wide: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that lies in `figures/` beside the document, as .svg and .png."""
+
+    name: str
+    caption: str
+
+
+Block = Heading | Text | Table | Figure
+
+
+def as_markdown(blocks: Sequence[Block]) -> str:
+    """The Markdown text."""
+    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"{'#' * level} {text}"
+        case Text(text):
+            return text
+        case Figure(name, caption):
+            return f"![{caption}](figures/{name}.png)\n\n*{caption}*"
+        case Table(caption, header, rows):
+            ruler = ["---", *("---:" for _ in header[1:])]
+            lines = [header, ruler, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+            return f"*{caption}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def as_html(blocks: Sequence[Block], folder: Path) -> str:
+    """One self-contained page; the figures of the folder are drawn inside it."""
+    title = next((block.text for block in blocks if isinstance(block, Heading)), "")
+    body = "\n".join(_html(block, folder) for block in blocks)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _html(block: Block, folder: Path) -> str:
+    match block:
+        case Heading(text, level):
+            return f"<h{level}>{_inline(text)}</h{level}>"
+        case Text(text):
+            return f"<p>{_inline(text)}</p>"
+        case Figure(name, caption):
+            svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
+            drawing, words = svg[svg.index("<svg") :], f"<figcaption>{_inline(caption)}</figcaption>"
+            return f'<figure role="img" aria-label="{escape(caption)}">{drawing}{words}</figure>'
+        case Table():
+            return _html_table(block)
+
+
+def _html_table(table: Table) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        marks = [' class="text"' if i in table.wide else "" for i in range(len(cells))]
+        return "<tr>" + "".join(f"<{tag}{mark}>{_inline(cell)}</{tag}>" for cell, mark in zip(cells, marks, strict=True)) + "</tr>"
+
+    head, body = line(table.header, "th"), "\n".join(line(row, "td") for row in table.rows)
+    caption = f"<caption>{_inline(table.caption)}</caption>"
+    return f'<div class="scroll"><table>{caption}<thead>{head}</thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def _inline(text: str) -> str:
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
+    return re.sub(r"(?<!\w)\*([^*\s][^*]*)\*(?!\w)", r"<em>\1</em>", text)
