@@ -31,13 +31,13 @@ reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DA
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
 test: services check  ## the checks, then all tests at a size that fits
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-fast: setup  ## the quick tests, in under a minute
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
 
 prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) tests/privacy tests/coverage
+	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/privacy tests/coverage
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --no-cache --check .

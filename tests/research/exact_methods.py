@@ -37,7 +37,7 @@ class Expanded:
     @property
     def last(self) -> int:
         """The last position that can be drawn."""
-        return self.size
+        return self.size + max(len(self.rows), 1) - 1
 
     @property
     def copies(self) -> list[int]:

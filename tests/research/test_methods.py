@@ -86,7 +86,7 @@ def test_a_narrow_window_knows_the_ranks_that_it_holds_and_no_others(seed: int):
 def test_a_domain_that_is_too_large_for_its_rows_is_refused():
     grid = plain_grid(2**40)
     assert size_of(2**21, grid) == 2**21 * (2**40 - 1)
-    with pytest.raises(InputError, match=r"4,194,304 times 1,099,511,627,776, and that must stay below 2\^62; give a smaller domain"):
+    with pytest.raises(InputError, match=r"must stay below 2\^62; this domain has 1,099,511,627,777 points: give a smaller one"):
         size_of(2**22, plain_grid(2**40 + 1))
 
 
@@ -416,8 +416,11 @@ WRONG_QUESTIONS = {
     "p": ({"p": 0.9}, "answers for the median alone, not for p = 9/10; use method='depth'"),
     "presence": ({"protect": AddOrRemoveRows(1)}, r"ask with protect=ReplaceRows\(1\), or use method='depth'"),
     "two-rows": ({"protect": ReplaceRows(2)}, r"protects against one replaced row alone; ask with protect=ReplaceRows\(1\)"),
-    "no-domain": ({"domain": None}, r"must stay below 2\^62; give a smaller domain, or use method='depth'"),
-    "large-domain": ({"domain": Domain(0, 2**62)}, r"must stay below 2\^62; give a smaller domain"),
+    "no-domain": (
+        {"domain": None},
+        r"must stay below 2\^62; this domain has 18,446,744,073,709,551,616 points: give a smaller one, or use depth",
+    ),
+    "large-domain": ({"domain": Domain(0, 2**62)}, r"must stay below 2\^62; this domain has 4,611,686,018,427,387,905 points"),
 }
 
 

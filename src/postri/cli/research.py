@@ -80,9 +80,11 @@ def _print_table(study: Study) -> None:
     from rich.table import Table
 
     title = f"{study.subject.rows:,} rows, true median {study.subject.point(study.subject.median):,.10g}; means of {study.runs:,} runs"
-    table = Table("method", "error", "half-width", "in rows", "coverage", "at least", "on edge", "ms", title=title, box=SIMPLE)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table(
+        "method", "error", "half-width", "in rows", "coverage", "at least", "on edge", "ms", title=title, box=SIMPLE, padding=(0, 1, 0, 0)
+    )
+    for column in table.columns:
+        column.no_wrap, column.justify = True, "right" if column is not table.columns[0] else "left"
     for line in study.lines():
         numbers = (f"{line.error:,.4g}", f"{line.half_width:,.5g}", f"{line.half_width_rows:,.1f}", f"{line.coverage:.3f}")
         table.add_row(line.method, *numbers, f"{line.coverage_low:.3f}", f"{line.at_edge:.0%}", f"{line.milliseconds:.1f}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -37,7 +37,7 @@ class Span:
     value: int | Fraction
     low: int
     high: int
-    spend: Spend | None = None
+    spend: Spend | None = field(default=None, repr=False)
 
 
 class Method(Protocol):

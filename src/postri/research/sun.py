@@ -34,7 +34,7 @@ class Sun2023:
     only, one replaced row, n public, and the promise needs tau rows on both sides of the middle. Use `depth` for answers to rely on.
 
     `as_released` repeats two slips of the code whose figures were published: both targets lie two ranks too high, and above its target
-    the weight of each gap between two rows goes to the gap after it.
+    the weight of each gap between two rows goes to the gap after it. That is not differentially private any more, so it takes seeded coins.
     """
 
     constant: Number = 8
@@ -62,6 +62,8 @@ class Sun2023:
 
     def draw(self, windows: Windows, question: Question, grid: Grid, coins: Coins) -> Span:
         """Each end costs half of epsilon; the middle costs nothing more."""
+        if self.as_released and coins.private:
+            raise InputError("Sun2023(as_released=True) repeats slips that break its privacy; it draws with coins=SeededCoins(seed) alone")
         n = windows(0).n
         tau, rate = self.tau(question, size_of(n, grid)), question.spend.epsilon / (4 * UNIT)
         end = _end_as_released if self.as_released else _end
@@ -90,10 +92,10 @@ class Sun2023SVT:
         """Each end costs half of epsilon; the middle costs nothing more."""
         seen = Tieless.of(windows(0), grid)
         epsilon = question.spend.epsilon / 2
-        tau = threshold_error(float(epsilon), seen.size + 1, float(question.beta / 2))
+        tau = threshold_error(float(epsilon), seen.last + 1, float(question.beta / 2))
         threshold = ceil(seen.n * HALF - Fraction(tau))
-        low = _first_above(seen.positions, seen.size, threshold, epsilon, coins)
-        high = seen.size - _first_above(seen.size - seen.positions[::-1], seen.size, threshold, epsilon, coins)
+        low = _first_above(seen.positions, seen.last, threshold, epsilon, coins)
+        high = seen.last - _first_above(seen.last - seen.positions[::-1], seen.last, threshold, epsilon, coins)
         return _interval([low, high], windows, question, grid)
 
 
@@ -107,13 +109,13 @@ def _end(windows: Windows, grid: Grid, target: Fraction, rate: Fraction, coins: 
     return noisy_max(Ranks.near(target, windows, grid), rate=rate, noise="gumbel", coins=coins).copy
 
 
-def _first_above(positions: Indexes, size: int, threshold: int, epsilon: Fraction, coins: Coins) -> int:
+def _first_above(positions: Indexes, last: int, threshold: int, epsilon: Fraction, coins: Coins) -> int:
     """The first position whose rank reaches the threshold by its noise; the last position if none does."""
     starts = np.unique(np.concatenate(([0], positions)))
     counts = np.searchsorted(positions, starts, side="right")
-    sizes = np.diff(np.concatenate((starts, [size + 1])))
+    sizes = np.diff(np.concatenate((starts, [last + 1])))
     stop = above_threshold(counts, sizes, threshold, epsilon=epsilon, sensitivity=Fraction(1), coins=coins)
-    return size if stop is None else int(starts[stop[0]]) + stop[1]
+    return last if stop is None else int(starts[stop[0]]) + stop[1]
 
 
 def _end_as_released(windows: Windows, grid: Grid, target: Fraction, rate: Fraction, coins: Coins) -> int:

@@ -26,7 +26,10 @@ PATIENCE = log(MOST_POINTS) + 40 * log(2)
 
 @dataclass(frozen=True)
 class Tieless:
-    """The rows of a window as positions `0..size` of the grid without ties, with `below` rows before them and `n` in all."""
+    """The rows of a window as positions `0..last` of the grid without ties, with `below` rows before them and `n` in all.
+
+    `size` is n*N, the size that the formulas speak of. The points 0..N take n positions each, so `last` is n - 1 more.
+    """
 
     positions: Indexes
     below: int
@@ -40,6 +43,11 @@ class Tieless:
         n, size = window.n, size_of(window.n, grid)
         copies = np.arange(int(window.counts.sum())) - np.repeat(window.ranks[:-1] - window.below, window.counts)
         return cls(n * np.repeat(window.indexes - grid.first, window.counts) + copies, window.below, n, size, grid.first)
+
+    @property
+    def last(self) -> int:
+        """The last position: that of the last copy, if all rows lie on the upper edge."""
+        return self.size + max(self.n, 1) - 1
 
     @property
     def upto(self) -> int:
@@ -58,7 +66,7 @@ class Tieless:
 
     def index(self, position: int) -> int:
         """The grid index that a position stands for: floor division by n."""
-        return self.first + min(max(position, 0), self.size) // max(self.n, 1)
+        return self.first + min(max(position, 0), self.last) // max(self.n, 1)
 
 
 def size_of(rows: int, grid: Grid) -> int:
@@ -109,7 +117,7 @@ class Ranks(Steps):
     def near(cls, target: Fraction, windows: Windows, grid: Grid, level: int = 0, span: tuple[int, int] | None = None) -> Ranks:
         """All positions, or those of a span, as one of the windows shows them."""
         seen = Tieless.of(windows(level), grid)
-        first, end = span or (0, seen.size + 1)
+        first, end = span or (0, seen.last + 1)
         positions = seen.positions
         inner = positions[np.searchsorted(positions, first, side="right") : np.searchsorted(positions, end)]
         starts, ends = np.concatenate(([first], inner)), np.concatenate((inner, [end])) - 1
