@@ -23,7 +23,7 @@ from postri.mechanisms.noisy_max import noisy_max
 from postri.privacy import ReplaceRows, Spend, check_share, split_spend
 from postri.research.formulas import Optimum, gamma1, gamma2, optimum, threshold_error, whole_step
 from postri.research.subject import ALL_ROWS
-from postri.research.tieless import MOST_POINTS, PATIENCE, UNIT, Ranks, Tieless, Widths, reach_numbers, size_of
+from postri.research.tieless import MOST_POINTS, PATIENCE, UNIT, Ranks, Tieless, Widths, distinct, reach_numbers, size_of
 from postri.window import Windows
 
 Split = Literal["default", "optimal", "median-focused"] | Number
@@ -176,9 +176,10 @@ class PostRISVT(_MedianFirst):
     def _number(self, windows: Windows, grid: Grid, position: int, setting: Setting, coins: Coins) -> int:
         seen = Tieless.of(windows(0), grid)
         most, epsilon = max(1, seen.size // setting.step), setting.spend.interval
-        starts = np.unique(np.concatenate(([1], np.minimum(reach_numbers(seen, position, setting.step), most + 1))))
+        reached = reach_numbers(seen, position, setting.step)
+        starts = distinct(np.concatenate(([1], reached[reached <= most])))
         sizes = np.diff(np.concatenate((starts, [most + 1])))
-        counts = np.searchsorted(reach_numbers(seen, position, setting.step), starts, side="right")
+        counts = np.searchsorted(reached, starts, side="right")
         threshold = ceil(setting.gamma1 + threshold_error(float(epsilon), most, setting.beta))
         stop = above_threshold(counts, sizes, threshold, epsilon=epsilon, sensitivity=Fraction(1), coins=coins)
         return most if stop is None else int(starts[stop[0]]) + stop[1]

@@ -22,7 +22,7 @@ from postri.privacy import Spend
 from postri.research.formulas import threshold_error
 from postri.research.published import HALF, check_question
 from postri.research.subject import ALL_ROWS
-from postri.research.tieless import MOST_POINTS, PATIENCE, UNIT, Ranks, Steps, Tieless, size_of
+from postri.research.tieless import MOST_POINTS, PATIENCE, UNIT, Ranks, Steps, Tieless, distinct, size_of
 from postri.window import Indexes, Windows
 
 
@@ -111,7 +111,7 @@ def _end(windows: Windows, grid: Grid, target: Fraction, rate: Fraction, coins: 
 
 def _first_above(positions: Indexes, last: int, threshold: int, epsilon: Fraction, coins: Coins) -> int:
     """The first position whose rank reaches the threshold by its noise; the last position if none does."""
-    starts = np.unique(np.concatenate(([0], positions)))
+    starts = distinct(np.concatenate(([0], positions)))
     counts = np.searchsorted(positions, starts, side="right")
     sizes = np.diff(np.concatenate((starts, [last + 1])))
     stop = above_threshold(counts, sizes, threshold, epsilon=epsilon, sensitivity=Fraction(1), coins=coins)

@@ -170,7 +170,7 @@ class Widths(Steps):
             return cls(nothing + first, nothing + end - 1, nothing, hidden, windows, grid, level, position, step, aim)
         reached = reach_numbers(seen, position, step)
         inner = reached[np.searchsorted(reached, first, side="right") : np.searchsorted(reached, end)]
-        starts = np.unique(np.concatenate(([first], inner)))
+        starts = distinct(np.concatenate(([first], inner)))
         ends = np.concatenate((starts[1:], [end])) - 1
         fewer = np.searchsorted(reached, starts, side="right")
         rank = seen.rank(position)
@@ -191,6 +191,11 @@ def reach_numbers(seen: Tieless, position: int, step: int) -> Indexes:
     sides = min(len(left), len(right))
     numbers: Indexes = np.maximum(left[:sides], right[:sides])
     return numbers
+
+
+def distinct(ordered: Indexes) -> Indexes:
+    """Rising numbers, each once."""
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
 
 
 def _units(rows: Fraction) -> int:
