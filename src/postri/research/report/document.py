@@ -12,11 +12,11 @@ STYLE = """
 :root { color-scheme: light dark; --ink: #1f2937; --soft: #6b7280; --line: #d1d5db; --paper: #ffffff; --mark: #fef3c7; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e5e7eb; --soft: #9ca3af; --line: #374151; --paper: #111827; --mark: #4a3b0a; } }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
-body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body { max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
 caption { caption-side: top; text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; } td strong { background: var(--mark); }
 td.text { white-space: normal; min-width: 14rem; }
 figure { margin: 1rem 0; background: #ffffff; display: inline-block; max-width: 100%; border-radius: .3rem; }

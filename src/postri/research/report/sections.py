@@ -304,7 +304,7 @@ def _shapes(results: Results, figure: Figure) -> list[Block]:
     for shape in SHAPES:
         rows = [[method, *_shape_cells(results.of(shape_name(shape, n), method) for n in SIZES)] for method in METHODS]
         header = ("method", *(f"{n:,} rows" for n in SIZES))
-        blocks.append(Table(f"{shape}: error / half-width (coverage)", header, rows))
+        blocks.append(Table(f"Shape {shape}: mean error / mean half-width (coverage)", header, rows))
     return blocks
 
 
@@ -313,7 +313,7 @@ def _shape_cells(outcomes: Iterable[Outcome]) -> list[str]:
     for outcome in outcomes:
         hits, runs = int(outcome.covered.sum()), len(outcome.covered)
         share = f"({hits / runs:.2f})" if covers(hits, runs, PROMISED, 0.001) else f"**({hits / runs:.2f})**"
-        cells.append(f"{outcome.errors.mean():,.3g} / {outcome.half_widths.mean():,.3g} {share}")
+        cells.append(f"{_brief(outcome.errors.mean())} / {_brief(outcome.half_widths.mean())} {share}")
     return cells
 
 
@@ -334,6 +334,13 @@ def _walks(results: Results) -> list[Block]:
         ),
         Table("Half-width by AboveThreshold over that by the exponential mechanism, by epsilon", ("", *map(plain, EPSILONS)), rows),
     ]
+
+
+def _brief(number: float) -> str:
+    """Three digits or so, millions as such."""
+    if number >= 1e6:
+        return f"{number / 1e6:.3g}M"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _spread(mean: float, sd: float) -> str:
