@@ -37,7 +37,7 @@ test-fast: setup  ## the quick tests, in under a minute
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
 
 prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/privacy tests/coverage
+	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/privacy tests/coverage tests/research
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --no-cache --check .

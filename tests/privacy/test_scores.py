@@ -55,3 +55,16 @@ def test_a_replaced_row_moves_no_score_by_more_than_one_row_beyond_int64():
     assert before[0].dtype == object
     moved = max(abs(int(one) - int(other)) for old, new in zip(before, after, strict=True) for one, other in zip(old, new, strict=True))
     assert 0 < moved <= units_per_row(LONG)
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 100)])
+def test_between_two_values_a_lopsided_shape_loses_its_margin(p):
+    """No row lies there, so nothing speaks for a shape. Without this, points far off the target rank would win by the bonus."""
+    rows = dict.fromkeys(range(0, 101, 2), 40)
+    step = Depth().value_step(question(p))
+    runs = step.runs(lambda _: window(rows), GRID)
+    empty = [j for j in range(len(runs.scores)) if runs.shape(j) != "even" and runs.segments.starts[j % len(runs.segments.starts)] % 2]
+    assert len(empty) == 2 * 50
+    assert max(runs.scores[empty]) <= -step.distrust
+    heavy = step.runs(lambda _: window({10: 600_000, 90: 400_000}), GRID)
+    assert max(heavy.scores[len(heavy.segments.starts) :]) > 0

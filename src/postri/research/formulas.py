@@ -106,7 +106,7 @@ def eta(epsilon: float, size: float, beta: float) -> float:
     """The unit of the paper's utility analysis (Appendix B): (2/eps) ln(2N/beta).
 
     >>> round(eta(1, 10**8, 0.01), 2)
-    47.43
+    47.44
     """
     _check(epsilon=epsilon, size=size, beta=beta)
     return 2 / epsilon * log(2 * size / beta)

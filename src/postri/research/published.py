@@ -1,7 +1,7 @@
 """PostRI as published: a median by the exponential mechanism, then a half-width around it by a second one.
 
 The docstrings name the equations of the paper, "Interpreting the Error of Differentially Private Median Queries through Randomization
-Intervals" (2026). The method is kept as published, with its defects: docs/reproduction.md lists them.
+Intervals" (2026). The method is kept as published, with its defects: docs/published-methods.md lists them.
 """
 
 from __future__ import annotations
