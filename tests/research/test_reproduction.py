@@ -9,13 +9,15 @@ import pytest
 from postri.research.experiment import Cell, run_all
 from postri.research.methods import AS_RELEASED
 from postri.research.record import published_cells
-from postri.research.report.results import EPSILONS, Results
+from postri.research.report.results import EPSILONS, SIZES, Results, shape_name, synthetic_subjects
 from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors
 from postri.research.report.statistics import covers
+from postri.research.shapes import SHAPES
 from postri.research.tables import load_tables
 
 RUNS = 1_000
 RESAMPLES = 200
+SHAPE_RUNS = 200
 PUBLISHED = ("postri-default", "postri-optimal", "postri-7:3", "postri-9:1", "sun2023")
 TABLES = ("bank", "adult", "airplane")
 # A draw of 1,000 has a true coverage of 0.99 or more unless this is rarer than one in ten thousand.
@@ -45,6 +47,15 @@ def results(tables) -> Results:
     found = Results(subjects, published_cells(tables), RUNS)
     found.add(run_all(cells, subjects))
     return found
+
+
+@pytest.fixture(scope="module")
+def shapes() -> dict[tuple[str, int, str], int]:
+    """How many of the intervals held the median, on each shape and size."""
+    subjects = synthetic_subjects()
+    asked = [(shape, rows, method) for shape in SHAPES for rows in SIZES for method in ("depth", "depth-gumbel", "postri-default")]
+    cells = [Cell(shape_name(shape, rows), method, Fraction(1), SHAPE_RUNS) for shape, rows, method in asked]
+    return {key: int(outcome.covered.sum()) for key, outcome in zip(asked, run_all(cells, subjects), strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +144,17 @@ def test_on_resamples_the_error_of_depth_is_no_larger(results, table, epsilon):
     ours, theirs = (results.resampled_errors(table, method, epsilon) for method in ("depth", "postri-default"))
     assert len(ours) == len(theirs) == RESAMPLES
     assert paired_errors(ours, theirs) <= 2
+
+
+@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("method", ["depth", "depth-gumbel"])
+def test_depth_keeps_its_promise_on_every_shape_and_size(shapes, shape, rows, method):
+    assert covers(shapes[shape, rows, method], SHAPE_RUNS, 0.99, LEVEL)
+
+
+@pytest.mark.parametrize("shape", ["zipf", "constant"])
+def test_postri_breaks_its_promise_where_its_aim_is_out_of_reach(shapes, shape):
+    """A hundred rows near the lower edge: fewer than the method aims at."""
+    assert not covers(shapes[shape, 100, "postri-default"], SHAPE_RUNS, 0.99, LEVEL)
+    assert covers(shapes[shape, 10_000, "postri-default"], SHAPE_RUNS, 0.99, LEVEL)
