@@ -19,7 +19,7 @@ DEFAULT_METHODS = "depth,postri-default,sun2023,sun2023-4"
 Data = Annotated[Path | None, typer.Option(help="A folder with bank.csv, adult.csv, airplane.csv; default: $POSTRI_DATA, else a download.")]
 Runs = Annotated[int, typer.Option(help="How often each method answers; everything in the report scales with it.")]
 Out = Annotated[Path, typer.Option(help="Where to write the report, its figures and every run.")]
-Methods = Annotated[str, typer.Option(metavar="A,B,...", help="The methods to compare; a wrong name lists all.")]
+Methods = Annotated[str, typer.Option(metavar="A,B,...", help="The methods to compare, by name.")]
 
 
 def reproduce(data: Data = None, runs: Runs = 100, out: Out = Path("reproduction")) -> None:
@@ -81,12 +81,27 @@ def _print_table(study: Study) -> None:
 
     title = f"{study.subject.rows:,} rows, true median {study.subject.point(study.subject.median):,.10g}; means of {study.runs:,} runs"
     table = Table(
-        "method", "error", "half-width", "in rows", "coverage", "at least", "on edge", "ms", title=title, box=SIMPLE, padding=(0, 1, 0, 0)
+        "method",
+        "error",
+        "half-width",
+        "in rows",
+        "coverage",
+        "at least",
+        "edge",
+        "ms",
+        title=title,
+        title_justify="left",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     for column in table.columns:
         column.no_wrap, column.justify = True, "right" if column is not table.columns[0] else "left"
     for line in study.lines():
-        numbers = (f"{line.error:,.4g}", f"{line.half_width:,.5g}", f"{line.half_width_rows:,.1f}", f"{line.coverage:.3f}")
+        numbers = (f"{line.error:.4g}", f"{line.half_width:.4g}", f"{line.half_width_rows:.5g}", f"{line.coverage:.3f}")
         table.add_row(line.method, *numbers, f"{line.coverage_low:.3f}", f"{line.at_edge:.0%}", f"{line.milliseconds:.1f}")
-    Console().print(table)
+    # Never narrower than its numbers: a terminal wraps a line, it must not lose a digit.
+    console = Console()
+    console.width = max(console.width, 100)
+    console.print(table)
     typer.echo("coverage: the share of intervals that held the true median; at least: the lower end of its exact 95% interval", err=True)

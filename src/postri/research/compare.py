@@ -18,7 +18,7 @@ from postri.research.methods import method_named
 from postri.research.report.statistics import binomial_interval
 from postri.research.subject import Subject
 
-WARNING = "NOT PRIVATE: everything below is computed from the raw data. It is for comparing methods and must not be released."
+WARNING = "NOT PRIVATE: computed from the raw data, to compare methods; do not release it."
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ import csv
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -93,11 +95,14 @@ def _from_folder(name: str, source: Source, folder: Path) -> Indexes:
     file = folder / f"{name}.csv"
     if not file.is_file():
         raise SourceError(f"{name}: there is no {file.name} in {folder}.")
-    with file.open(newline="", encoding="utf-8") as stream:
-        reader = csv.DictReader(stream)
-        if source.column not in (reader.fieldnames or ()):
-            raise SourceError(f"{name}: {file.name} has no column {source.column}.")
-        return _checked(name, source, (row[source.column] for row in reader))
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream)
+            if source.column not in (reader.fieldnames or ()):
+                raise SourceError(f"{name}: {file.name} has no column {source.column}.")
+            return _checked(name, source, (row[source.column] for row in reader))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise SourceError(f"{name}: {file.name} cannot be read as a CSV file in UTF-8.") from None
 
 
 def _from_uci(name: str, source: Source) -> Indexes:
@@ -106,12 +111,12 @@ def _from_uci(name: str, source: Source) -> Indexes:
     try:
         with urlopen(source.url, timeout=TIMEOUT) as answer:
             archive = zipfile.ZipFile(io.BytesIO(answer.read()))
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, HTTPException, zipfile.BadZipFile) as error:
         reason = type(error).__name__
         raise SourceError(f"{name}: {source.url} did not give it ({reason}); put {name}.csv into a folder and give --data.") from None
     try:
         return _checked(name, source, source.unpack(archive))
-    except (KeyError, zipfile.BadZipFile, UnicodeDecodeError):
+    except (KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, csv.Error):
         raise SourceError(f"{name}: what {source.url} gives is not laid out as it was; put {name}.csv into a folder.") from None
 
 

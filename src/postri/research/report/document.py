@@ -61,6 +61,15 @@ class Figure:
 Block = Heading | Text | Table | Figure
 
 
+def two_digits(number: float) -> str:
+    """A number to two digits, halves upwards, as published figures are rounded.
+
+    >>> two_digits(0.565), two_digits(1263.995)
+    ('0.57', '1,264.00')
+    """
+    return f"{number + 1e-9:,.2f}"
+
+
 def as_markdown(blocks: Sequence[Block]) -> str:
     """The Markdown text."""
     return "\n\n".join(_markdown(block) for block in blocks) + "\n"
@@ -76,7 +85,8 @@ def _markdown(block: Block) -> str:
             return f"![{caption}](figures/{name}.png)\n\n*{caption}*"
         case Table(caption, header, rows):
             ruler = ["---", *("---:" for _ in header[1:])]
-            lines = [header, ruler, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+            escaped = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
+            lines = [escaped[0], ruler, *escaped[1:]]
             return f"*{caption}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -116,6 +126,11 @@ def _html_table(table: Table) -> str:
 
 
 def _inline(text: str) -> str:
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    """Marks inside `code` mean nothing."""
+    parts = escape(text, quote=False).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else _marked(part) for i, part in enumerate(parts))
+
+
+def _marked(text: str) -> str:
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"(?<!\w)\*([^*\s][^*]*)\*(?!\w)", r"<em>\1</em>", text)

@@ -13,7 +13,7 @@ from postri.exact import plain
 from postri.research.experiment import Cell, run_cell
 from postri.research.formulas import optimum
 from postri.research.published import HALF, PostRI
-from postri.research.report.document import Block, Heading, Table, Text
+from postri.research.report.document import Block, Heading, Table, Text, two_digits
 from postri.research.report.results import EPSILONS, ONE, Results
 from postri.research.report.statistics import difference
 from postri.research.subject import ALL_ROWS, Subject
@@ -40,7 +40,8 @@ def findings(results: Results) -> list[Finding]:
         found += [_lucky(results)]
     if "airplane" in results.tables:
         found += [_expansion(results)]
-    return [*found, _unused_budget(results), _optimal_split(results), _misplaced(results)]
+    found += [_unused_budget(results), _optimal_split(results), _misplaced(results)]
+    return [finding for finding in found if finding.example.rows]
 
 
 def findings_section(results: Results) -> list[Block]:
@@ -56,7 +57,7 @@ def _half_width(results: Results) -> Finding:
     for table in results.tables:
         cell, ours = results.published_of(table, "postri-default", ONE), results.of(table, "postri-default")
         width = ours.half_widths.mean()
-        rows.append([table, f"{cell.half_width:,.2f}" if cell else "", f"{width:,.2f}", f"{2 * width:,.2f}"])
+        rows.append([table, two_digits(cell.half_width) if cell else "", f"{width:,.2f}", f"{2 * width:,.2f}"])
     return Finding(
         "The table's width is a half-width",
         "Table 1 of the paper reports an *average RI width*, the distance between the bounds. The released code stores (upper - "
@@ -205,7 +206,7 @@ def _expansion(results: Results) -> Finding:
         "Removing ties by expansion loses the median where a value holds many rows",
         f"In the airplane table {held:,} rows hold the median, 162, and end {over:g} rows above n/2. On the grid without ties these "
         f"rows are {held:,} positions, and the gap up to the next value is {gap * airplane.rows - held:,} positions of nearly the "
-        "same rank. So the drawn median is mostly a number that no row holds, and the error is about half the gap.",
+        "same rank. So at epsilon up to 1 the drawn median is mostly a number that no row holds, and the error is about half the gap.",
         Table("How often the released median is 162", ("epsilon", "PostRI (1:1)", "`depth`"), rows),
     )
 
@@ -219,12 +220,12 @@ def _unused_budget(results: Results) -> Finding:
                 ours, slip = results.of(table, "postri-default", epsilon), results.released(table, "postri-default", epsilon)
                 spreads = (f"{x:,.2f}" for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std()))
                 rows.append([table, plain(epsilon), *spreads])
-    for epsilon in EPSILONS:
-        cell = results.published_of("airplane", "postri-9:1", epsilon)
-        if cell is not None and epsilon == Fraction(1, 2):
-            ours, slip = results.of("airplane", "postri-9:1", epsilon), results.released("airplane", "postri-9:1", epsilon)
-            means = (f"{x:,.2f}" for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std()))
-            rows.append(["airplane (9:1)", plain(epsilon), *means])
+    half = Fraction(1, 2)
+    cell = results.published_of("airplane", "postri-9:1", half) if "airplane" in results.tables else None
+    if cell is not None:
+        ours, slip = results.of("airplane", "postri-9:1", half), results.released("airplane", "postri-9:1", half)
+        spreads = (f"{x:,.2f}" for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std()))
+        rows.append(["airplane (9:1)", plain(half), *spreads])
     return Finding(
         "The released code leaves half of the interval's budget unused",
         "The half-width's utility has sensitivity 1, as the paper proves, and gamma2 is computed for that. The released code draws "
@@ -247,11 +248,11 @@ def _optimal_split(results: Results) -> Finding:
             shares = [each.epsilon1 / float(epsilon) for each in best]
             widths = [get(table, "postri-optimal", epsilon).half_widths.mean() for get in outcomes]
             numbers = (f"{shares[0]:.3f}", str(best[0].iterations), f"{shares[1]:.3f}")
-            cells = (*numbers, f"{cell.half_width:,.2f}", f"{widths[0]:,.2f}", f"{widths[1]:,.2f}")
+            cells = (*numbers, two_digits(cell.half_width), f"{widths[0]:,.2f}", f"{widths[1]:,.2f}")
             rows.append([table, plain(epsilon), *cells])
     return Finding(
         "The published optimal split is that of another sensitivity",
-        "By Eq. 6 the median gets slightly more than half of epsilon. The stored results of the optimal split give it about 0.42, "
+        "By Eq. 6 the median gets half of epsilon or slightly more. The stored results of the optimal split give it about 0.42, "
         "which is Eq. 6 with a sensitivity of 2 for the interval. That split is not optimal: the published half-widths are larger "
         "than those of 1:1.",
         Table(
@@ -269,7 +270,7 @@ def _misplaced(results: Results) -> Finding:
             cell = results.published_of(table, "sun2023", epsilon)
             if cell is None or table == "airplane":
                 continue
-            row = [table, plain(epsilon), f"{cell.error:,.2f}"]
+            row = [table, plain(epsilon), two_digits(cell.error)]
             for outcome in (results.of(table, "sun2023", epsilon), results.released(table, "sun2023", epsilon)):
                 row += [f"{outcome.errors.mean():,.2f}", str(difference(outcome.errors, cell.error, cell.error_sd, cell.runs))]
             rows.append(row)

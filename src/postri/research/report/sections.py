@@ -13,7 +13,7 @@ from postri.research.formulas import rank_lower_bound
 from postri.research.methods import METHODS
 from postri.research.record import CLAIMED_GAIN, TABLE_1, Published
 from postri.research.report.claims import claims_section
-from postri.research.report.document import Block, Figure, Heading, Table, Text
+from postri.research.report.document import Block, Figure, Heading, Table, Text, two_digits
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
 from postri.research.report.results import EPSILONS, RESAMPLES_PER_RUN, SIZES, Results, shape_name
@@ -199,10 +199,10 @@ def _all_published(results: Results) -> list[Block]:
             [
                 f"{cell.subject}, {cell.method}",
                 plain(cell.epsilon),
-                f"{cell.error:,.2f}",
+                two_digits(cell.error),
                 f"{ours.errors.mean():,.2f}",
                 _flag(each.error),
-                f"{cell.half_width:,.2f}",
+                two_digits(cell.half_width),
                 f"{ours.half_widths.mean():,.2f}",
                 _flag(each.half_width),
                 each.cause,
@@ -344,7 +344,7 @@ def _brief(number: float) -> str:
 
 
 def _spread(mean: float, sd: float) -> str:
-    return f"{mean:,.2f} (± {sd:,.2f})"
+    return f"{two_digits(mean)} (± {two_digits(sd)})"
 
 
 def _flag(found: Difference) -> str:
