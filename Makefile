@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Workers for the test suite: the machine's cores.
+# Workers for the test suite: the machine's cores. A file stays on one worker, so that what it draws once is drawn once.
 WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .PHONY: help setup services demo reproduce test test-fast prove check format bench docs clean
 
@@ -31,13 +32,13 @@ reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DA
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
 test: services check  ## the checks, then all tests at a size that fits
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(PYTEST)
 
 test-fast: setup  ## the quick tests, in under a minute
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/privacy tests/coverage tests/research
+	POSTRI_PROVE=1 $(PYTEST) tests/privacy tests/coverage tests/research
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --no-cache --check .

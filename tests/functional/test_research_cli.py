@@ -152,7 +152,6 @@ def test_the_researchers_commands_have_help(command: str, options: str):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("report")
 def test_reproduce_writes_the_report_and_prints_where(tables, tmp_path):
     out, err = run("reproduce", "--data", tables, "--runs", 2, "--out", "deep/report", folder=tmp_path)
     assert out.splitlines() == [f"deep/report/{name}" for name in ("report.html", "report.md", "runs.csv", "figures")]

@@ -26,7 +26,10 @@ def chance_of_worse(drawn: Counter[Hashable], chances: Mapping[Hashable, float])
     expected = np.array([drawn.total() * chance for chance in chances.values()])
     seen = np.array([drawn[outcome] for outcome in chances])
     rare = expected < FEWEST
-    expected, seen = (np.append(each[~rare], each[rare].sum()) for each in (expected, seen))
-    kept = expected > 0
-    statistic = float(((seen - expected)[kept] ** 2 / expected[kept]).sum())
-    return float(chi2.sf(statistic, max(1, kept.sum() - 1)))
+    group = np.where(rare, 0, np.arange(1, len(expected) + 1))
+    if expected[rare].sum() < FEWEST and not rare.all():
+        # Even together they expect too few: they join the least of the others.
+        group[rare] = group[~rare][expected[~rare].argmin()]
+    expected, seen = (np.bincount(group, weights=each)[np.unique(group)] for each in (expected, seen))
+    statistic = float(((seen - expected) ** 2 / expected)[expected > 0].sum())
+    return float(chi2.sf(statistic, max(1, len(expected) - 1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -128,11 +127,6 @@ def test_simulated_errors_stay_far_below_their_bound(counted, method: str):
 # All findings, on the paper's tables: few draws, but enough to show what the words say.
 
 
-def on_tables(test: Callable[..., None]) -> Callable[..., None]:
-    """Needs the draws below: one worker makes them once."""
-    return pytest.mark.slow(pytest.mark.xdist_group("findings")(test))
-
-
 @pytest.fixture(scope="module")
 def results(tables) -> Results:
     subjects, missing = load_tables(tables)
@@ -166,7 +160,7 @@ def numbers(table: Table, name: str) -> np.ndarray:
     return np.array([float(row[place].replace(",", "")) for row in table.rows])
 
 
-@on_tables
+@pytest.mark.slow
 def test_there_are_eleven_findings_each_with_words_and_an_example(results, by_title):
     assert len(by_title) == 11
     for finding in by_title.values():
@@ -177,7 +171,7 @@ def test_there_are_eleven_findings_each_with_words_and_an_example(results, by_ti
     assert titles == [f"{number}. {title}" for number, title in enumerate(by_title, start=1)]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_published_width_is_our_half_width(by_title):
     example = by_title["The table's width is a half-width"].example
     assert [row[0] for row in example.rows] == ["bank", "adult", "airplane"]
@@ -187,20 +181,20 @@ def test_the_published_width_is_our_half_width(by_title):
     assert whole == pytest.approx(2 * half, rel=0.001)
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_example_of_odd_rows_alternates(by_title):
     example = by_title["For an odd number of rows no value has utility 0"].example
     assert numbers(example, "best utility").tolist() == [0, -0.5, 0, -0.5]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_example_of_even_rows_has_two_intervals_without_the_median(by_title):
     example = by_title["For an even number of rows the proved statement does not hold the usual median"].example
     assert cells(example, 0) == ["10, 30", "10 to 10", "yes", "20", "**no**"]
     assert [row[-1] for row in example.rows] == ["**no**", "**no**", "yes"]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_example_of_floor_division_loses_the_median(by_title):
     """R(8) = 1 = n/2 = R(9): the theorem holds, and 9 // 2 = 4 lies below the median 4.5."""
     example = by_title["Floor division moves the upper end down"].example
@@ -208,7 +202,7 @@ def test_the_example_of_floor_division_loses_the_median(by_title):
     assert cells(example, 1) == ["8 to 10", "1", "2", "4 to 5", "yes"]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_example_of_an_aim_out_of_reach_breaks_the_promise_on_few_rows(by_title):
     example = by_title["Where the aim cannot be reached there is no guarantee"].example
     sides, aims, held = (numbers(example, name) for name in ("rows on a side, at most", "rows aimed at", "observed coverage"))
@@ -216,14 +210,14 @@ def test_the_example_of_an_aim_out_of_reach_breaks_the_promise_on_few_rows(by_ti
     assert all(held[:3] < 0.9) and held[3] == 1
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_example_of_the_dropped_value_differs_there_alone(by_title):
     example = by_title["The released code adds two rows and drops the last value"].example
     due, used = numbers(example, "rank with the end inserted"), numbers(example, "rank that is used")
     assert (due - used).tolist() == [0, 0, 0, 0, 1]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_rows_up_to_the_bank_median_end_next_to_the_middle_and_no_others_do(by_title, results):
     finding = by_title["The bank table is a lucky one"]
     over = dict(zip(numbers(finding.example, "balance"), numbers(finding.example, "rows up to it, minus n/2"), strict=True))
@@ -233,12 +227,12 @@ def test_the_rows_up_to_the_bank_median_end_next_to_the_middle_and_no_others_do(
     assert bank.rows_between(bank.grid.first, int(bank.median)) == bank.rows * HALF + Fraction(5, 2)
 
 
-@on_tables
+@pytest.mark.slow
 def test_on_resamples_the_bank_table_is_not_lucky(results):
     assert results.resampled_errors("bank", POSTRI, ONE).mean() > 2 * results.of("bank", POSTRI).errors.mean()
 
 
-@on_tables
+@pytest.mark.slow
 def test_a_value_of_many_rows_is_lost_by_expansion_and_kept_by_depth(by_title, results):
     finding = by_title["Removing ties by expansion loses the median where a value holds many rows"]
     airplane = results.tables["airplane"]
@@ -249,7 +243,7 @@ def test_a_value_of_many_rows_is_lost_by_expansion_and_kept_by_depth(by_title, r
     assert min(numbers(finding.example, "`depth`")) > 0.5
 
 
-@on_tables
+@pytest.mark.slow
 def test_published_spreads_are_those_of_half_the_budget(by_title):
     """A standard deviation of 20 draws is off by a sixth: the median of all ratios is not."""
     example = by_title["The released code leaves half of the interval's budget unused"].example
@@ -261,7 +255,7 @@ def test_published_spreads_are_those_of_half_the_budget(by_title):
     assert cells(example, -1)[:2] == ["airplane (9:1)", "0.5"]
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_published_optimal_split_is_wider_than_the_optimal_one(by_title):
     example = by_title["The published optimal split is that of another sensitivity"].example
     optimal, released = numbers(example, "share by Eq. 6"), numbers(example, "share as released")
@@ -272,7 +266,7 @@ def test_the_published_optimal_split_is_wider_than_the_optimal_one(by_title):
     assert all(numbers(example, "published half-width") > numbers(example, "by Eq. 6"))
 
 
-@on_tables
+@pytest.mark.slow
 def test_the_slips_of_the_baselines_code_explain_its_error_on_the_bank_table(by_title):
     example = by_title["The code of the baseline aims two ranks high and misplaces weights"].example
     (row,) = (row for row in example.rows if row[:2] == ["bank", "1"])

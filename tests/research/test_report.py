@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -33,11 +32,6 @@ HEADER = [
     *("subject", "resample", "rows", "method", "epsilon", "beta", "run", "true_median", "value", "low", "high"),
     *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
 ]
-
-
-def reproduced(test: Callable[..., None]) -> Callable[..., None]:
-    """Needs the whole reproduction: one worker draws it once, on all cores."""
-    return pytest.mark.slow(pytest.mark.xdist_group("report")(test))
 
 
 # Documents.
@@ -245,7 +239,7 @@ def page(files) -> Page:
     return Page(files.html.read_text(encoding="utf-8"))
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_report_its_runs_and_its_figures_are_written_beside_one_another(files):
     out = files.html.parent
     assert sorted(path.name for path in out.iterdir()) == ["figures", "report.html", "report.md", "runs.csv"]
@@ -253,7 +247,7 @@ def test_the_report_its_runs_and_its_figures_are_written_beside_one_another(file
     assert {path.name for path in files.figures.iterdir()} == {f"{name}.{ending}" for name in PICTURES for ending in ("svg", "png")}
 
 
-@reproduced
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_figure_is_saved_as_svg_and_as_png(files, name: str):
     png, svg = (files.figures / f"{name}.png").read_bytes(), (files.figures / f"{name}.svg").read_text(encoding="utf-8")
@@ -264,7 +258,7 @@ def test_a_figure_is_saved_as_svg_and_as_png(files, name: str):
     assert label in drawing.text and "depth (ours)" in drawing.text and "PostRI (1:1)" in drawing.text
 
 
-@reproduced
+@pytest.mark.slow
 def test_every_draw_has_a_line_of_its_own(files, drawn):
     with files.runs.open(newline="", encoding="utf-8") as stream:
         header, *lines = csv.reader(stream)
@@ -276,7 +270,7 @@ def test_every_draw_has_a_line_of_its_own(files, drawn):
     assert len(set(keys)) == len(keys)
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_columns_of_the_runs_agree_with_one_another(files):
     with files.runs.open(newline="", encoding="utf-8") as stream:
         lines = list(csv.DictReader(stream))
@@ -292,13 +286,13 @@ def test_the_columns_of_the_runs_agree_with_one_another(files):
     assert np.all(column["milliseconds"] > 0)
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_report_says_that_it_is_not_private(files, page):
     assert "**Everything here is computed from the raw data and is not private.**" in files.markdown.read_text(encoding="utf-8")
     assert "is not private" in page.text
 
 
-@reproduced
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_report_shows_every_method_on_every_table_and_shape(files, method: str):
     text = files.markdown.read_text(encoding="utf-8")
@@ -307,7 +301,7 @@ def test_the_report_shows_every_method_on_every_table_and_shape(files, method: s
     assert text.count(f"\n| {method} |") == 8
 
 
-@reproduced
+@pytest.mark.slow
 def test_table_1_is_shown_as_published(files, page):
     text = files.markdown.read_text(encoding="utf-8")
     table = text[text.index("## Table 1") : text.index("## Error and half-width")]
@@ -319,14 +313,14 @@ def test_table_1_is_shown_as_published(files, page):
         assert figure in table and figure in page.text
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_claim_of_the_abstract_stands_beside_our_figures(files, page):
     claim = "14% to 850% higher utility"
     assert claim in files.markdown.read_text(encoding="utf-8") and claim in page.text
     assert "baseline against PostRI (1:1)" in page.text
 
 
-@reproduced
+@pytest.mark.slow
 def test_every_finding_is_in_the_report(files, drawn, page):
     text = files.markdown.read_text(encoding="utf-8")
     found = findings(drawn[0])
@@ -336,14 +330,14 @@ def test_every_finding_is_in_the_report(files, drawn, page):
         assert f"{number}. {finding.title}" in page.text
 
 
-@reproduced
+@pytest.mark.slow
 def test_markdown_shows_the_pictures_that_were_saved(files):
     shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", files.markdown.read_text(encoding="utf-8"))
     assert shown == [f"figures/{name}.png" for name in PICTURES]
     assert all((files.markdown.parent / name).is_file() for name in shown)
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_itself(page):
     assert not {"script", "link", "img", "image", "iframe", "object", "embed"} & set(page.tags)
     assert all(reference.startswith("#") for reference in page.references)
@@ -352,13 +346,13 @@ def test_the_page_needs_nothing_but_itself(page):
     assert {page.ids[reference[1:]] for reference in page.references} == {1}
 
 
-@reproduced
+@pytest.mark.slow
 def test_the_page_has_every_figure_inside_with_a_label(page):
     assert page.tags.count("svg") == page.tags.count("figure") == len(page.labels) == len(PICTURES)
     assert all(len(label) > 40 for label in page.labels)
 
 
-@reproduced
+@pytest.mark.slow
 def test_tables_of_the_report_are_whole(files):
     """Every row has as many cells as its header, in both documents."""
     lines = files.markdown.read_text(encoding="utf-8").splitlines()
@@ -370,7 +364,7 @@ def test_tables_of_the_report_are_whole(files):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[place - 1 : end]}) == 1
 
 
-@reproduced
+@pytest.mark.slow
 def test_no_cell_of_the_report_is_undefined(files):
     assert not re.search(r"\b(nan|inf|None)\b", files.markdown.read_text(encoding="utf-8"))
 
@@ -392,7 +386,7 @@ def written(results: Results) -> str:
     return as_markdown(report_blocks(results, pictures))
 
 
-@reproduced
+@pytest.mark.slow
 def test_a_report_without_a_table_says_what_was_left_out(without_airplane):
     results, folder = without_airplane
     text = written(results)
@@ -402,7 +396,7 @@ def test_a_report_without_a_table_says_what_was_left_out(without_airplane):
     assert "Of 4 published cells" in text
 
 
-@reproduced
+@pytest.mark.slow
 def test_a_report_without_a_table_but_with_its_published_results_is_written(without_airplane, tables):
     results, _ = without_airplane
     assert "Of 50 published cells" in written(replace(results, published=published_cells(tables)))

@@ -23,8 +23,7 @@ TABLES = ("bank", "adult", "airplane")
 # A draw of 1,000 has a true coverage of 0.99 or more unless this is rarer than one in ten thousand.
 LEVEL = 1e-4
 
-# One worker draws everything once, on all cores.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reproduction")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
