@@ -286,6 +286,16 @@ def test_coins_decide_alike_on_every_source(tmp_path):
 # ---- DuckDB is locked
 
 
+@pytest.mark.parametrize("width", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize("statistics", [True, False])
+def test_nan_in_parquet_is_dropped_whatever_the_footer_says(tmp_path, width, statistics):
+    """A footer's least and largest value leave NaN out: a reader that trusts them takes a column for free of it."""
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table({"x": pa.array([1.0, float("nan"), 2.0, 3.0, float("nan")], width)}), path, write_statistics=statistics)
+    assert cells(path, "x", Domain(0, 10)) == [1, 2, 3]
+    assert window(path, "x", Domain(0, 10)).n == 3
+
+
 def test_the_database_reads_its_file_and_nothing_else(tmp_path):
     mine, other = write(tmp_path, b"a", name="mine.csv"), write(tmp_path, b"a", name="other.csv")
     database = Database(os.fspath(mine))
