@@ -6,6 +6,7 @@ Intervals" (2026). The method is kept as published, with its defects: docs/publi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -52,7 +53,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class _MedianFirst:
+class _MedianFirst(ABC):
     """A median by the exponential mechanism, then a half-width around it: what the two variants share."""
 
     split: Split = "default"
@@ -69,9 +70,9 @@ class _MedianFirst:
             raise InputError(f"step must be a whole number of at least 1, got {shown(self.step)}")
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """How answers call it."""
-        raise NotImplementedError
 
     @property
     def _split_name(self) -> str:
@@ -110,9 +111,9 @@ class _MedianFirst:
         seen = Tieless.of(windows(0), grid)
         return Span(seen.index(position), seen.index(position - half_width), seen.index(position + half_width), setting.spend)
 
+    @abstractmethod
     def _number(self, windows: Windows, grid: Grid, position: int, setting: Setting, coins: Coins) -> int:
         """The chosen half-width, in steps."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
