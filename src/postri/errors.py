@@ -3,6 +3,7 @@
     PostriError
     ├── InputError (also ValueError)   the request is wrong; nothing was read, nothing was spent
     ├── SourceError                    the data cannot be opened
+    │   └── SourceChanged              the data changed while they were counted
     └── EngineError                    the engine failed while counting
 
 A message carries parameters, file names and column names: never a cell, a rank or a probability.
@@ -24,6 +25,10 @@ class InputError(PostriError, ValueError):
 
 class SourceError(PostriError):
     """The data cannot be opened."""
+
+
+class SourceChanged(SourceError):  # noqa: N818  # users know it by this name
+    """The data changed between two scans; nothing was drawn."""
 
 
 class EngineError(PostriError):

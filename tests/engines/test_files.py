@@ -298,7 +298,7 @@ def test_nan_in_parquet_is_dropped_whatever_the_footer_says(tmp_path, width, sta
 
 def test_the_database_reads_its_file_and_nothing_else(tmp_path):
     mine, other = write(tmp_path, b"a", name="mine.csv"), write(tmp_path, b"a", name="other.csv")
-    database = Database(os.fspath(mine))
+    database = Database([os.fspath(mine)])
     assert database.columns(f"SELECT count(*) FROM read_csv('{mine}', header = true)")[0][0] == 0
     for query in (
         f"SELECT * FROM read_csv('{other}')",
@@ -311,7 +311,7 @@ def test_the_database_reads_its_file_and_nothing_else(tmp_path):
 
 
 def test_what_duckdb_says_never_leaves_the_engine(tmp_path):
-    database = Database(os.fspath(write(tmp_path, b"a")))
+    database = Database([os.fspath(write(tmp_path, b"a"))])
     with pytest.raises(EngineError) as caught:
         database.columns("SELECT CAST('secret-4711' AS INTEGER)")
     assert "4711" not in repr(caught.value) and caught.value.__context__ is None
@@ -319,7 +319,7 @@ def test_what_duckdb_says_never_leaves_the_engine(tmp_path):
 
 
 def test_what_duckdb_says_while_rows_are_fetched_stays_inside_too(tmp_path):
-    database = Database(os.fspath(write(tmp_path, b"a")))
+    database = Database([os.fspath(write(tmp_path, b"a"))])
 
     def fetch(cursor):
         raise duckdb.ConversionException("secret-4711")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import Bracket, Counts, tally
+from postri.engines.base import Bracket, Counts, Wanted, tally
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
 from postri.window import Indexes, RankWindow
@@ -32,9 +32,9 @@ class ArrayCounter:
         parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def count(self, brackets: Sequence[Bracket]) -> list[RankWindow]:
+    def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One pass over the chunks."""
-        tallies = [_Tally(self.reading, bracket) for bracket in brackets]
+        tallies = [_Tally(self.reading, each.bracket) for each in wanted]
         n = 0
         for piece in self.pieces:
             for cells in piece.chunks():

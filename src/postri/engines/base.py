@@ -17,7 +17,7 @@ from postri.columns import ColumnType
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import Grid
-from postri.window import Indexes, RankWindow, holds, trim
+from postri.window import Indexes, RankWindow, holds, rank_range, trim
 
 SMALL = 1 << 17
 SAMPLE = 1 << 18
@@ -55,6 +55,15 @@ class Bracket:
     high: int
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A bracket to be counted, and the order statistics (from 1) that the window must hold: what lies beyond may be left out."""
+
+    bracket: Bracket
+    first: int
+    last: int
+
+
 class Engine(Protocol):
     """A table that can count."""
 
@@ -77,8 +86,8 @@ class Counter(Protocol):
     def sample(self, size: int) -> Indexes:
         """The indexes of about so many rows, in any order; which rows must not depend on chance that matters."""
 
-    def count(self, brackets: Sequence[Bracket]) -> list[RankWindow]:
-        """For each bracket the counts of its indexes, the rows below it, and n: one scan for all."""
+    def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
+        """For each bracket the counts of its indexes, the rows below them, and n; whole atoms."""
 
 
 Counts = tuple[Indexes, Indexes]
@@ -98,8 +107,11 @@ def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> lis
     sample = np.sort(counter.sample(SAMPLE)) if counter.rows > SMALL else np.empty(0, np.int64)
     for slack in (5, 40, None):
         missing = [i for i in range(len(targets)) if i not in found]
-        brackets = [_bracket(sample, counter.rows, targets[i], grid, slack) for i in missing]
-        for i, window in zip(missing, counter.count(brackets) if missing else [], strict=True):
+        wanted = [
+            Wanted(_bracket(sample, counter.rows, targets[i], grid, slack), *rank_range(counter.rows, targets[i].p, targets[i].half))
+            for i in missing
+        ]
+        for i, window in zip(missing, counter.count(wanted) if missing else [], strict=True):
             if holds(window, targets[i].p, targets[i].half):
                 found[i] = trim(window, targets[i].p, targets[i].half)
     return [found[i] for i in range(len(targets))]

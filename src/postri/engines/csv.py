@@ -38,7 +38,7 @@ class CsvEngine:
     """The columns of one CSV file."""
 
     def __init__(self, path: str, types: Mapping[str, ColumnType], style: CsvFormat) -> None:
-        self._database = Database(path)
+        self._database = Database([path])
         self._path, self._style, self._types = path, style, types
         self.names = _header(path, style) if style.header else list(types)
         if not self.names:

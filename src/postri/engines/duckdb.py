@@ -32,11 +32,11 @@ LOCKED = (
 
 
 class Database:
-    """A connection that can read this file and nothing else, installs nothing and writes nothing."""
+    """A connection that can read these files and nothing else, installs nothing and writes nothing."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, paths: Sequence[str]) -> None:
         self._connection = duckdb.connect(":memory:", config=dict(CONFIG))
-        self._connection.execute("SET allowed_paths = [" + literal(path) + "]")
+        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
         for setting in LOCKED:
             self._connection.execute(setting)
 
@@ -65,8 +65,3 @@ class Database:
 def literal(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def quoted(name: str) -> str:
-    """A column's name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'

@@ -25,7 +25,7 @@ def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> E
 
         if types:
             raise InputError("a Parquet file declares the types of its columns; leave out columns=...")
-        return ParquetEngine(path)
+        return ParquetEngine([path])
     if suffix in CSV:
         from postri.engines.csv import CsvEngine
 
