@@ -7,11 +7,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.dialects import DuckDialect
+from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.duckdb import Database, literal
 from postri.engines.scans import SqlEngine
 from postri.errors import InputError
 
+RANGES = 32
 UNSAFE = {"TIMESTAMP_MILLIS": "timestamps in milliseconds", "INT96": "INT96 timestamps"}
 
 
@@ -21,6 +22,7 @@ class ParquetSource:
     dialect = DuckDialect()
 
     def __init__(self, paths: list[str]) -> None:
+        self._number = len(paths)
         self.files = f"[{', '.join(map(literal, paths))}]"
         self.database = Database(paths)
         self.relation = f"read_parquet({self.files}, hive_partitioning = false, union_by_name = false, filename = false)"
@@ -29,9 +31,12 @@ class ParquetSource:
         """What a query returns."""
         return self.database.columns(query)
 
-    def sampled(self, share: float) -> str:
-        """A reservoir with a fixed seed."""
-        return f"(SELECT * FROM {self.relation} USING SAMPLE {100 * share}% (bernoulli, 1)) AS sampled"
+    def sampled(self, size: int, rows: int) -> str:
+        """Ranges of rows that lie evenly in each file: only their row groups are read."""
+        each, starts = size // (RANGES * self._number), rows // self._number
+        ranges = [f"file_row_number BETWEEN {i * starts // RANGES} AND {i * starts // RANGES + each}" for i in range(RANGES)]
+        numbered = self.relation.removesuffix(")") + ", file_row_number = true)"
+        return f"(SELECT * FROM {numbered} WHERE {' OR '.join(ranges)}) AS sampled"
 
 
 class ParquetEngine(SqlEngine):

@@ -14,6 +14,7 @@ from postri.engines.arrow import is_arrow, read_column
 from postri.engines.base import CsvFormat, Engine
 from postri.engines.memory import SECONDS, ArrayEngine, Column, TypedColumn, UntypedColumn, numpy_column
 from postri.engines.piece import Piece
+from postri.engines.scans import SqlEngine
 from postri.errors import InputError, PostriError, SourceError, nearest
 from postri.exact import shown
 
@@ -29,6 +30,11 @@ def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFo
         from postri.engines.files import file_engine
 
         engine: Engine = file_engine(os.fspath(source), types, csv)
+    elif type(source).__name__ == "DuckDBPyRelation":
+        from postri.engines.duckdb import RelationSource
+
+        relation = RelationSource(source)
+        engine = SqlEngine(relation, relation.types())
     else:
         names = _names(source)
         columns = {None: lambda: source} if names is None else {name: partial(source.__getitem__, name) for name in names}

@@ -55,8 +55,11 @@ class Dialect(Protocol):
     def integer(self, expression: str, *, unsigned: bool) -> str:
         """An expression as a whole number of 64 bits."""
 
-    def is_nan(self, expression: str) -> str:
-        """Whether a number of double precision is none."""
+    def is_number(self, expression: str) -> str:
+        """Whether a number of double precision is one: neither null nor NaN. No statistics of the database may decide it."""
+
+    def count_of(self, condition: str) -> str:
+        """The number of rows on which a condition holds."""
 
 
 class Source(Protocol):
@@ -73,8 +76,8 @@ class Source(Protocol):
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns, a column at a time, without nulls."""
 
-    def sampled(self, share: float) -> str | None:
-        """The relation of about this share of the rows, if that is cheap to have; which rows matters for speed alone."""
+    def sampled(self, size: int, rows: int) -> str | None:
+        """The relation of about `size` of the `rows`, if that is cheap to have; which ones matters for speed alone."""
 
 
 class SqlEngine:
@@ -110,12 +113,12 @@ class SqlCounter:
         self.rows = int(rows[0])
 
     def _from(self, relation: str) -> str:
-        keep = "raw IS NOT NULL" if self._cells.type.unit is not None else f"NOT {self._source.dialect.is_nan('raw')}"
+        keep = "raw IS NOT NULL" if self._cells.type.unit is not None else self._source.dialect.is_number("raw")
         return f"(SELECT raw FROM (SELECT {self._cells.raw} AS raw FROM {relation}) AS cells WHERE {keep}) AS kept"
 
     def sample(self, size: int) -> Indexes:
         """The indexes of about so many rows; none if the database has no cheap sample."""
-        relation = self._source.sampled(min(1.0, size / self.rows))
+        relation = self._source.sampled(size, self.rows)
         if relation is None:
             return np.empty(0, np.int64)
         (raw,) = self._source.columns(f"SELECT raw FROM {self._from(relation)}")
@@ -128,7 +131,7 @@ class SqlCounter:
         return [self._inside(each, *limit, under) for each, limit, under in zip(wanted, limits, below, strict=True)]
 
     def _below(self, lows: Sequence[Raw]) -> list[int]:
-        counts = [f"count(*) FILTER (WHERE {self._less(low)}) AS below{i}" for i, low in enumerate(lows)]
+        counts = [f"{self._source.dialect.count_of(self._less(low))} AS below{i}" for i, low in enumerate(lows)]
         rows, *below = (
             int(column[0])
             for column in self._source.columns(
