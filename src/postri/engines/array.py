@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, isinf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import Bracket, Counts, Wanted, tally
+from postri.engines.base import SAMPLE, Bracket, Counts, Target, Wanted, sampled_brackets, tally
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
-from postri.window import Indexes, RankWindow
+from postri.grid import Grid
+from postri.window import RankWindow
 
 # Cells inside a bracket are held, so many at a time, and then counted: in an array of counters where the bracket is narrow.
 HELD = 1 << 20
@@ -26,11 +27,11 @@ class ArrayCounter:
         self.pieces, self.reading = pieces, reading
         self.rows = sum(len(piece.values) for piece in pieces)
 
-    def sample(self, size: int) -> Indexes:
-        """Every k-th cell: a fixed stride."""
-        stride = max(1, ceil(self.rows / size))
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """By every k-th cell: a fixed stride."""
+        stride = max(1, ceil(self.rows / SAMPLE))
         parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        return sampled_brackets(np.sort(np.concatenate(parts)), self.rows, targets, grid)
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One pass over the chunks."""

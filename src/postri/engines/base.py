@@ -5,7 +5,7 @@ An engine knows nothing of epsilon or of randomness. It is asked for windows by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, sqrt
@@ -17,10 +17,12 @@ from postri.columns import ColumnType
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import Grid
-from postri.window import Indexes, RankWindow, holds, rank_range, trim
+from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
 SAMPLE = 1 << 18
+# So many standard errors a guess leaves to spare.
+SLACKS = (5, 40)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,10 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bracket to be counted, and the order statistics (from 1) that the window must hold: what lies beyond may be left out."""
+    """A bracket to be counted, and the target whose window is wanted: what lies beyond that may be left out."""
 
     bracket: Bracket
-    first: int
-    last: int
+    target: Target
 
 
 class Engine(Protocol):
@@ -82,9 +83,10 @@ class Counter(Protocol):
     """One column on one grid, ready to be counted."""
 
     rows: int
+    """About how many rows there are."""
 
-    def sample(self, size: int) -> Indexes:
-        """The indexes of about so many rows, in any order; which rows must not depend on chance that matters."""
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """Where the window of each target should lie, by a sample: narrow first, then wider. Only speed depends on it."""
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """For each bracket the counts of its indexes, the rows below them, and n; whole atoms."""
@@ -104,25 +106,41 @@ def tally(indexes: Indexes, counts: Indexes) -> Counts:
 def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
     """The trimmed window of each target, in a constant number of scans: two guesses at most, then everything."""
     found: dict[int, RankWindow] = {}
-    sample = np.sort(counter.sample(SAMPLE)) if counter.rows > SMALL else np.empty(0, np.int64)
-    for slack in (5, 40, None):
+    everything = [Bracket(grid.first, grid.last)] * len(targets)
+    for brackets in (*(counter.guesses(targets, grid) if counter.rows > SMALL else ()), everything):
         missing = [i for i in range(len(targets)) if i not in found]
-        wanted = [
-            Wanted(_bracket(sample, counter.rows, targets[i], grid, slack), *rank_range(counter.rows, targets[i].p, targets[i].half))
-            for i in missing
-        ]
+        wanted = [Wanted(brackets[i], targets[i]) for i in missing]
         for i, window in zip(missing, counter.count(wanted) if missing else [], strict=True):
             if holds(window, targets[i].p, targets[i].half):
                 found[i] = trim(window, targets[i].p, targets[i].half)
     return [found[i] for i in range(len(targets))]
 
 
-def _bracket(sample: Indexes, rows: int, target: Target, grid: Grid, slack: int | None) -> Bracket:
-    """Where the window should lie, by the sample, with `slack` standard errors to spare."""
+@dataclass(frozen=True)
+class Places:
+    """The places in a sorted sample (from 0) between which the window should lie: `share*size` of them, give or take.
+
+    That is p of the sample, with `slack` standard errors to spare, and the share of the rows that the window holds on a side.
+    """
+
+    p: float
+    slack: int
+    side: float
+
+    @classmethod
+    def of(cls, target: Target, rows: int, slack: int) -> Places:
+        """The places for a target."""
+        return cls(float(target.p), slack, min(target.half, rows) / rows)
+
+    def ends(self, size: int) -> tuple[int, int]:
+        """The first and last place in a sample of this size; they may lie outside."""
+        spare = self.slack * sqrt(size * self.p * (1 - self.p)) + self.side * size + 4
+        return floor(self.p * size - spare), ceil(self.p * size + spare)
+
+
+def sampled_brackets(sample: Indexes, rows: int, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+    """Guesses from a sorted sample in memory."""
     size = len(sample)
-    if slack is None or not size:
-        return Bracket(grid.first, grid.last)
-    p = float(target.p)
-    spare = slack * sqrt(size * p * (1 - p)) + min(target.half, rows) * size / rows + 4
-    low, high = floor(p * size - spare), ceil(p * size + spare)
-    return Bracket(int(sample[low]) if low >= 0 else grid.first, int(sample[high]) if high < size else grid.last)
+    for slack in SLACKS:
+        ends = [Places.of(target, rows, slack).ends(size) for target in targets]
+        yield [Bracket(int(sample[low]) if low >= 0 else grid.first, int(sample[high]) if high < size else grid.last) for low, high in ends]

@@ -35,12 +35,15 @@ MILLIONTHS = "CAST(TRY_CAST(cell AS DECIMAL(18,6)) AS DECIMAL(38,6)) * CAST(1000
 
 
 class CsvEngine:
-    """The columns of one CSV file."""
+    """The columns of one CSV file, or of several with the same header."""
 
-    def __init__(self, path: str, types: Mapping[str, ColumnType], style: CsvFormat) -> None:
-        self._database = Database([path])
-        self._path, self._style, self._types = path, style, types
-        self.names = _header(path, style) if style.header else list(types)
+    def __init__(self, paths: Sequence[str], types: Mapping[str, ColumnType], style: CsvFormat) -> None:
+        self._database = Database(paths)
+        self._paths, self._style, self._types = paths, style, types
+        self.names = _header(paths[0], style) if style.header else list(types)
+        for other in paths[1:] if style.header else ():
+            if _header(other, style) != self.names:
+                raise InputError(f"{other!r} has other columns than {paths[0]!r}; files that are read together must have the same header")
         if not self.names:
             raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
         self._counted: tuple[tuple[str | None, Grid], RankWindow] | None = None
@@ -121,7 +124,7 @@ class CsvEngine:
                 False,
             ),
         }
-        return f"read_csv({literal(self._path)}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
+        return f"read_csv([{', '.join(map(literal, self._paths))}], {', '.join(f'{name} = {value}' for name, value in options.items())})"
 
 
 def _read_numbers(numbers: NDArray[np.int64], rows: Indexes, reading: Reading, whole: bool) -> Counts:

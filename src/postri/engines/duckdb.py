@@ -76,6 +76,10 @@ class RelationSource:
         found = quietly(lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(), EngineError(FAILED))
         return [np.ma.getdata(column) for column in found.values()]
 
+    def estimate(self) -> int:
+        """DuckDB knows its tables' sizes."""
+        return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
+
     def sampled(self, size: int, rows: int) -> str:
         """Blocks of rows."""
         return f"(SELECT * FROM {self.relation} USING SAMPLE {min(100.0, 100 * size / rows):.6f}% (system)) AS sampled"

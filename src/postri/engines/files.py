@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from glob import glob
 from pathlib import Path
 
 from postri.columns import ColumnType
 from postri.engines.base import CsvFormat, Engine
 from postri.errors import InputError, nearest
 
+PATTERN = set("*?[")
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 
 def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> Engine:
-    """The engine of a file; its name tells the format."""
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"there is no file {path!r}" + _others(file))
-    if found := set(path) & set("*?["):
-        raise InputError(f"the name of a file may not hold {' or '.join(sorted(found))}, got {path!r}; rename it")
-    suffix = file.suffix.lower()
+    """The engine of a file, or of all files that a pattern such as `trips/*.parquet` matches; their names tell the format."""
+    paths = _matching(path)
+    suffix = Path(paths[0]).suffix.lower()
+    if any(Path(other).suffix.lower() != suffix for other in paths):
+        raise InputError(f"the files of {path!r} have several formats by their names; choose one, such as {path.rstrip('*')}*{suffix}")
     if suffix in PARQUET:
         from postri.engines.parquet import ParquetEngine
 
         if types:
             raise InputError("a Parquet file declares the types of its columns; leave out columns=...")
-        return ParquetEngine([path])
+        return ParquetEngine(paths)
     if suffix in CSV:
         from postri.engines.csv import CsvEngine
 
-        return CsvEngine(path, types, csv)
+        return CsvEngine(paths, types, csv)
     raise InputError(f"cannot tell the format of {path!r} by its name; it must end in one of {', '.join(CSV + PARQUET)}")
+
+
+def _matching(path: str) -> list[str]:
+    """The files that a path means, in the order of their names."""
+    if Path(path).is_file():
+        paths = [path]
+    elif set(path) & PATTERN:
+        paths = sorted(found for found in glob(path, recursive=True) if Path(found).is_file())
+    else:
+        raise InputError(f"there is no file {path!r}" + _others(Path(path)))
+    if not paths:
+        raise InputError(f"no file matches {path!r}")
+    for found in paths:
+        if marks := set(found) & PATTERN:
+            raise InputError(f"the name of a file may not hold {' or '.join(sorted(marks))}, got {found!r}; rename it")
+    return paths
 
 
 def _others(file: Path) -> str:

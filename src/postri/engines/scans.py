@@ -1,4 +1,4 @@
-"""The scans of a database, once: one for n, a sample for a bracket, one for what lies below it, one for the counts inside.
+"""The scans of a database, once: a sample for a bracket, one scan for n and what lies below it, one for the counts inside.
 
 The counts are cut to the window inside the database, so that no more returns than the window needs. Rows are never sorted: only the few
 distinct keys of a bracket are. What databases write differently is in their `Dialect`.
@@ -6,7 +6,7 @@ distinct keys of a bracket are. What databases write differently is in their `Di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isinf
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.base import Bracket, Target, Wanted, find_windows, tally
+from postri.engines.base import SAMPLE, SLACKS, Bracket, Places, Target, Wanted, find_windows, tally
 from postri.engines.reading import FLOAT_INDEX, NEAR_HALF, Raw, Reading
 from postri.errors import SourceChanged
 from postri.grid import Grid
-from postri.window import Indexes, RankWindow
+from postri.window import Indexes, RankWindow, rank_range
 
 FITS = 2**62
 SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
@@ -76,6 +76,9 @@ class Source(Protocol):
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns, a column at a time, without nulls."""
 
+    def estimate(self) -> int:
+        """About how many rows there are, if that is cheap to know; 0 if not. Only speed depends on it."""
+
     def sampled(self, size: int, rows: int) -> str | None:
         """The relation of about `size` of the `rows`, if that is cheap to have; which ones matters for speed alone."""
 
@@ -109,49 +112,68 @@ class SqlCounter:
 
     def __init__(self, source: Source, cells: Cells, reading: Reading) -> None:
         self._source, self._cells, self._reading = source, cells, reading
-        (rows,) = self._source.columns(f"SELECT count(*) AS rows FROM {self._from(source.relation)}")
-        self.rows = int(rows[0])
+        self.rows, self._n = source.estimate(), -1
 
     def _from(self, relation: str) -> str:
         keep = "raw IS NOT NULL" if self._cells.type.unit is not None else self._source.dialect.is_number("raw")
         return f"(SELECT raw FROM (SELECT {self._cells.raw} AS raw FROM {relation}) AS cells WHERE {keep}) AS kept"
 
-    def sample(self, size: int) -> Indexes:
-        """The indexes of about so many rows; none if the database has no cheap sample."""
-        relation = self._source.sampled(size, self.rows)
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """By the order statistics of a sample, which the database picks out: nothing of the sample but these returns."""
+        relation = self._source.sampled(SAMPLE, self.rows)
         if relation is None:
-            return np.empty(0, np.int64)
-        (raw,) = self._source.columns(f"SELECT raw FROM {self._from(relation)}")
-        return self._reading.indexes(raw)
+            return
+        asked = [Places.of(target, self.rows, slack) for slack in SLACKS for target in targets]
+        picked = [pick for i, places in enumerate(asked) for pick in self._picks(i, places)]
+        ranked = f"SELECT raw, row_number() OVER (ORDER BY raw) AS place, count(*) OVER () AS size FROM {self._from(relation)}"
+        found = self._source.columns(f"SELECT {', '.join(picked)} FROM ({ranked}) AS ranked")
+        ends = [
+            self._end(raw, number, edge) for (raw, number), edge in zip(_pairs(found), (grid.first, grid.last) * len(asked), strict=True)
+        ]
+        brackets = [Bracket(low, max(low, high)) for low, high in _pairs(ends)]
+        yield from (brackets[i : i + len(targets)] for i in range(0, len(brackets), len(targets)))
+
+    def _picks(self, i: int, places: Places) -> list[str]:
+        """The cells at both ends (0 where there are none), and whether there are."""
+        dialect = self._source.dialect
+        spare = f"({places.slack} * sqrt(size * {places.p * (1 - places.p)!r}) + {places.side!r} * size + 4)"
+        picks = []
+        for side, sign in (("low", "-"), ("high", "+")):
+            here = f"place = {dialect.integer(f'floor({places.p!r} * size {sign} {spare})', unsigned=False)}"
+            picks += [f"coalesce(max(CASE WHEN {here} THEN raw END), 0) AS {side}{i}", f"{dialect.count_of(here)} AS has_{side}{i}"]
+        return picks
+
+    def _end(self, raw: NDArray[Any], number: NDArray[Any], edge: int) -> int:
+        return int(self._reading.indexes(raw)[0]) if int(number[0]) else edge
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One scan for what lies below all brackets, and one for each to count inside."""
         limits = [(_within(self._reading.cut(each.bracket.low)), _within(self._reading.cut(each.bracket.high + 1))) for each in wanted]
-        below = self._below([low for low, _ in limits])
-        return [self._inside(each, *limit, under) for each, limit, under in zip(wanted, limits, below, strict=True)]
+        n, *below = self._below([low for low, _ in limits])
+        return [self._inside(each, *limit, under, n) for each, limit, under in zip(wanted, limits, below, strict=True)]
 
     def _below(self, lows: Sequence[Raw]) -> list[int]:
+        """n, and how many rows lie below each threshold."""
         counts = [f"{self._source.dialect.count_of(self._less(low))} AS below{i}" for i, low in enumerate(lows)]
-        rows, *below = (
-            int(column[0])
-            for column in self._source.columns(
-                f"SELECT {', '.join(['count(*) AS rows', *counts])} FROM {self._from(self._source.relation)}"
-            )
-        )
-        if rows != self.rows:
+        query = f"SELECT {', '.join(['count(*) AS n', *counts])} FROM {self._from(self._source.relation)}"
+        n, *below = (int(column[0]) for column in self._source.columns(query))
+        if self._n not in (-1, n):
             raise SourceChanged("the rows of the table changed while they were counted; ask again when it is at rest")
-        return below
+        self._n = n
+        return [n, *below]
 
-    def _inside(self, wanted: Wanted, low: Raw, end: Raw, below: int) -> RankWindow:
-        keys = keys_of(self._reading, wanted.bracket, self._source.dialect)
+    def _inside(self, wanted: Wanted, low: Raw, end: Raw, below: int, n: int) -> RankWindow:
+        """The counts of the bracket, cut to the window."""
+        keys, target = keys_of(self._reading, wanted.bracket, self._source.dialect), wanted.target
         chosen = f"SELECT {keys.key} AS place, {keys.doubt} AS doubt FROM {self._from(self._source.relation)}"
-        conditions = [f"NOT {self._less(low)}" for _ in [0] if low != -inf] + [self._less(end) for _ in [0] if end != inf]
-        if conditions:
-            chosen += f" WHERE {' AND '.join(conditions)}"
+        limits = [f"NOT {self._less(low)}"] * (low != -inf) + [self._less(end)] * (end != inf)
+        if limits:
+            chosen += f" WHERE {' AND '.join(limits)}"
         counted = f"SELECT place, doubt, count(*) AS number FROM ({chosen}) AS chosen GROUP BY place, doubt"
-        places, doubts, numbers, upto = self._source.columns(_cut(counted, below, wanted, keys.margin, self._source.dialect))
+        query = _cut(counted, below, rank_range(n, target.p, target.half), keys.margin, self._source.dialect)
+        places, doubts, numbers, upto = self._source.columns(query)
         before = int((upto - numbers).min()) if len(upto) else below
-        return RankWindow(*tally(keys.indexes(places, doubts), numbers.astype(np.int64)), before, self.rows)
+        return RankWindow(*tally(keys.indexes(places, doubts), numbers.astype(np.int64)), before, n)
 
     def _less(self, cut: Raw) -> str:
         if isinf(cut):
@@ -159,14 +181,14 @@ class SqlCounter:
         return f"(raw < {cut if isinstance(cut, int) else self._source.dialect.double(cut)})"
 
 
-def _cut(counted: str, below: int, wanted: Wanted, margin: int | None, dialect: Dialect) -> str:
-    """The counts with the rows up to each, cut to the wanted ranks: keys at most `margin` beyond them stay. None cuts nothing."""
+def _cut(counted: str, below: int, ranks: tuple[int, int], margin: int | None, dialect: Dialect) -> str:
+    """The counts with the rows up to each, cut to these ranks: keys at most `margin` beyond them stay. None cuts nothing."""
     total = dialect.integer(f"{below} + sum(number) OVER (ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)", unsigned=False)
     ranked = f"SELECT place, doubt, number, {total} AS upto FROM ({counted}) AS counted"
     if margin is None:
         return ranked
-    lowest = f"min(CASE WHEN upto >= {wanted.first} THEN place END) OVER () AS lowest"
-    highest = f"max(CASE WHEN upto - number < {wanted.last} THEN place END) OVER () AS highest"
+    lowest = f"min(CASE WHEN upto >= {ranks[0]} THEN place END) OVER () AS lowest"
+    highest = f"max(CASE WHEN upto - number < {ranks[1]} THEN place END) OVER () AS highest"
     bounded = f"SELECT place, doubt, number, upto, {lowest}, {highest} FROM ({ranked}) AS ranked"
     less, more = (f" - {margin}", f" + {margin}") if margin else ("", "")
     return f"SELECT place, doubt, number, upto FROM ({bounded}) AS bounded WHERE place >= lowest{less} AND place <= highest{more}"
@@ -264,6 +286,10 @@ def _mixed(places: NDArray[Any], doubts: NDArray[Any], reading: Reading) -> Inde
     doubtful = np.flatnonzero(places != np.floor(places))
     indexes[doubtful] = reading.indexes(doubts[doubtful])
     return indexes
+
+
+def _pairs(items: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(items[::2], items[1::2], strict=True))
 
 
 def _within(cut: Raw) -> Raw:

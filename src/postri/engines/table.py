@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from postri.columns import ColumnType
 from postri.engines.base import Engine, Target
@@ -26,6 +27,15 @@ class Table:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._kept: dict[tuple[str | None, Grid, Fraction], tuple[int, RankWindow]] = {}
+
+    @classmethod
+    def from_duckdb(cls, database: Any, table: str) -> Table:
+        """A table or view of DuckDB: of a connection, or of a database file, which is opened for reading alone."""
+        from postri.engines.duckdb import RelationSource, relation_of
+        from postri.engines.scans import SqlEngine
+
+        source = RelationSource(relation_of(database, table))
+        return cls(SqlEngine(source, source.types()))
 
     @property
     def columns(self) -> list[str]:
