@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from postri.api import median, open, plan, quantile, quantiles
     from postri.domain import Domain
     from postri.engines.table import Table
-    from postri.errors import EngineError, InputError, PostriError, SourceError
+    from postri.errors import EngineError, InputError, PostriError, SourceChanged, SourceError
     from postri.intervals.depth import Depth
     from postri.mechanisms.coins import SeededCoins, SystemCoins
     from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
@@ -25,7 +25,7 @@ _HOMES = {
     "postri.api": ("median", "open", "plan", "quantile", "quantiles"),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
-    "postri.errors": ("EngineError", "InputError", "PostriError", "SourceError"),
+    "postri.errors": ("EngineError", "InputError", "PostriError", "SourceChanged", "SourceError"),
     "postri.intervals.depth": ("Depth",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": ("AddOrRemoveRows", "ReplaceRows", "Spend"),
@@ -45,6 +45,7 @@ __all__ = [
     "PostriError",
     "ReplaceRows",
     "SeededCoins",
+    "SourceChanged",
     "SourceError",
     "Spend",
     "SystemCoins",

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.base import SAMPLE, SLACKS, Bracket, Places, Target, Wanted, find_windows, tally
+from postri.engines.base import SLACKS, Bracket, Places, Target, Wanted, find_windows, tally
 from postri.engines.reading import FLOAT_INDEX, NEAR_HALF, Raw, Reading
 from postri.errors import SourceChanged
 from postri.grid import Grid
 from postri.window import Indexes, RankWindow, rank_range
 
+# Sorted in the database, so a good deal smaller than one in memory.
+SAMPLE = 1 << 16
 FITS = 2**62
 SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
 
