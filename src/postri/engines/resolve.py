@@ -18,7 +18,10 @@ from postri.engines.scans import SqlEngine
 from postri.errors import InputError, PostriError, SourceError, nearest
 from postri.exact import shown
 
-SOURCES = "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, or the path of a CSV or Parquet file"
+SOURCES = (
+    "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, a DuckDB relation, "
+    "or the path of a CSV or Parquet file"
+)
 
 
 def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFormat) -> Engine:
