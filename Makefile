@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SERVICES := $(VENV)/.services
 # Workers for the test suite: the machine's cores. A file stays on one worker, so that what it draws once is drawn once.
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
@@ -20,7 +21,12 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[plot]' --group dev
 	@touch $@
 
-services: setup  ## install what the real engines need from the system's packages (nothing yet)
+services: $(SERVICES)  ## install what the real engines need: their clients, PostgreSQL's server programs, Java for Spark
+
+$(SERVICES): $(STAMP) tools/services.sh
+	tools/services.sh
+	$(BIN)/python -m pip install --quiet --group services
+	@touch $@
 
 demo: setup  ## generate a salary table, ask for its median at three budgets, save the picture
 	$(BIN)/postri demo --out build

@@ -38,6 +38,11 @@ def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFo
 
         relation = RelationSource(source)
         engine = SqlEngine(relation, relation.types())
+    elif type(source).__name__ == "DataFrame" and type(source).__module__.startswith("pyspark.sql."):
+        from postri.engines.spark import SparkSource
+
+        frame = SparkSource(source)
+        engine = SqlEngine(frame, frame.types())
     else:
         names = _names(source)
         columns = {None: lambda: source} if names is None else {name: partial(source.__getitem__, name) for name in names}

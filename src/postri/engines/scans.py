@@ -7,6 +7,7 @@ distinct keys of a bracket are. What databases write differently is in their `Di
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isinf
@@ -106,7 +107,12 @@ class SqlEngine:
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
         """The window of each target."""
         cells = self._cells(column)
-        return find_windows(SqlCounter(self._source, cells, Reading(grid, cells.type.unit)), grid, targets)
+        with self.snapshot() as source:
+            return find_windows(SqlCounter(source, cells, Reading(grid, cells.type.unit)), grid, targets)
+
+    def snapshot(self) -> AbstractContextManager[Source]:
+        """The source while one question is counted; all its queries see the same rows where the database can say so."""
+        return nullcontext(self._source)
 
 
 class SqlCounter:

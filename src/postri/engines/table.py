@@ -37,6 +37,13 @@ class Table:
         source = RelationSource(relation_of(database, table))
         return cls(SqlEngine(source, source.types()))
 
+    @classmethod
+    def from_postgres(cls, url_or_connection: Any, table: str) -> Table:
+        """A table or view of PostgreSQL, named as `schema.table`: of a server, by its URL, or of a connection of psycopg 3."""
+        from postri.engines.postgres import postgres_engine
+
+        return cls(postgres_engine(url_or_connection, table))
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns; none if the source is one column without a name."""

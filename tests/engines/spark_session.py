@@ -1,0 +1,87 @@
+"""A real Spark session for the tests: on this machine, in a folder of its own, with its log in a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOG = """
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %p %c %m%n%ex
+"""
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@dataclass(frozen=True)
+class Spark:
+    """A running session, and the file to which its driver logs."""
+
+    session: Any
+    log: Path
+
+    def frame(self, table: Any) -> Any:
+        """A data frame with the cells of an Arrow table."""
+        return self.session.createDataFrame(table)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    """One session for a run of the tests."""
+    if reason := _missing():
+        if os.environ.get("POSTRI_REQUIRE_ALL"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("spark")
+    log, properties = folder / "driver.log", folder / "log4j2.properties"
+    properties.write_text(LOG.format(path=log))
+    running = Spark(_started(folder, properties), log)
+    yield running
+    running.session.stop()
+
+
+def _missing() -> str | None:
+    if find_spec("pyspark") is None:
+        return "PySpark is not here: pip install 'postri[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+    if java is None or subprocess.run([java, "-version"], capture_output=True, check=False).returncode:
+        return "Java is not here: install Java 17 or newer, or set JAVA_HOME"
+    return None
+
+
+def _started(folder: Path, properties: Path) -> Any:
+    # PySpark warns of what it imports, such as a pandas that is newer than itself.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").appName("postri-tests")
+        settings = SETTINGS | {
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={properties.as_uri()} -Dderby.system.home={folder}",
+            "spark.local.dir": os.fspath(folder / "local"),
+            "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
+        }
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
