@@ -71,8 +71,8 @@ HUGE = pa.concat_arrays([NUMBERS, pa.array([1e300, -1e300, 1.7976931348623157e30
 
 
 @pytest.mark.parametrize("kind", EXTREMES)
-def test_a_column_of_extreme_cells_gives_the_window_of_the_same_cells_in_memory(spark, kind):
-    frame = spark.frame(beside(EXTREMES[kind]))
+def test_a_column_of_extreme_cells_gives_the_window_of_the_same_cells_in_memory(spark, tmp_path, kind):
+    frame = stored(spark, tmp_path, EXTREMES[kind])
     assert dict(frame.dtypes)["x"] == kind
     assert window(frame) == window(EXTREMES[kind], None)
 
@@ -91,12 +91,12 @@ def test_timestamps_that_no_calendar_has_are_clamped(spark, tmp_path, cell, zone
 
 
 @pytest.mark.parametrize("zone", ["Europe/Oslo", "America/St_Johns"])
-def test_timestamps_mean_the_same_in_every_time_zone_of_the_session(spark, zone):
+def test_timestamps_mean_the_same_in_every_time_zone_of_the_session(spark, tmp_path, zone):
     before = spark.session.conf.get("spark.sql.session.timeZone")
     # In Oslo 2024-03-31 has no 02:30, and 2024-10-27 has two.
     cells = [1_711_852_200_000_000, 1_711_855_800_000_000, 1_729_996_200_000_000, -5_000_000_000_000_000]
     for kind in (pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
-        frame = spark.frame(beside(pa.array(cells, kind)))
+        frame = stored(spark, tmp_path, pa.array(cells, kind))
         spark.session.conf.set("spark.sql.session.timeZone", zone)
         try:
             assert window(frame) == window(pa.array(cells, kind), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
@@ -45,22 +45,21 @@ class SparkSource:
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns. An interrupt cancels it in Spark too."""
-        session, tag = self._frame.sparkSession, f"postri-{next(_runs)}"
-        with _silence(session):
+        found: list[list[NDArray[Any]]] = []
+        session, tag, condition = self._frame.sparkSession, f"postri-{next(_runs)}", [""]
+
+        def work() -> None:
             try:
                 session.addTag(tag)
-                return _collected(session.sql(query, source=self._source))
+                found.append(_collected(session.sql(query, source=self._source)))
             except Exception as error:
-                failure = EngineError(FAILED.format(_condition(error)))
-            except BaseException:
-                with suppress(Exception):
-                    session.interruptTag(tag)
-                raise
-            finally:
-                with suppress(Exception):
-                    session.removeTag(tag)
-        # Raised outside that block, so that the message stays out of the chain.
-        raise failure
+                condition[0] = _condition(error)
+
+        with _silence(session), suppress(Exception):
+            _run(work, session, tag)
+        if not found:
+            raise EngineError(FAILED.format(condition[0]))
+        return found[0]
 
     def estimate(self) -> int:
         """A scan without columns: where Spark reads files, it needs no more than their sizes."""
@@ -69,6 +68,24 @@ class SparkSource:
     def sampled(self, size: int, rows: int) -> str:
         """Rows from everywhere. Spark reads the column for that, but decodes nothing else: less than a second for 10 million rows."""
         return f"{self.relation} TABLESAMPLE ({min(100.0, 100 * size / rows):.9f} PERCENT) REPEATABLE (1) AS sampled"
+
+
+def _run(work: Callable[[], None], session: Any, tag: str) -> None:
+    """Work on a thread of its own: one that waits for Spark can tell it nothing, not even to stop."""
+    from pyspark import InheritableThread
+
+    thread = InheritableThread(work, session=session)
+    thread.daemon = True
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        # More than once, because the work may not have begun.
+        for _ in range(50):
+            if thread.is_alive():
+                session.interruptTag(tag)
+                thread.join(0.2)
+        raise
 
 
 def _collected(frame: Any) -> list[NDArray[Any]]:
