@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from postri.errors import InputError
+
 NO_ORDER = "which has no order of numbers; choose a column of numbers, dates or timestamps"
 
 Kind = Literal["number", "date", "timestamp"]
+CellKind = Kind | Literal["text"]
 
 
 @dataclass(frozen=True)
@@ -16,12 +19,12 @@ class ColumnType:
     """The declared type of a column.
 
     A cell is stored as a whole number `raw` and means `raw * unit` (for dates: days since 1970-01-01, for timestamps:
-    seconds since 1970-01-01 UTC), or as a float or decimal where `unit` is None. `low` and `high` bound `raw`. A column of which nothing is
-    declared has no kind: the domain decides how its cells are read.
+    seconds since 1970-01-01 UTC), or as a float, decimal or text where `unit` is None. `low` and `high` bound `raw`. A column of which
+    nothing is declared has no kind: the domain decides how its cells are read.
     """
 
     name: str
-    kind: Kind | None = "number"
+    kind: CellKind | None = "number"
     unit: Fraction | None = None
     low: int | None = None
     high: int | None = None
@@ -52,8 +55,19 @@ def timestamp_type(name: str, units_per_second: int, *, zoned: bool = False) -> 
     return ColumnType(name, "timestamp", Fraction(1, units_per_second), -(2**63) + 1, 2**63 - 1, zoned)
 
 
+def text_type(name: str) -> ColumnType:
+    """The type of a column of text, which has no order of numbers."""
+    return ColumnType(name, "text")
+
+
+def no_order(column: object, declared: str) -> InputError:
+    """The error for a question about a column that has no quantiles."""
+    return InputError(f"the column {column!r} has the declared type {declared}, {NO_ORDER}")
+
+
 BOOLEAN = ColumnType("boolean", unit=Fraction(1), low=0, high=1)
 DATE = ColumnType("date", "date", Fraction(1), -(2**31), 2**31 - 1)
+TEXT = text_type("text")
 UNTYPED = ColumnType("untyped", kind=None)
 
 # What a user may declare of a column whose source declares nothing.
@@ -63,4 +77,5 @@ DECLARABLE = {
     "float": ColumnType("float"),
     "date": DATE,
     "timestamp": timestamp_type("timestamp", 10**6),
+    "text": TEXT,
 }

@@ -1,0 +1,239 @@
+"""Numbers, dates and timestamps side by side: literals become what a cell is compared with, and units are brought together.
+
+An operand is a node, a literal as an exact number (of days for dates, of seconds for timestamps), or None for NULL.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from fractions import Fraction
+from functools import reduce
+from math import ceil, floor, gcd
+
+from postri.domain import position
+from postri.errors import InputError
+from postri.exact import decimal_places
+from postri.predicates.kinds import Kind
+from postri.predicates.node import Node
+from postri.predicates.numbers import (
+    FAINTEST,
+    LARGEST,
+    SMALLEST,
+    STRONGEST,
+    AsReal,
+    Clamped,
+    Fitted,
+    Limit,
+    NumberCell,
+    Real,
+    RealArithmetic,
+    Whole,
+    WholeArithmetic,
+    Widened,
+)
+from postri.predicates.tree import Comparison, Number, Operator
+from postri.predicates.truths import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
+from postri.predicates.vectors import Input
+
+Operand = Node | Fraction | None
+
+MOST_PLACES = 18
+MOST_DIGITS = 10**1_000
+SECONDS = 86_400
+UNKNOWN = TruthConstant(None)
+
+FLIPPED: dict[Comparison, Comparison] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+PYTHON = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def cell_of(wanted: Input, kind: Kind) -> Node:
+    """A column's cells; a date is the first moment of its day where a timestamp is wanted."""
+    unit = wanted.type.unit
+    if kind == Kind.NUMBER or unit is None:
+        return NumberCell(wanted, unit)
+    days = wanted.type.kind == "date"
+    first, last = (date.min, date.max) if days else (datetime.min, datetime.max)
+    cell = NumberCell(wanted, unit * SECONDS if days and kind != Kind.DATE else unit)
+    return Clamped(cell, ceil(position(first) / unit), floor(position(last) / unit))
+
+
+def compared(comparison: Comparison, left: Operand, right: Operand) -> Node:
+    """The comparison of two operands: exact for whole numbers of any unit, in double precision where a float takes part.
+
+    Texts and conditions, which have no unit either, are compared as they are.
+    """
+    if left is None or right is None:
+        return UNKNOWN
+    if isinstance(left, Fraction):
+        if isinstance(right, Fraction):
+            return TruthConstant(PYTHON[comparison](left, right))
+        return compared(FLIPPED[comparison], right, left)
+    if isinstance(right, Fraction) and left.unit is not None:
+        return _against(comparison, _unclamped(left, [right]), right / left.unit)
+    return Compare(comparison, *_side_by_side(left, right))
+
+
+def distinct(left: Operand, right: Operand) -> Node:
+    """Whether two operands differ, where NULL is a value like others."""
+    if left is None or right is None:
+        other = right if left is None else left
+        return Not(IsNull(other)) if isinstance(other, Node) else TruthConstant(other is not None)
+    if isinstance(left, Fraction):
+        return TruthConstant(left != right) if isinstance(right, Fraction) else distinct(right, left)
+    if isinstance(right, Fraction) and left.unit is not None:
+        raw = _raw(left, right)
+        return TruthConstant(True) if raw is None else Distinct(left, Limit(raw))
+    return Distinct(*_side_by_side(left, right))
+
+
+def member(operand: Node | Fraction, numbers: Sequence[Fraction]) -> Node:
+    """Whether an operand equals one of some literals."""
+    if isinstance(operand, Fraction):
+        return TruthConstant(operand in numbers)
+    if operand.unit is None:
+        return In(operand, tuple(Real(_double(number)) for number in numbers))
+    raws = sorted({raw for number in numbers if (raw := _raw(operand, number)) is not None})
+    return In(_unclamped(operand, numbers), tuple(map(Limit, raws))) if raws else Known(operand, False)
+
+
+def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
+    """A sum, difference or product, exact for whole numbers; or a quotient, which is a float."""
+    if left is None or right is None or (sign == "/" and right == 0):
+        return None
+    if isinstance(left, Fraction) and isinstance(right, Fraction) and sign != "/":
+        return _small(EXACT[sign](left, right))
+    if sign == "/" or _is_float(left) or _is_float(right):
+        return RealArithmetic(sign, _computable(left), _computable(right))
+    return _exactly(sign, _whole(left), _whole(right))
+
+
+def chosen(make: Callable[[list[Node | None], Fraction | None], Node], operands: Sequence[Operand]) -> Operand:
+    """A choice among operands in one unit, or as floats (or as texts or conditions). Numbers that are too large become null after it."""
+    if all(operand is None for operand in operands):
+        return None
+    if any(_is_float(operand) for operand in operands):
+        return make([None if operand is None else _real(operand) for operand in operands], None)
+    nodes = [None if operand is None else _whole(operand) for operand in operands]
+    units = [node.unit for node in nodes if node is not None and node.unit is not None]
+    unit = _checked(reduce(_common, units))
+    if all(each == unit for each in units) and not any(map(_is_unsigned, nodes)):
+        return make(nodes, unit)
+    return Fitted(make([node and Widened(node, int((node.unit or unit) / unit)) for node in nodes], unit), unit)
+
+
+def _is_float(operand: Operand) -> bool:
+    return isinstance(operand, Node) and operand.unit is None
+
+
+def _side_by_side(left: Node, right: Node | Fraction) -> tuple[Node, Node]:
+    """Two operands of which the second is a float literal only beside a float."""
+    if isinstance(right, Fraction) or left.unit is None or right.unit is None:
+        return _real(left), _real(right)
+    unit = _common(left.unit, right.unit)
+    return _widened(left, left.unit / unit), _widened(right, right.unit / unit)
+
+
+def _against(comparison: Comparison, node: Node, place: Fraction) -> Node:
+    """A whole number compared with a literal in its unit. One that lies beyond all its cells, or between two, decides by itself."""
+    low, high = _limits(node)
+    if comparison in ("=", "<>"):
+        inside = place.denominator == 1 and low <= place <= high
+        return Compare(comparison, node, Limit(int(place))) if inside else Known(node, comparison == "<>")
+    raw = ceil(place) if comparison in ("<", ">=") else floor(place)
+    if low <= raw <= high:
+        return Compare(comparison, node, Limit(raw))
+    return Known(node, comparison in (("<", "<=") if raw > high else (">", ">=")))
+
+
+def _raw(node: Node, number: Fraction) -> int | None:
+    """The whole number that a literal is in a node's unit; None if no cell is that."""
+    low, high = _limits(node)
+    place = number / (node.unit or 1)
+    return int(place) if place.denominator == 1 and low <= place <= high else None
+
+
+def _limits(node: Node) -> tuple[int, int]:
+    return (0, 2**64 - 1) if _is_unsigned(node) else (SMALLEST, LARGEST)
+
+
+def _unclamped(node: Node, numbers: Sequence[Fraction]) -> Node:
+    """A date or timestamp as it is, where clamping it would make no difference: all these lie inside the calendar."""
+    if isinstance(node, Clamped) and node.unit is not None and all(node.low < number / node.unit < node.high for number in numbers):
+        return node.cell
+    return node
+
+
+def _exactly(sign: Operator, left: Node, right: Node) -> Node:
+    one, other = left.unit, right.unit
+    assert one is not None
+    assert other is not None
+    if sign == "*":
+        return WholeArithmetic(sign, Widened(_signed(left), 1), Widened(_signed(right), 1), _checked(one * other))
+    unit = _checked(_common(one, other))
+    return WholeArithmetic(sign, Widened(_signed(left), int(one / unit)), Widened(_signed(right), int(other / unit)), unit)
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    """The largest unit of which both are multiples."""
+    return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), one.denominator * other.denominator)
+
+
+def _small(number: Fraction) -> Fraction:
+    if max(abs(number.numerator), number.denominator) > MOST_DIGITS:
+        raise InputError("what is computed from numbers of the predicate has more than 1,000 digits")
+    return number
+
+
+def _checked(unit: Fraction) -> Fraction:
+    if unit.denominator > 10**MOST_PLACES:
+        raise InputError(f"a sum, product, CASE or COALESCE has more than {MOST_PLACES} decimal places; divide, which gives a float")
+    return unit
+
+
+def _whole(operand: Node | Fraction) -> Node:
+    if isinstance(operand, Node):
+        return operand
+    places = decimal_places(operand) or 0
+    raw = int(operand * 10**places)
+    if not SMALLEST <= raw <= LARGEST:
+        raise InputError(f"the number {Number(operand)} has too many digits to compute with; 18 always fit")
+    return Whole(raw, Fraction(1, 10**places))
+
+
+def _is_unsigned(node: Node | None) -> bool:
+    return isinstance(node, NumberCell) and node.unsigned
+
+
+def _signed(node: Node) -> Node:
+    return Fitted(node, node.unit) if _is_unsigned(node) and node.unit is not None else node
+
+
+def _widened(node: Node, factor: Fraction) -> Node:
+    return node if factor == 1 else Widened(node, int(factor))
+
+
+def _real(operand: Node | Fraction) -> Node:
+    if isinstance(operand, Fraction):
+        return Real(_double(operand))
+    if operand.unit is None:
+        return operand
+    if not Fraction(1, 10**100) <= operand.unit <= 10**100:
+        raise InputError("a column of so many decimal places cannot be turned into floats; cast it in a view")
+    return AsReal(operand, operand.unit)
+
+
+def _computable(operand: Node | Fraction) -> Node:
+    real = _real(operand)
+    if isinstance(real, Real) and real.value and not FAINTEST <= abs(real.value) <= STRONGEST:
+        raise InputError(f"the number {Number(operand)} is too large or too small to compute with")  # type: ignore[arg-type]  # a literal
+    return real
+
+
+def _double(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise InputError(f"the number {Number(number)} is beyond all floats") from None

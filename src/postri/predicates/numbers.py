@@ -1,0 +1,247 @@
+"""Numbers, dates and timestamps: whole numbers of a unit, which are computed with exactly, and floats of double precision.
+
+What is computed with is a whole number of 64 bits with a sign, or a float from 1e-150 to 1e150 (or 0); all else becomes null. So no
+engine can overflow, and floats have the same bits everywhere: one operation of IEEE 754 is the same on all machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from postri.predicates.node import Node
+from postri.predicates.tree import Operator
+from postri.predicates.vectors import Input, Vector, Vectors, both, without_nan
+from postri.predicates.writing import Writer
+
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+FAINTEST, STRONGEST = 1e-150, 1e150
+COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+
+
+@dataclass(frozen=True)
+class NumberCell(Node):
+    """A column of numbers, dates or timestamps. Of floats, NaN is null."""
+
+    input: Input
+    of: Fraction | None
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether a cell can lie beyond 64 bits with a sign."""
+        return (self.input.type.high or 0) > LARGEST
+
+    def vector(self, cells: Vectors) -> Vector:
+        return without_nan(cells[self.input]) if self.unit is None else cells[self.input]
+
+    def sql(self, writer: Writer) -> str:
+        raw = writer.raw(self.input.column)
+        return raw if self.unit is not None else f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
+
+
+@dataclass(frozen=True)
+class Clamped(Node):
+    """A column of dates or timestamps, of which those before the year 1 or after 9999 count as the first or last one inside."""
+
+    cell: NumberCell
+    low: int
+    high: int
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.cell.unit
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.cell.vector(cells)
+        return Vector(np.clip(found.values.astype(np.int64), max(self.low, SMALLEST), min(self.high, LARGEST)), found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        raw = self.cell.sql(writer)
+        return f"(CASE WHEN {raw} > {self.high} THEN {self.high} WHEN {raw} < {self.low} THEN {self.low} ELSE {raw} END)"
+
+
+@dataclass(frozen=True)
+class Limit(Node):
+    """A whole number that cells are compared with. It is of their width: some databases forget nulls when it is not."""
+
+    raw: int
+
+    def vector(self, cells: Vectors) -> Vector:
+        return Vector(self.raw)
+
+    def sql(self, writer: Writer) -> str:
+        return f"({self.raw})"
+
+
+@dataclass(frozen=True)
+class Whole(Node):
+    """A whole number that is computed with."""
+
+    raw: int
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        return Vector(np.array([self.raw], np.int64))
+
+    def sql(self, writer: Writer) -> str:
+        return writer.dialect.integer(str(self.raw), unsigned=False)
+
+
+@dataclass(frozen=True)
+class Real(Node):
+    """A float."""
+
+    value: float
+
+    def vector(self, cells: Vectors) -> Vector:
+        return Vector(np.array([self.value]))
+
+    def sql(self, writer: Writer) -> str:
+        return f"({writer.dialect.double(self.value)})"
+
+
+@dataclass(frozen=True)
+class AsReal(Node):
+    """A whole number of a unit as a float: the nearest to it, divided or multiplied by what the unit is."""
+
+    operand: Node
+    of: Fraction
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        values = np.asarray(found.values).astype(np.float64)
+        if self.of.numerator != 1:
+            values = values * float(self.of.numerator)
+        return Vector(values if self.of.denominator == 1 else values / float(self.of.denominator), found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        text, literal = writer.dialect.as_double(self.operand.sql(writer)), writer.dialect.double
+        if self.of.numerator != 1:
+            text = f"({text} * {literal(float(self.of.numerator))})"
+        return text if self.of.denominator == 1 else f"({text} / {literal(float(self.of.denominator))})"
+
+
+@dataclass(frozen=True)
+class Widened(Node):
+    """A whole number in finer units, with room for what it becomes: two such ones can be compared, added or multiplied."""
+
+    operand: Node
+    factor: int
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        values = np.asarray(found.values)
+        narrow = _largest(values) * self.factor <= LARGEST
+        return Vector(values.astype(np.int64 if narrow else object) * self.factor, found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        return writer.times(self.operand.sql(writer), self.factor)
+
+
+@dataclass(frozen=True)
+class Fitted(Node):
+    """A whole number as one of 64 bits with a sign; null where it does not fit."""
+
+    operand: Node
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        return _fitted(Widened(self.operand, 1).vector(cells))
+
+    def sql(self, writer: Writer) -> str:
+        return writer.dialect.narrow(self.operand.sql(writer))
+
+
+@dataclass(frozen=True)
+class WholeArithmetic(Node):
+    """The sum, difference or product of two whole numbers, each in finer units; null where it does not fit."""
+
+    operator: Operator
+    left: Widened
+    right: Widened
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        left, right = self.left.vector(cells), self.right.vector(cells)
+        one, other = _largest(left.values), _largest(right.values)
+        reach = one * other if self.operator == "*" else one + other
+        kind = np.int64 if reach <= LARGEST else object
+        values = COMPUTED[self.operator](left.values.astype(kind), right.values.astype(kind))
+        return _fitted(Vector(values, both(left.valid, right.valid)))
+
+    def sql(self, writer: Writer) -> str:
+        return writer.dialect.narrow(f"({self.left.sql(writer)} {self.operator} {self.right.sql(writer)})")
+
+
+@dataclass(frozen=True)
+class RealArithmetic(Node):
+    """The same of two floats, and their quotient."""
+
+    operator: Operator
+    left: Node
+    right: Node
+
+    def vector(self, cells: Vectors) -> Vector:
+        left, right = _moderate(self.left.vector(cells)), _moderate(self.right.vector(cells), zero=self.operator != "/")
+        with np.errstate(all="ignore"):
+            return Vector(COMPUTED[self.operator](left.values, right.values), both(left.valid, right.valid))
+
+    def sql(self, writer: Writer) -> str:
+        left, right = _moderate_sql(self.left, writer), _moderate_sql(self.right, writer, zero=self.operator != "/")
+        return f"({left} {self.operator} {right})"
+
+
+def _largest(values: Any) -> int:
+    """The largest size of some whole numbers."""
+    return max(abs(int(np.min(values))), abs(int(np.max(values)))) if np.size(values) else 0
+
+
+def _fitted(vector: Vector) -> Vector:
+    """Whole numbers of 64 bits with a sign."""
+    if vector.values.dtype != object:
+        return vector
+    inside = np.asarray((vector.values >= SMALLEST) & (vector.values <= LARGEST), np.bool_)
+    return Vector(np.where(inside, vector.values, 0).astype(np.int64), both(vector.valid, inside))
+
+
+def _moderate(vector: Vector, *, zero: bool = True) -> Vector:
+    """Floats that can be computed with; a divisor must not be 0."""
+    size = np.abs(vector.values)
+    inside = (size >= FAINTEST) & (size <= STRONGEST)
+    return Vector(vector.values, both(vector.valid, inside | (size == 0) if zero else inside))
+
+
+def _moderate_sql(node: Node, writer: Writer, *, zero: bool = True) -> str:
+    text = node.sql(writer)
+    if isinstance(node, Real) or (isinstance(node, AsReal) and zero):
+        # A constant was looked at before, and what a whole number of 64 bits means is never that large or small.
+        return text
+    low, high, nothing = (writer.dialect.double(number) for number in (FAINTEST, STRONGEST, 0.0))
+
+    def moderate(value: str, condition: str = "") -> str:
+        allowed = f"abs({value}) >= {low} AND abs({value}) <= {high}" + (f" OR {value} = {nothing}" if zero else "")
+        return f"(CASE WHEN {condition}({allowed}) THEN {value} END)"
+
+    if isinstance(node, NumberCell):
+        raw = writer.raw(node.input.column)
+        return moderate(raw, f"{writer.dialect.is_number(raw)} AND ")
+    return writer.once(text, moderate)

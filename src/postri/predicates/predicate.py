@@ -1,0 +1,65 @@
+"""A predicate, and what it is on the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from postri.columns import ColumnType
+from postri.predicates.binding import Binder
+from postri.predicates.node import Node
+from postri.predicates.tree import Expression, columns_of
+from postri.predicates.vectors import Booleans, Input, Vector
+from postri.predicates.writing import Dialect, RawCells, Writer
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition on a row, in SQL. It fails on no cell, and holds for the same rows on every engine.
+
+    >>> predicate = Predicate.parse("age<40 and job in ('admin.', 'clerk')")
+    >>> print(predicate)
+    age < 40 AND job IN ('admin.', 'clerk')
+    >>> predicate.columns
+    ('age', 'job')
+    """
+
+    expression: Expression
+
+    @classmethod
+    def parse(cls, text: str) -> Predicate:
+        """The predicate that a text means, or InputError that names what is not allowed in it."""
+        from postri.predicates.reader import read_expression
+
+        return cls(read_expression(text))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names, as it writes them."""
+        return columns_of(self.expression)
+
+    def bind(self, names: Sequence[str], type_of: Callable[[str], ColumnType]) -> Bound:
+        """What it is on a table with these columns, or InputError. Looks at names and declared types, at no cell."""
+        return Bound(*Binder.bind(self.expression, names, type_of))
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A predicate on the columns of one table."""
+
+    condition: Node
+    inputs: tuple[Input, ...]
+
+    def mask(self, vectors: Mapping[Input, Vector]) -> Booleans:
+        """The rows on which it holds; those on which it is null are not among them. One cell for all rows where no column decides."""
+        rows = len(vectors[self.inputs[0]].values) if self.inputs else 1
+        return np.broadcast_to(self.condition.vector(vectors).true, (rows,))
+
+    def sql(self, dialect: Dialect, cells: Callable[[str], RawCells]) -> str:
+        """The same as a condition in SQL, which is never null. `cells` tells how a column is read."""
+        return f"coalesce({self.condition.sql(Writer(dialect, cells))}, FALSE)"

@@ -1,0 +1,360 @@
+"""The parts of an expression, as they are written. `str` gives the normal form, which reads back as the same tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from postri.exact import as_decimal, decimal_places
+from postri.predicates.pattern import ESCAPE, Pattern
+
+Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
+Operator = Literal["+", "-", "*", "/"]
+
+# How tightly a part binds: one that binds less tightly than its place asks for stands in parentheses.
+OR, AND, NOT, TEST, SUM, PRODUCT, SIGN, ATOM = range(8)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A part of a predicate, or of any other expression of a row."""
+
+    rank: ClassVar[int] = ATOM
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions that it is made of."""
+        return ()
+
+    def within(self, rank: int) -> str:
+        """Its text in a place that asks for this rank."""
+        return str(self) if self.rank >= rank else f"({self})"
+
+
+@dataclass(frozen=True)
+class Column(Expression):
+    """A column by its name. One in quotes is meant to the letter, another in any case."""
+
+    name: str
+    quoted: bool = False
+
+    def __str__(self) -> str:
+        return '"' + self.name.replace('"', '""') + '"' if self.quoted else self.name
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """An exact number."""
+
+    value: Fraction
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]  # a negative one has a sign
+        """A sign binds less tightly than digits."""
+        return SIGN if self.value < 0 else ATOM
+
+    def __str__(self) -> str:
+        places = decimal_places(self.value) or 0
+        digits = str(abs(self.value.numerator))
+        if places == 0 and len(digits) > 20:
+            return f"{'-' * (self.value < 0)}{digits.rstrip('0')}e{len(digits) - len(digits.rstrip('0'))}"
+        return format(as_decimal(self.value, places), "f") if places <= 20 else f"{self.value * 10**places}e-{places}"
+
+
+@dataclass(frozen=True)
+class Text(Expression):
+    """A text."""
+
+    value: str
+
+    def __str__(self) -> str:
+        return _quoted(self.value)
+
+
+@dataclass(frozen=True)
+class Boolean(Expression):
+    """TRUE or FALSE."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return str(self.value).upper()
+
+
+@dataclass(frozen=True)
+class Null(Expression):
+    """NULL."""
+
+    def __str__(self) -> str:
+        return "NULL"
+
+
+@dataclass(frozen=True)
+class Day(Expression):
+    """A date."""
+
+    value: date
+
+    def __str__(self) -> str:
+        return f"DATE '{self.value.isoformat()}'"
+
+
+@dataclass(frozen=True)
+class Moment(Expression):
+    """A timestamp, with a time zone or without."""
+
+    value: datetime
+
+    def __str__(self) -> str:
+        return f"TIMESTAMP '{self.value.isoformat(' ')}'"
+
+
+@dataclass(frozen=True)
+class Compare(Expression):
+    """A comparison."""
+
+    rank: ClassVar[int] = TEST
+    operator: Comparison
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    def __str__(self) -> str:
+        return f"{self.left.within(SUM)} {self.operator} {self.right.within(SUM)}"
+
+
+@dataclass(frozen=True)
+class Distinct(Expression):
+    """`IS DISTINCT FROM`: whether two differ, where NULL is a value like others."""
+
+    rank: ClassVar[int] = TEST
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    def __str__(self) -> str:
+        return f"{self.left.within(SUM)} IS DISTINCT FROM {self.right.within(SUM)}"
+
+
+@dataclass(frozen=True)
+class And(Expression):
+    """All of several conditions."""
+
+    rank: ClassVar[int] = AND
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def __str__(self) -> str:
+        return " AND ".join(part.within(NOT) for part in self.items)
+
+
+@dataclass(frozen=True)
+class Or(Expression):
+    """One of several conditions."""
+
+    rank: ClassVar[int] = OR
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def __str__(self) -> str:
+        return " OR ".join(part.within(AND) for part in self.items)
+
+
+@dataclass(frozen=True)
+class Not(Expression):
+    """The opposite of a condition."""
+
+    rank: ClassVar[int] = NOT
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"NOT {self.operand.within(NOT)}"
+
+
+@dataclass(frozen=True)
+class In(Expression):
+    """Whether something equals one of some literals."""
+
+    rank: ClassVar[int] = TEST
+    operand: Expression
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.operand, *self.items
+
+    def __str__(self) -> str:
+        return f"{self.operand.within(SUM)} IN ({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True)
+class Between(Expression):
+    """Whether something lies between two others, or is one of them."""
+
+    rank: ClassVar[int] = TEST
+    operand: Expression
+    low: Expression
+    high: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.operand, self.low, self.high
+
+    def __str__(self) -> str:
+        return f"{self.operand.within(SUM)} BETWEEN {self.low.within(SUM)} AND {self.high.within(SUM)}"
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    """Whether something is NULL."""
+
+    rank: ClassVar[int] = TEST
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"{self.operand.within(SUM)} IS NULL"
+
+
+@dataclass(frozen=True)
+class IsTruth(Expression):
+    """Whether a condition is TRUE, or whether it is FALSE: never NULL."""
+
+    rank: ClassVar[int] = TEST
+    operand: Expression
+    value: bool
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"{self.operand.within(SUM)} IS {str(self.value).upper()}"
+
+
+@dataclass(frozen=True)
+class Like(Expression):
+    """Whether a text fits a pattern."""
+
+    rank: ClassVar[int] = TEST
+    operand: Expression
+    pattern: Pattern
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        written = self.pattern.written()
+        return f"{self.operand.within(SUM)} LIKE {_quoted(written)}" + (f" ESCAPE '{ESCAPE}'" if ESCAPE in written else "")
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """What stands at the first condition that is TRUE; NULL if none is and there is no other."""
+
+    whens: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None = None
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return *(part for when in self.whens for part in when), *((self.otherwise,) if self.otherwise else ())
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """What it can be."""
+        return *(value for _, value in self.whens), *((self.otherwise,) if self.otherwise else ())
+
+    def __str__(self) -> str:
+        whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in self.whens)
+        return f"CASE {whens}{f' ELSE {self.otherwise}' if self.otherwise else ''} END"
+
+
+@dataclass(frozen=True)
+class Coalesce(Expression):
+    """The first of several that is not NULL."""
+
+    values: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.values
+
+    def __str__(self) -> str:
+        return f"COALESCE({', '.join(map(str, self.values))})"
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """A sum, difference, product or quotient."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]  # it depends on the operator
+        """Products bind more tightly than sums."""
+        return SUM if self.operator in "+-" else PRODUCT
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    def __str__(self) -> str:
+        return f"{self.left.within(self.rank)} {self.operator} {self.right.within(self.rank + 1)}"
+
+
+@dataclass(frozen=True)
+class Negate(Expression):
+    """A number with the opposite sign."""
+
+    rank: ClassVar[int] = SIGN
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"-{self.operand.within(ATOM)}"
+
+
+LITERALS = (Number, Text, Boolean, Null, Day, Moment)
+
+
+def columns_of(expression: Expression) -> tuple[str, ...]:
+    """The names in an expression, each once, in their order."""
+    found: dict[str, None] = {}
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Column):
+            found[part.name] = None
+        waiting.extend(reversed(part.parts))
+    return tuple(found)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

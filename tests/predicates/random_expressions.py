@@ -1,0 +1,133 @@
+"""Random conditions over the columns of the extreme cells, each of which has a kind."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from random import Random
+
+from postri.predicates import tree
+from postri.predicates.pattern import Pattern
+
+NUMBERS = [
+    *(
+        "0",
+        "1",
+        "-1",
+        "2",
+        "100",
+        "0.5",
+        "0.005",
+        "-0.01",
+        "1e-7",
+        "0.1",
+        "123456.789",
+        "1e19",
+        "1e30",
+        "-1e30",
+        "1e-19",
+        "1e150",
+        "5e-324",
+    ),
+    *("9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1e308"),
+]
+TEXTS = ["", "a", "ab", "a%b", "${x}", "\\", "it's", "{source}", "\U0001f600", "é", "z", "\n", "2024-01-31"]
+PATTERNS = ["%", "", "_", "a%", "%b", "%a%", "a_b", "a!%b", "_%_", "%!_%", "%\\%", "$%", "__", "a%b%", "!!%", "{%}", "%\n%"]
+DAYS = [date.min, date.max, date(1970, 1, 1), date(2024, 1, 31)]
+MOMENTS = [datetime.min, datetime.max, datetime(2024, 1, 31, 12, 30), datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+
+
+class Expressions:
+    """Draws expressions; `columns` are names by kind."""
+
+    def __init__(self, source: Random, *, unsigned: bool) -> None:
+        self.source = source
+        self.numbers = ["i", "j", "s", "d", "e", "f", "h", "g", *(["u"] if unsigned else [])]
+
+    def truth(self, depth: int) -> tree.Expression:
+        make = [self._compare, self._compare, self._in, self._between, self._is_null, self._like, self._flag]
+        if depth > 0:
+            make += [self._connected, self._connected, self._not, self._is_truth, self._case, self._distinct]
+        return self.source.choice(make)(depth - 1)
+
+    def value(self, kind: str, depth: int) -> tree.Expression:
+        """An expression of a kind: a column, a literal, or for numbers something computed."""
+        chance = self.source.random()
+        if depth <= 0 or chance < 0.45:
+            return tree.Column(self.source.choice(self.numbers)) if kind == "number" else tree.Column(self._column(kind))
+        if chance < 0.6:
+            return self.literal(kind)
+        if chance < 0.75 or kind != "number":
+            return self._choice(kind, depth - 1)
+        if chance < 0.8:
+            return tree.Negate(tree.Column(self.source.choice(self.numbers)))
+        return tree.Arithmetic(self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1))
+
+    def literal(self, kind: str) -> tree.Expression:
+        choose = self.source.choice
+        if kind == "number":
+            return tree.Number(Fraction(choose(NUMBERS)))
+        if kind == "text":
+            return tree.Text(choose(TEXTS))
+        if kind == "day":
+            return tree.Day(choose(DAYS))
+        return tree.Moment(choose(MOMENTS) if kind == "ts" else choose(MOMENTS[2:]).replace(tzinfo=UTC))
+
+    def _column(self, kind: str) -> str:
+        return "t" if kind == "text" else kind
+
+    def _kind(self) -> str:
+        return self.source.choice(["number"] * 6 + ["text", "text", "day", "ts", "tz"])
+
+    def _sign(self) -> tree.Comparison:
+        return self.source.choice(["=", "<>", "<", "<=", ">", ">="])
+
+    def _compare(self, depth: int) -> tree.Expression:
+        kind = self._kind()
+        left = self.value(kind, depth)
+        if kind in ("day", "ts") and self.source.random() < 0.2:
+            return tree.Compare(self._sign(), tree.Column(kind), tree.Text(self.source.choice(["2024-01-31", "0001-01-01", "9999-12-31"])))
+        if kind in ("day", "ts") and self.source.random() < 0.2:
+            return tree.Compare(self._sign(), tree.Column("day"), tree.Column("ts"))
+        return tree.Compare(self._sign(), left, self.literal(kind) if self.source.random() < 0.5 else self.value(kind, depth))
+
+    def _distinct(self, depth: int) -> tree.Expression:
+        kind = self._kind()
+        return tree.Distinct(self.value(kind, depth), self.value(kind, depth))
+
+    def _in(self, depth: int) -> tree.Expression:
+        kind = self._kind()
+        items = [self.literal(kind) for _ in range(self.source.randint(1, 4))] + [tree.Null()] * (self.source.random() < 0.2)
+        return tree.In(self.value(kind, depth), tuple(items))
+
+    def _between(self, depth: int) -> tree.Expression:
+        kind = self._kind()
+        return tree.Between(self.value(kind, depth), self.literal(kind), self.value(kind, depth))
+
+    def _is_null(self, depth: int) -> tree.Expression:
+        return tree.IsNull(self.value(self._kind(), depth))
+
+    def _like(self, depth: int) -> tree.Expression:
+        return tree.Like(self.value("text", depth), Pattern.read(self.source.choice(PATTERNS), "!"))
+
+    def _flag(self, depth: int) -> tree.Expression:
+        return tree.Column(self.source.choice("bc"))
+
+    def _connected(self, depth: int) -> tree.Expression:
+        items = tuple(self.truth(depth) for _ in range(self.source.randint(2, 3)))
+        return self.source.choice([tree.And, tree.Or])(items)
+
+    def _not(self, depth: int) -> tree.Expression:
+        return tree.Not(self.truth(depth))
+
+    def _is_truth(self, depth: int) -> tree.Expression:
+        return tree.IsTruth(self.truth(depth), self.source.random() < 0.5)
+
+    def _case(self, depth: int) -> tree.Expression:
+        return tree.Case(((self.truth(depth), self.truth(depth)),), self.truth(depth) if self.source.random() < 0.5 else None)
+
+    def _choice(self, kind: str, depth: int) -> tree.Expression:
+        one, other = self.value(kind, depth), self.literal(kind) if self.source.random() < 0.3 else self.value(kind, depth)
+        if self.source.random() < 0.5:
+            return tree.Coalesce((one, other))
+        return tree.Case(((self.truth(0), one), (self.truth(0), tree.Null())), other)

@@ -1,0 +1,212 @@
+"""What a predicate means, slowly and plainly: a row at a time, with exact fractions and three-valued logic."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from postri.columns import ColumnType
+from postri.predicates import tree
+from postri.predicates.pattern import Pattern
+
+COMPARE = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPUTE = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+Row = Mapping[str, Any]
+
+
+class Reference:
+    """The meaning of expressions over columns of these types. A cell is a fraction, a float, a text, a truth value or None."""
+
+    def __init__(self, types: Mapping[str, ColumnType]) -> None:
+        self.types = types
+
+    def holds(self, expression: tree.Expression, row: Row) -> bool:
+        return self.value(expression, row) is True
+
+    def value(self, e: tree.Expression, row: Row) -> Any:
+        return getattr(self, f"_{type(e).__name__.lower()}")(e, row)
+
+    def _column(self, e, row):
+        return row[e.name]
+
+    def _number(self, e, row):
+        return e.value
+
+    _text = _boolean = _number
+
+    def _null(self, e, row):
+        return None
+
+    def _day(self, e, row):
+        return seconds(e.value)
+
+    _moment = _day
+
+    def _and(self, e, row):
+        found = [self.value(item, row) for item in e.items]
+        return False if False in found else None if None in found else True
+
+    def _or(self, e, row):
+        found = [self.value(item, row) for item in e.items]
+        return True if True in found else None if None in found else False
+
+    def _not(self, e, row):
+        found = self.value(e.operand, row)
+        return None if found is None else not found
+
+    def _compare(self, e, row):
+        return self.compared(e.operator, e.left, e.right, row)
+
+    def compared(self, sign, left, right, row):
+        one, other = self.pair(left, right, row)
+        return None if one is None or other is None else COMPARE[sign](one, other)
+
+    def pair(self, left, right, row):
+        """Two values that can be compared: both floats where one is, and texts as moments beside moments."""
+        one, other = self.value(left, row), self.value(right, row)
+        if isinstance(one, str) and isinstance(other, Fraction):
+            one = seconds(datetime.fromisoformat(one))
+        if isinstance(other, str) and isinstance(one, Fraction):
+            other = seconds(datetime.fromisoformat(other))
+        if self.is_float(left) != self.is_float(right):
+            one, other = self.as_float(left, one), self.as_float(right, other)
+        return one, other
+
+    def _distinct(self, e, row):
+        one, other = self.pair(e.left, e.right, row)
+        return (one is None) != (other is None) if one is None or other is None else one != other
+
+    def _between(self, e, row):
+        return self._and(tree.And((tree.Compare(">=", e.operand, e.low), tree.Compare("<=", e.operand, e.high))), row)
+
+    def _in(self, e, row):
+        return self._or(tree.Or(tuple(tree.Compare("=", e.operand, item) for item in e.items)), row)
+
+    def _isnull(self, e, row):
+        return self.value(e.operand, row) is None
+
+    def _istruth(self, e, row):
+        return self.value(e.operand, row) is e.value
+
+    def _like(self, e, row):
+        found = self.value(e.operand, row)
+        return None if found is None else like(found, e.pattern)
+
+    def _case(self, e, row):
+        for condition, value in e.whens:
+            if self.value(condition, row) is True:
+                return self.brought(e, value, row)
+        return None if e.otherwise is None else self.brought(e, e.otherwise, row)
+
+    def _coalesce(self, e, row):
+        found = [item for item in e.values if self.value(item, row) is not None]
+        return self.brought(e, found[0], row) if found else None
+
+    def brought(self, whole, part, row):
+        """A value of a CASE or COALESCE: a float if one of the others is, else of 64 bits in the finest unit of all."""
+        value = self.value(part, row)
+        if self.is_float(whole):
+            return self.as_float(part, value)
+        return fitted(value, self.places(whole)) if isinstance(value, Fraction) and not self.is_calendar(whole) else value
+
+    def _negate(self, e, row):
+        return self._arithmetic(tree.Arithmetic("-", tree.Number(Fraction(0)), e.operand), row)
+
+    def _arithmetic(self, e, row):
+        one, other = self.value(e.left, row), self.value(e.right, row)
+        if one is None or other is None:
+            return None
+        if self.is_float(e):
+            one, other = moderate(self.as_float(e.left, one)), moderate(self.as_float(e.right, other))
+            return None if one is None or other is None or (e.operator == "/" and other == 0) else COMPUTE[e.operator](one, other)
+        if self.is_literal(e):
+            return COMPUTE[e.operator](one, other)
+        fits = fitted(one, self.places(e.left)) is not None and fitted(other, self.places(e.right)) is not None
+        return fitted(COMPUTE[e.operator](one, other), self.places(e)) if fits else None
+
+    # What is known of an expression without a row.
+
+    def is_float(self, e) -> bool:
+        if isinstance(e, tree.Column):
+            return self.types[e.name].kind == "number" and self.types[e.name].unit is None
+        if isinstance(e, tree.Arithmetic):
+            return e.operator == "/" or self.is_float(e.left) or self.is_float(e.right)
+        if isinstance(e, tree.Negate):
+            return self.is_float(e.operand)
+        return isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_float, e.values))
+
+    def is_literal(self, e) -> bool:
+        """Whether it is a number that is known exactly, of any size."""
+        if isinstance(e, tree.Arithmetic):
+            return e.operator != "/" and self.is_literal(e.left) and self.is_literal(e.right)
+        return isinstance(e, tree.Number) or (isinstance(e, tree.Negate) and self.is_literal(e.operand))
+
+    def is_calendar(self, e) -> bool:
+        if isinstance(e, tree.Column):
+            return self.types[e.name].kind in ("date", "timestamp")
+        return isinstance(e, tree.Day | tree.Moment) or (isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_calendar, e.values)))
+
+    def places(self, e) -> int:
+        """The decimal places of an exact number."""
+        if isinstance(e, tree.Column):
+            return len(str(self.types[e.name].unit.denominator)) - 1
+        if self.is_literal(e):
+            return places_of(self.value(e, {}))
+        if isinstance(e, tree.Negate):
+            return self.places(e.operand)
+        if isinstance(e, tree.Arithmetic):
+            return self.places(e.left) + self.places(e.right) if e.operator == "*" else max(self.places(e.left), self.places(e.right))
+        return (
+            max(self.places(each) for each in e.values if not isinstance(each, tree.Null))
+            if isinstance(e, tree.Case | tree.Coalesce)
+            else 0
+        )
+
+    def as_float(self, e, value):
+        """A literal is the nearest float; another exact number is its whole number, divided by a power of ten."""
+        if not isinstance(value, Fraction):
+            return value
+        return float(value) if self.is_literal(e) else float(int(value * 10 ** self.places(e))) / float(10 ** self.places(e))
+
+
+def places_of(value: Fraction) -> int:
+    return next(places for places in range(1_000) if (value * 10**places).denominator == 1)
+
+
+def fitted(value: Fraction, places: int) -> Fraction | None:
+    return value if -(2**63) <= value * 10**places <= 2**63 - 1 else None
+
+
+def moderate(value: float) -> float | None:
+    return value if value == 0 or 1e-150 <= abs(value) <= 1e150 else None
+
+
+def seconds(point: date) -> Fraction:
+    if not isinstance(point, datetime):
+        point = datetime(point.year, point.month, point.day)
+    if point.tzinfo is not None:
+        point = point.astimezone(UTC).replace(tzinfo=None)
+    return Fraction((point - datetime(1970, 1, 1)) // timedelta(microseconds=1), 10**6)
+
+
+def like(text: str, pattern: Pattern) -> bool:
+    """By the set of places in the pattern that a beginning of the text can lead to."""
+    signs: list[str | int | None] = []
+    for segment in pattern.segments:
+        signs += [None] * bool(segment is not pattern.segments[0])
+        signs += [sign for piece in segment.pieces for sign in (piece if isinstance(piece, str) else [1] * piece)]
+
+    def further(places: set[int]) -> set[int]:
+        for place in range(len(signs)):
+            if place in places and signs[place] is None:
+                places.add(place + 1)
+        return places
+
+    places = further({0})
+    for character in text:
+        stay = {place for place in places if place < len(signs) and signs[place] is None}
+        places = further(stay | {place + 1 for place in places if place < len(signs) and signs[place] in (1, character)})
+    return len(signs) in places

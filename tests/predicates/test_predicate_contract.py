@@ -1,0 +1,421 @@
+"""For every function that is allowed: on extreme cells no engine fails, and all select the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from random import Random
+
+import pytest
+from extreme_cells import ODD_NAME, TYPES, extreme_table, plain_rows, vectors
+from random_expressions import Expressions
+from real_engines import InDuckDB, InPostgres, InSpark, RealEngine, rows_of
+from reference import Reference
+
+from postri.errors import InputError
+from postri.predicates import Predicate
+
+TABLE = extreme_table()
+ROWS = plain_rows(TABLE)
+ODD = '"' + ODD_NAME.replace('"', '""') + '"'
+
+FUNCTIONS = {
+    "comparison of whole numbers": [
+        *("i < 0", "i <= -9223372036854775808", "i > 9223372036854775806", "i >= 9223372036854775808", "i = 9007199254740993"),
+        *("i <> 0", "i < 1e30", "i > -1e30", "i = 0.5", "i <> 0.5", "i < 0.5", "i > -100.5", "i < j", "i = s", "i >= s", "s < 40000"),
+    ],
+    "comparison of decimals": [
+        *("d < 0.005", "d = 0.01", "d <> 0.001", "d > 9999999999999999.98", "d <= -9999999999999999.99", "d < e", "d = e", "d >= i"),
+        *("e > i", "e <> s", "e = 0.000001", "d < 1e-30"),
+    ],
+    "comparison of floats": [
+        *("f < 0", "f <= 0", "f = 0", "f > 0", "f = 0.1", "f > 1e308", "f >= 1.7976931348623157e308", "f <> 0.5", "f < h", "f = h"),
+        *("f < i", "f = i", "i <= f", "f >= d", "e < f", "g = 0.1", "g < f", "g = f", "f > 5e-324", "f <= -1e308", "f > 1e-400"),
+    ],
+    "comparison of texts": [
+        *(
+            "t = ''",
+            "t <> ''",
+            "t < 'a'",
+            "t >= 'ab'",
+            "t = 'it''s'",
+            "t = '\\'",
+            "t = 'a\\b'",
+            "t = '${x}'",
+            "t = '{source}'",
+            "t = '{{}}'",
+        ),
+        *(
+            "t = '\"'",
+            "t > '\uffff'",
+            "t = '\U0001f600'",
+            "t = 'e\u0301'",
+            "t < 'É'",
+            "t = '\n'",
+            "t = ' '",
+            "t = 'a '",
+            "t = '-- comment'",
+        ),
+        *("t = '; DROP TABLE cells'", "t = ':x'", "t = '?'", f"{ODD} = t", f"{ODD} < t", f"{ODD} = '${{x}}'", "t <= 'zz'", "t > '\u0001'"),
+    ],
+    "comparison of dates and timestamps": [
+        *("day < DATE '2024-01-31'", "day = DATE '0001-01-01'", "day >= '9999-12-31'", "day = '1582-10-10'", "day <> DATE '1970-01-01'"),
+        *(
+            "ts = TIMESTAMP '9999-12-31 23:59:59.999999'",
+            "ts <= '0001-01-01'",
+            "ts > TIMESTAMP '2024-01-31 12:30:00'",
+            "ts < DATE '2024-01-31'",
+        ),
+        *("ts = day", "day > ts", "tz > TIMESTAMP '2024-01-31 12:30:00Z'", "tz = TIMESTAMP '2024-01-31 18:15:00+05:45'"),
+        *("tz < '1970-01-01 00:00:00+00:00'", "tz >= '1900-01-01T00:00:00.000001Z'"),
+    ],
+    "comparison of conditions": [
+        "b = c",
+        "b <> c",
+        "b < c",
+        "b = TRUE",
+        "FALSE >= b",
+        "(i > 0) = (f > 0)",
+        "(t = 'a') <> b",
+        "(i > f) < (d < e)",
+    ],
+    "AND, OR, NOT": [
+        *("b AND c", "b OR c", "NOT b", "NOT (b AND c)", "NOT (b OR NOT c)", "i > 0 AND f > 0 AND t > ''", "i > 0 OR f > 0 OR t > 'a'"),
+        *("b AND NULL", "b OR NULL", "NOT NULL", "TRUE AND b", "b OR 1 = 1"),
+    ],
+    "IN": [
+        *(
+            "i IN (0, 1, 9223372036854775807, -9223372036854775808)",
+            "i IN (0.5, 1e30)",
+            "i IN (1, NULL)",
+            "NOT i IN (1, NULL)",
+            "i NOT IN (1, 2)",
+        ),
+        *(
+            "d IN (0.01, 0.001, 0.5)",
+            "f IN (0, 0.1, 1e308)",
+            "f IN (0)",
+            "f NOT IN (0.5)",
+            "t IN ('', 'a', '\\', '${x}', '{source}', 'it''s')",
+        ),
+        *("t IN ('a', NULL)", "day IN ('0001-01-01', DATE '2024-01-31')", "ts IN (TIMESTAMP '1970-01-01 00:00:00')", "b IN (TRUE, NULL)"),
+        *("i IN (" + ", ".join(map(str, range(0, 400, 4))) + ")", "f IN (" + ", ".join(map(str, range(60))) + ")", "b NOT IN (FALSE)"),
+        *("f IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)", "i + 1 IN (1, 2)", "5 IN (5, 6) AND b"),
+    ],
+    "BETWEEN": [
+        *(
+            "i BETWEEN -100 AND 100",
+            "i BETWEEN -1e30 AND 1e30",
+            "i BETWEEN 1e20 AND 1e30",
+            "i BETWEEN NULL AND 0",
+            "NOT i BETWEEN NULL AND 0",
+        ),
+        *("i NOT BETWEEN s AND j", "d BETWEEN 0.005 AND e", "f BETWEEN -1e308 AND 1e308", "f BETWEEN i AND h", "t BETWEEN 'a' AND 'b'"),
+        *("day BETWEEN '0001-01-01' AND '9999-12-31'", "ts BETWEEN day AND TIMESTAMP '2024-01-31 12:30:00'", "b BETWEEN FALSE AND c"),
+    ],
+    "IS NULL, IS TRUE, IS DISTINCT FROM": [
+        *("i IS NULL", "f IS NULL", "f IS NOT NULL", "g IS NULL", "t IS NULL", "b IS NULL", "day IS NULL", "ts IS NULL", "(i > f) IS NULL"),
+        *(
+            "b IS TRUE",
+            "b IS NOT TRUE",
+            "b IS FALSE",
+            "b IS NOT FALSE",
+            "(i > 0) IS NOT TRUE",
+            "i IS DISTINCT FROM j",
+            "f IS DISTINCT FROM h",
+        ),
+        *(
+            "f IS NOT DISTINCT FROM 0",
+            "d IS DISTINCT FROM e",
+            "t IS NOT DISTINCT FROM 'a'",
+            "b IS DISTINCT FROM c",
+            "i IS DISTINCT FROM 0.5",
+        ),
+        *("i IS DISTINCT FROM NULL", "f IS DISTINCT FROM i", "ts IS DISTINCT FROM day", "i + 1 IS NULL", "i / s IS NULL"),
+    ],
+    "LIKE": [
+        *(
+            "t LIKE '%'",
+            "t LIKE ''",
+            "t LIKE '_'",
+            "t LIKE '__'",
+            "t LIKE 'a%'",
+            "t LIKE '%b'",
+            "t LIKE '%a%'",
+            "t LIKE 'a_b'",
+            "t LIKE '%b%b%'",
+        ),
+        *(
+            "t LIKE 'a!%b' ESCAPE '!'",
+            "t LIKE 'a!_b' ESCAPE '!'",
+            "t LIKE 'a!!b' ESCAPE '!'",
+            "t LIKE 'a!b'",
+            "t LIKE '\\'",
+            "t LIKE 'a\\b'",
+        ),
+        *(
+            "t LIKE 'a\\_b' ESCAPE '\\'",
+            "t LIKE '%\\%'",
+            "t LIKE '${_}'",
+            "t LIKE '{%}'",
+            "t LIKE '%''%'",
+            "t LIKE '%\"%'",
+            "t LIKE '%\n%'",
+        ),
+        *(
+            "t LIKE '\U0001f600_'",
+            "t LIKE '_\u0301'",
+            "t NOT LIKE 'a%'",
+            f"{ODD} LIKE '%;%'",
+            "t LIKE '%ab%ab%ab_'",
+            "t LIKE '.*'",
+            "t LIKE '[a-z]'",
+        ),
+        *("t LIKE 'xx' ESCAPE 'x' OR b", "t LIKE '''' ESCAPE '$'", "NULL LIKE 'a' OR b"),
+    ],
+    "CASE": [
+        *("CASE WHEN i > 0 THEN f WHEN b THEN d ELSE NULL END > 0", "CASE WHEN b THEN i END = 1", "CASE WHEN b THEN i ELSE d END > 99.5"),
+        *(
+            "CASE WHEN s = 0 THEN 0 ELSE i / s END > 1",
+            "CASE WHEN b THEN t ELSE 'x' END >= 'a'",
+            "CASE WHEN b THEN day ELSE ts END > '1970-01-01'",
+        ),
+        *(
+            "CASE WHEN NULL THEN 1 ELSE 2 END = 2 AND b",
+            "CASE WHEN t LIKE 'a%' THEN b ELSE c END",
+            "CASE WHEN f > 1e300 THEN 1 ELSE f * f END > 1",
+        ),
+        *("CASE WHEN b THEN NULL WHEN c THEN 1 END IS NULL", "CASE WHEN b THEN 1 ELSE 0.005 END < i"),
+    ],
+    "COALESCE": [
+        *("COALESCE(i, 0) >= 0", "COALESCE(i, d, 1) < 1", "COALESCE(f, 0) = 0", "COALESCE(f, i) > 5", "COALESCE(t, 'none') LIKE 'n%'"),
+        *("COALESCE(b, c, TRUE)", "COALESCE(day, DATE '9999-12-31') > '2024-01-31'", "COALESCE(NULL, i) IS NULL", "COALESCE(i + 1, 7) = 7"),
+        *("COALESCE(d, e) = 0.01", "COALESCE(i, 0.5) IS NULL", "COALESCE(ts, day) < TIMESTAMP '1970-01-01 00:00:00'"),
+    ],
+    "+ - * of whole numbers": [
+        *(
+            "i + 1 > 0",
+            "i - 1 > 0",
+            "i + j = 0",
+            "i - j IS NULL",
+            "i * j > 0",
+            "i * i IS NULL",
+            "i * 0 = 0",
+            "-i > 0",
+            "-i IS NULL",
+            "s * s > 100",
+        ),
+        *("i + 0.5 > 0", "d + e > 0", "d - d = 0", "d * d > 0.0001", "d * e IS NULL", "e * e < 1e-6", "i * d > 100", "i + j + i + j < 0"),
+        *(
+            "i * j * s IS NULL",
+            "d + 1000 > 0",
+            "-(-i) = i",
+            "i - 9223372036854775807 < 0",
+            "1 + 2 = 3 AND b",
+        ),
+    ],
+    "+ - * of floats": [
+        *("f + 1 > 1", "f - f = 0", "f * f > 0", "f * h < 1e-300", "f + h IS NULL", "-f > 0", "-f IS NULL", "f * 0.1 = 0.01", "f + i > 0"),
+        *(
+            "g * g > 0",
+            "f * d < 0",
+            "f + h + g > 0",
+            "f * f * f * f IS NULL",
+            "(f + 1) * (h - 1) > 0",
+            "f * 1e-150 = 0",
+            "f * 1e150 > 1e299",
+        ),
+    ],
+    "/": [
+        *(
+            "i / s > 1",
+            "i / 0 IS NULL",
+            "i / s IS NULL",
+            "1 / s > 0.5",
+            "f / h > 1",
+            "f / f = 1",
+            "f / h IS NULL",
+            "1 / f IS NULL",
+            "d / 3 > 0.003",
+        ),
+        *(
+            "d / e > 1",
+            "i / 3 = 0.3333333333333333",
+            "1 / 3 < f",
+            "0 / s = 0",
+            "f / 1e150 > 0",
+            "i / i / i / i IS NULL",
+            "(f / h) * (h / f) = 1",
+        ),
+    ],
+}
+# Spark compiles a program for each query, which takes longer than to run it. Its compiler is looked at in one test, else its interpreter.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+PREDICATES = {text: Predicate.parse(text) for texts in FUNCTIONS.values() for text in texts}
+
+
+def in_memory(predicate: Predicate) -> list[bool]:
+    bound = predicate.bind(list(TYPES), TYPES.__getitem__)
+    mask = bound.mask(vectors(TABLE, bound.inputs)).tolist()
+    return mask if len(mask) == len(ROWS) else mask * len(ROWS)
+
+
+@pytest.fixture(scope="module")
+def duckdb_table() -> RealEngine:
+    return InDuckDB(TABLE)
+
+
+@pytest.fixture(scope="module")
+def duckdb_parquet(tmp_path_factory) -> RealEngine:
+    return InDuckDB(TABLE, tmp_path_factory.mktemp("duckdb") / "cells.parquet")
+
+
+@pytest.fixture(scope="module")
+def postgres_table(postgres) -> Iterator[RealEngine]:
+    with closing(InPostgres(postgres, TABLE)) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def spark_frame(spark, tmp_path_factory) -> RealEngine:
+    return InSpark(spark.session, TABLE, tmp_path_factory.mktemp("spark") / "cells.parquet")
+
+
+QUICK = ["duckdb_table", "duckdb_parquet"]
+ENGINES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in ("postgres_table", "spark_frame"))]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_in_memory_a_function_has_its_meaning_on_extreme_cells(function):
+    for text in FUNCTIONS[function]:
+        reference = Reference(TYPES)
+        assert in_memory(PREDICATES[text]) == [reference.holds(PREDICATES[text].expression, row) for row in ROWS], text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_fails_on_no_cell_and_selects_the_same_rows(function, engine, request):
+    table = request.getfixturevalue(engine)
+    found = table.masks([PREDICATES[text] for text in FUNCTIONS[function]])
+    for text, mask in zip(FUNCTIONS[function], found, strict=True):
+        assert mask == in_memory(PREDICATES[text]), text
+
+
+@pytest.mark.parametrize("engine", [*QUICK, pytest.param("postgres_table", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_filter_selects_the_same_rows(function, engine, request):
+    table = request.getfixturevalue(engine)
+    for text in FUNCTIONS[function]:
+        assert table.rows_where(PREDICATES[text]) == rows_of(in_memory(PREDICATES[text])), text
+
+
+@pytest.mark.slow
+def test_spark_selects_the_same_rows_without_its_ansi_mode(spark_frame):
+    some = [PREDICATES[text] for texts in FUNCTIONS.values() for text in texts[::4]]
+    with spark_frame.settings(INTERPRETED | {"spark.sql.ansi.enabled": "false"}):
+        assert spark_frame.masks(some) == [in_memory(predicate) for predicate in some]
+
+
+@pytest.mark.slow
+def test_spark_selects_the_same_rows_by_a_filter(spark_frame):
+    """A few: a query of Spark takes a while, whatever it counts."""
+    for texts in list(FUNCTIONS.values())[::2]:
+        assert spark_frame.rows_where(PREDICATES[texts[1]]) == rows_of(in_memory(PREDICATES[texts[1]])), texts[1]
+
+
+def random_predicates(number: int, *, unsigned: bool) -> list[Predicate]:
+    found: list[Predicate] = []
+    for seed in range(2 * number):
+        source = Random(seed)
+        predicate = Predicate.parse(str(Expressions(source, unsigned=unsigned).truth(source.randint(0, 4))))
+        with suppress(InputError):
+            in_memory(predicate)
+            found.append(predicate)
+    return found[:number]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_random_conditions_select_the_same_rows(engine, request):
+    table = request.getfixturevalue(engine)
+    number, batch = (60, 30) if engine == "spark_frame" else (300, 50)
+    predicates = random_predicates(number, unsigned="u" in table.types)
+    with table.settings(INTERPRETED):
+        for start in range(0, number, batch):
+            some = predicates[start : start + batch]
+            for predicate, mask in zip(some, table.masks(some), strict=True):
+                assert mask == in_memory(predicate), str(predicate)
+
+
+UNSIGNED = [
+    *(
+        "u > 9223372036854775807",
+        "u = 18446744073709551615",
+        "u < 18446744073709551616",
+        "u > -1",
+        "u >= i",
+        "u = i",
+        "u < f",
+        "u IN (0, 18446744073709551615)",
+    ),
+    *(
+        "u + 1 IS NULL",
+        "u - u = 0",
+        "u * u IS NULL",
+        "-u IS NULL",
+        "u / 2 > 1",
+        "u < d",
+        "u * 0.5 > 1",
+        "COALESCE(u, 0) > 1",
+        "COALESCE(i, u) IS NULL",
+    ),
+    *("CASE WHEN b THEN u ELSE i END > 0", "u BETWEEN 1 AND 18446744073709551614", "u IS DISTINCT FROM 18446744073709551615"),
+]
+
+
+@pytest.mark.parametrize("text", UNSIGNED)
+def test_duckdbs_whole_numbers_without_a_sign_are_read_to_their_end(text, duckdb_table):
+    predicate = Predicate.parse(text)
+    assert duckdb_table.masks([predicate])[0] == in_memory(predicate)
+    assert in_memory(predicate) == [Reference(TYPES).holds(predicate.expression, row) for row in ROWS]
+
+
+NESTED = [
+    " + ".join(["f"] * 20) + " > 1",
+    "f" + " / (f" * 19 + ")" * 19 + " > 1",
+    " * ".join(["i"] * 20) + " > 1",
+    "CASE WHEN b THEN f ELSE " * 19 + "h" + " END" * 19 + " > 1",
+    "COALESCE(e, d + " * 9 + "e" + ")" * 9 + " > 1",
+    "NOT (b AND " * 10 + "c" + ")" * 10,
+    "CASE WHEN " * 3 + "f" + " BETWEEN 1 AND 2 THEN f END" * 3 + " > 1",
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_as_deep_as_allowed_is_not_too_deep_for_a_database(engine, request):
+    predicates = [Predicate.parse(text) for text in (NESTED[1::2] if engine == "spark_frame" else NESTED)]
+    table = request.getfixturevalue(engine)
+    with table.settings(INTERPRETED):
+        assert table.masks(predicates) == [in_memory(predicate) for predicate in predicates]
+    assert max(len(table.sql(predicate)) for predicate in predicates) < 20_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_as_long_as_allowed_is_not_too_long_for_a_database(engine, request):
+    table = request.getfixturevalue(engine)
+    for text in (
+        f"i IN ({', '.join(map(str, range(1_500)))})",
+        " OR ".join(f"s={k}" for k in range(700)),
+        " AND ".join(["t <> 'abc'"] * 500),
+    ):
+        predicate = Predicate.parse(text)
+        with table.settings(INTERPRETED):
+            assert table.rows_where(predicate) == rows_of(in_memory(predicate))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_pattern_takes_for_ever_or_fails_on_a_long_text(engine, request):
+    table = request.getfixturevalue(engine)
+    predicates = [
+        Predicate.parse(f"t LIKE '{pattern}'") for pattern in ("%ab" * 30 + "%ac", "%a_" * 40, "_" * 9_000, "_" * 9_000 + "%", "_%" * 50)
+    ]
+    assert table.masks(predicates) == [in_memory(predicate) for predicate in predicates]
