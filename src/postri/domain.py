@@ -42,7 +42,7 @@ class Domain:
         if kind != kind_of(upper) or _zoned(lower) != _zoned(upper):
             raise InputError(f"lower and upper must be of one kind, got {shown(self.lower)} and {shown(self.upper)}")
         step = _step(self.step, kind)
-        _check_grid(self, position(lower), position(upper), step)
+        _check_grid(self, kind, position(lower), position(upper), step)
         for name, value in ("lower", lower), ("upper", upper), ("step", _number(step)):
             object.__setattr__(self, name, value)
 
@@ -138,14 +138,14 @@ def _step(value: Any, kind: Kind) -> Fraction:
     return step
 
 
-def _check_grid(domain: Domain, low: Fraction, high: Fraction, step: Fraction) -> None:
+def _check_grid(domain: Domain, kind: Kind, low: Fraction, high: Fraction, step: Fraction) -> None:
     if low >= high:
         raise InputError(f"lower must be below upper, got lower {shown(domain.lower)} and upper {shown(domain.upper)}")
     if max(abs(low), abs(high)) > LARGEST:
         raise InputError("a domain's bounds may have at most 300 digits")
     steps = (high - low) / step
     if steps.denominator != 1:
-        nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)] if domain.kind == "number" else []
+        nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)] if kind == "number" else []
         raise InputError(
             f"upper must be lower plus a whole number of steps, got lower {shown(domain.lower)}, upper {shown(domain.upper)}, "
             f"step {shown(domain.step)}" + (f"; take {nearest[0]} or {nearest[1]}" if nearest else "; move upper by less than one step")

@@ -22,9 +22,9 @@ class AddOrRemoveRows:
     def __post_init__(self) -> None:
         _check_rows(self.k)
 
-    def sensitivity(self, p: Fraction) -> Fraction:
-        """How far one person moves `#{x <= u} - p*n`: an added row moves it by 1-p or by -p."""
-        return self.k * max(p, 1 - p)
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
+        """How far one person moves `#{x <= u} - p*n`: an added row moves it by 1-p or by -p, and lies in one group."""
+        return added_or_removed(self.k, p)
 
     def __str__(self) -> str:
         return f"adding or removing {_rows(self.k)}"
@@ -43,22 +43,87 @@ class ReplaceRows:
     def __post_init__(self) -> None:
         _check_rows(self.k)
 
-    def sensitivity(self, p: Fraction) -> Fraction:
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
         """How far one person moves `#{x <= u} - p*n`: a replaced row moves the count by 1 and leaves n.
 
-        A row that becomes null is a removed row, which moves it by less.
+        A row that becomes null is a removed row, which moves it by less. Where there are several groups, a row may leave one and enter
+        another: two moves.
         """
-        return Fraction(self.k)
+        return replaced(self.k, p, groups)
 
     def __str__(self) -> str:
         return f"replacing {_rows(self.k)}"
 
 
-ProtectedChange = AddOrRemoveRows | ReplaceRows
+@dataclass(frozen=True)
+class AddOrRemoveUnits:
+    """A person is a value of the column `unit`, and may be added or removed with all rows; the engine counts at most `rows` of them.
+
+    >>> AddOrRemoveUnits("customer_id", rows=3).sensitivity(Fraction(1, 2))
+    Fraction(3, 2)
+    """
+
+    unit: str
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _check_units(self.unit, self.rows)
+
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
+        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows count, whatever group they lie in."""
+        return added_or_removed(self.rows, p)
+
+    def __str__(self) -> str:
+        return f"adding or removing {_unit(self.unit, self.rows)}"
+
+
+@dataclass(frozen=True)
+class ReplaceUnits:
+    """A person is a value of the column `unit`, and all rows of that person may change; the engine counts at most `rows` of them.
+
+    >>> ReplaceUnits("customer_id", rows=3).sensitivity(Fraction(1, 2))
+    Fraction(3, 1)
+    """
+
+    unit: str
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _check_units(self.unit, self.rows)
+
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
+        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows leave and at most as many enter."""
+        return replaced(self.rows, p, groups)
+
+    def __str__(self) -> str:
+        return f"replacing {_unit(self.unit, self.rows)}"
+
+
+ProtectedChange = AddOrRemoveRows | ReplaceRows | AddOrRemoveUnits | ReplaceUnits
+
+
+def added_or_removed(rows: int, p: Fraction) -> Fraction:
+    """How far so many added or removed rows move all groups together."""
+    return rows * max(p, 1 - p)
+
+
+def replaced(rows: int, p: Fraction, groups: int) -> Fraction:
+    """How far so many replaced rows move all groups together."""
+    return Fraction(rows) if groups == 1 else 2 * rows * max(p, 1 - p)
 
 
 def _rows(k: int) -> str:
     return "any one row" if k == 1 else f"any {k} rows"
+
+
+def _unit(unit: str, rows: int) -> str:
+    return f"all rows of any one {unit} (at most {'one counts' if rows == 1 else f'{rows} count'})"
+
+
+def _check_units(unit: object, rows: object) -> None:
+    if not isinstance(unit, str) or not unit:
+        raise InputError(f"name the column whose values are persons, such as AddOrRemoveUnits('customer_id', rows=3), got {shown(unit)}")
+    _check_rows(rows)
 
 
 def _check_rows(k: object) -> None:
@@ -68,8 +133,11 @@ def _check_rows(k: object) -> None:
 
 def check_protect(protect: object) -> ProtectedChange:
     """The protected change, or InputError if it is something else."""
-    if not isinstance(protect, AddOrRemoveRows | ReplaceRows):
-        raise InputError(f"protect must be AddOrRemoveRows(k) or ReplaceRows(k), got {shown(protect)}")
+    if not isinstance(protect, ProtectedChange):
+        raise InputError(
+            "protect must be AddOrRemoveRows(k), ReplaceRows(k), AddOrRemoveUnits(column, rows=k) or ReplaceUnits(column, rows=k), "
+            f"got {shown(protect)}"
+        )
     return protect
 
 

@@ -23,6 +23,8 @@ NARROW = 1 << 16
 class ArrayCounter:
     """One column in memory on one grid."""
 
+    groups = 1
+
     def __init__(self, pieces: Sequence[Piece], reading: Reading) -> None:
         self.pieces, self.reading = pieces, reading
         self.rows = sum(len(piece.values) for piece in pieces)
@@ -31,7 +33,7 @@ class ArrayCounter:
         """By every k-th cell: a fixed stride."""
         stride = max(1, ceil(self.rows / SAMPLE))
         parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
-        return sampled_brackets(np.sort(np.concatenate(parts)), self.rows, targets, grid)
+        return sampled_brackets(np.sort(np.concatenate(parts)), 1 / stride, targets, grid)
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One pass over the chunks."""

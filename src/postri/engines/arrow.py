@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, decimal_type, float_type, integer_type, timestamp_type
+from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, decimal_type, float_type, integer_type, text_type, timestamp_type
 from postri.engines.piece import Piece
 from postri.errors import InputError, SourceError
 
@@ -33,7 +33,8 @@ def read_column(source: object) -> tuple[ColumnType, list[Piece]]:
     _check_before_export(source)
     # A stream comes first: a chunked source may have to copy itself together to become one array.
     layout, chunks = _read_stream(source) if hasattr(source, "__arrow_c_stream__") else _read_array(source)
-    return layout.column, [Piece(layout.read(chunk), chunk.valid()) for chunk in chunks]
+    read = layout.read
+    return layout.column, [] if read is None else [Piece(read(chunk), chunk.valid()) for chunk in chunks]
 
 
 class ArrowSchema(ctypes.Structure):
@@ -119,10 +120,10 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Layout:
-    """A declared type and how its chunks are read."""
+    """A declared type and how its chunks are read; texts are left to the library that holds them."""
 
     column: ColumnType
-    read: Callable[[_Chunk], np.ndarray]
+    read: Callable[[_Chunk], np.ndarray] | None
 
 
 def _fixed(column: ColumnType, dtype: str, stride: int = 0) -> _Layout:
@@ -145,20 +146,25 @@ _LAYOUTS = (
 )
 _UNITS = {"s": ("s", 1), "m": ("ms", 10**3), "u": ("us", 10**6), "n": ("ns", 10**9)}
 _REFUSED = (
-    {"n": "null", "u": "utf8", "U": "large_utf8", "vu": "string_view", "z": "binary", "Z": "large_binary", "vz": "binary_view"}
+    {"n": "null", "z": "binary", "Z": "large_binary", "vz": "binary_view"}
     | {"w": "fixed_size_binary", "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view", "+w": "fixed_size_list"}
     | {"+m": "map", "+ud": "dense_union", "+us": "sparse_union", "+r": "run_end_encoded"}
     | {"tts": "time32[s]", "ttm": "time32[ms]", "ttu": "time64[us]", "ttn": "time64[ns]"}
     | {"tiM": "interval[month]", "tiD": "interval[day_time]", "tin": "interval[month_day_nano]"}
     | {f"tD{code}": f"duration[{unit}]" for code, (unit, _) in _UNITS.items()}
 )
+_TEXTS = {"u": "utf8", "U": "large_utf8", "vu": "string_view"}
 _WHOLE_TABLE = "source has the declared type struct, which holds several columns; choose a column"
 
 
 def _layout(schema: ArrowSchema) -> _Layout:
     code = schema.format.decode(errors="replace")
+    if schema.dictionary and ArrowSchema.from_address(schema.dictionary).format.decode(errors="replace") in _TEXTS:
+        return _Layout(text_type("dictionary"), None)
     if encoded := _encoded(schema):
         raise _no_order(encoded)
+    if code in _TEXTS:
+        return _Layout(text_type(_TEXTS[code]), None)
     if code == "+s":
         raise InputError(_WHOLE_TABLE)
     layout = _LAYOUTS.get(code) or _timestamp(code) or _decimal(code)

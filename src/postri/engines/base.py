@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from math import ceil, floor, sqrt
 from typing import Protocol
 
 import numpy as np
 
 from postri.columns import ColumnType
-from postri.errors import InputError
+from postri.engines.rows import Selection
+from postri.errors import InputError, SourceChanged
 from postri.exact import shown
 from postri.grid import Grid
 from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
 SAMPLE = 1 << 18
-# So many standard errors a guess leaves to spare.
-SLACKS = (5, 40)
+# So many standard errors a guess leaves to spare; the second one, by the same sample in memory, many more.
+SLACK, WIDE_SLACK = 4, 40
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,11 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bracket to be counted, and the target whose window is wanted: what lies beyond that may be left out."""
+    """A bracket to be counted, and the target whose window is wanted in a group: what lies beyond that may be left out."""
 
     bracket: Bracket
     target: Target
+    group: int = 0
 
 
 class Engine(Protocol):
@@ -75,18 +78,21 @@ class Engine(Protocol):
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-        """The window of each target, from shared scans. The same for every engine that holds the same cells."""
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
+        """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""
 
 
 class Counter(Protocol):
-    """One column on one grid, ready to be counted."""
+    """One column on one grid, ready to be counted, group by group."""
 
     rows: int
     """About how many rows there are."""
 
+    groups: int
+    """How many groups there are."""
+
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
-        """Where the window of each target should lie, by a sample: narrow first, then wider. Only speed depends on it."""
+        """Where the windows should lie, by a sample, for each group and target: narrow first, then wider. Speed alone depends on it."""
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """For each bracket the counts of its indexes, the rows below them, and n; whole atoms."""
@@ -103,44 +109,38 @@ def tally(indexes: Indexes, counts: Indexes) -> Counts:
     return atoms, totals
 
 
-def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-    """The trimmed window of each target, in a constant number of scans: two guesses at most, then everything."""
+CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
+
+
+def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
+    """For each group the trimmed window of each target, in a constant number of scans: two guesses at most, then everything."""
+    asked = [(group, target) for group in range(counter.groups) for target in targets]
     found: dict[int, RankWindow] = {}
-    everything = [Bracket(grid.first, grid.last)] * len(targets)
-    for brackets in (*(counter.guesses(targets, grid) if counter.rows > SMALL else ()), everything):
-        missing = [i for i in range(len(targets)) if i not in found]
-        wanted = [Wanted(brackets[i], targets[i]) for i in missing]
-        for i, window in zip(missing, counter.count(wanted) if missing else [], strict=True):
-            if holds(window, targets[i].p, targets[i].half):
-                found[i] = trim(window, targets[i].p, targets[i].half)
-    return [found[i] for i in range(len(targets))]
+    everything = [Bracket(grid.first, grid.last)] * len(asked)
+    for brackets in chain(counter.guesses(targets, grid) if counter.rows > SMALL else (), [everything]):
+        missing = [i for i in range(len(asked)) if i not in found]
+        wanted = [Wanted(brackets[i], asked[i][1], asked[i][0]) for i in missing]
+        for i, window in zip(missing, counter.count(wanted), strict=True):
+            target = asked[i][1]
+            if holds(window, target.p, target.half):
+                found[i] = trim(window, target.p, target.half)
+        if len(found) == len(asked):
+            break
+    if len(found) < len(asked):
+        raise SourceChanged(CHANGED)
+    return [[found[i + j] for j in range(len(targets))] for i in range(0, len(asked), len(targets))]
 
 
-@dataclass(frozen=True)
-class Places:
-    """The places in a sorted sample (from 0) between which the window should lie: `share*size` of them, give or take.
-
-    That is p of the sample, with `slack` standard errors to spare, and the share of the rows that the window holds on a side.
-    """
-
-    p: float
-    slack: int
-    side: float
-
-    @classmethod
-    def of(cls, target: Target, rows: int, slack: int) -> Places:
-        """The places for a target."""
-        return cls(float(target.p), slack, min(target.half, rows) / rows)
-
-    def ends(self, size: int) -> tuple[int, int]:
-        """The first and last place in a sample of this size; they may lie outside."""
-        spare = self.slack * sqrt(size * self.p * (1 - self.p)) + self.side * size + 4
-        return floor(self.p * size - spare), ceil(self.p * size + spare)
+def sampled_brackets(sample: Indexes, share: float, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+    """Guesses from a sorted sample in memory, which is this share of all rows."""
+    for slack in (SLACK, WIDE_SLACK):
+        yield [
+            _between(sample, target, slack * sqrt(len(sample) * target.p * (1 - target.p)) + target.half * share + 4, grid)
+            for target in targets
+        ]
 
 
-def sampled_brackets(sample: Indexes, rows: int, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
-    """Guesses from a sorted sample in memory."""
-    size = len(sample)
-    for slack in SLACKS:
-        ends = [Places.of(target, rows, slack).ends(size) for target in targets]
-        yield [Bracket(int(sample[low]) if low >= 0 else grid.first, int(sample[high]) if high < size else grid.last) for low, high in ends]
+def _between(sample: Indexes, target: Target, spare: float, grid: Grid) -> Bracket:
+    """From so many places before p of the sample to so many after."""
+    low, high = floor(target.p * len(sample) - spare), ceil(target.p * len(sample) + spare)
+    return Bracket(int(sample[low]) if low >= 0 else grid.first, int(sample[high]) if high < len(sample) else grid.last)

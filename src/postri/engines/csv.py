@@ -8,19 +8,27 @@ cell swallow the rows of other people.)
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
 from postri.engines.base import Counts, CsvFormat, Target, tally
+from postri.engines.csv_indexes import COLUMNS, USUAL_AND_RARE, indexes_of
+from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.duckdb import Database, literal
 from postri.engines.grammar import BLANKS, read_index
-from postri.engines.memory import reads_whole
+from postri.engines.held import UntypedColumn, chosen_rows, reads_whole
 from postri.engines.reading import Reading
+from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.scans import Sample, SqlEngine
+from postri.engines.statements import grouped
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.window import Indexes, RankWindow, trim
@@ -46,7 +54,7 @@ class CsvEngine:
                 raise InputError(f"{other!r} has other columns than {paths[0]!r}; files that are read together must have the same header")
         if not self.names:
             raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
-        self._counted: tuple[tuple[str | None, Grid], RankWindow] | None = None
+        self._counted: tuple[tuple[str | None, Grid, Selection], list[RankWindow]] | None = None
 
     def type_of(self, column: str | None) -> ColumnType:
         """What was declared of a column; the file declares nothing."""
@@ -54,11 +62,47 @@ class CsvEngine:
             raise InputError(f"the header has more than one column {column!r}; rename all but one of them")
         return self._types.get(str(column), UNTYPED)
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-        """The window of each target, from one scan that counts every distinct cell."""
-        if self._counted is None or self._counted[0] != (column, grid):
-            self._counted = ((column, grid), self._count(str(column), grid))
-        return [trim(self._counted[1], target.p, target.half) for target in targets]
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+        """For each group the window of each target: counted inside DuckDB if all cells have a usual form, else by distinct cells."""
+        if rows.plain and grid.kind != "timestamp" and (windows := self._usual(str(column), grid, targets)):
+            return [windows]
+        key = (column, grid, rows)
+        if self._counted is None or self._counted[0] != key:
+            whole = [self._count(str(column), grid)] if rows.plain else self._count_chosen(str(column), grid, rows)
+            self._counted = (key, whole)
+        return [[trim(window, target.p, target.half) for target in targets] for window in self._counted[1]]
+
+    def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
+        """The windows from one scan that returns no more than they hold; None if some cells are rare."""
+        place = self.names.index(column)
+        cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
+        relation = indexes_of(cells, grid, whole=reads_whole(self.type_of(column), grid))
+        if relation is None:
+            return None
+        engine = SqlEngine(Indexed(self._database, f"{relation} AS indexed"), COLUMNS)
+        # The cells are indexes by now: a grid on which every whole number is its own index.
+        usual, rare = engine.windows("index", replace(grid, kind="number", base=Fraction(0), step=Fraction(1)), targets, USUAL_AND_RARE)
+        return usual if rare[0].n == 0 else None
+
+    def _count_chosen(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
+        """The counts of each group: distinct records, as far as they matter, are judged one by one."""
+        names = list(dict.fromkeys([column, *rows.columns]))
+        *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
+        if rows.units is not None:
+            # Of records that are alike, no more than these stay.
+            times = np.minimum(counts, rows.units.rows)
+            texts, counts = [np.repeat(cells, times) for cells in texts], np.ones(int(times.sum()), np.int64)
+        columns = {
+            name: UntypedColumn(self.type_of(name), [cell or None for cell in cells]) for name, cells in zip(names, texts, strict=True)
+        }
+        indexes = columns[column].indexes(grid)
+        found = np.array([-1 if index is None else 0 for index in indexes])
+        windows = []
+        for here in chosen_rows(rows, columns.__getitem__, columns[column], grid):
+            kept = here[found[here] == 0]
+            atoms = tally(np.array([indexes[place] for place in kept], np.int64), counts[kept])
+            windows.append(RankWindow(*atoms, 0, int(counts[kept].sum())))
+        return windows
 
     def _count(self, column: str, grid: Grid) -> RankWindow:
         whole = reads_whole(self.type_of(column), grid)
@@ -72,7 +116,7 @@ class CsvEngine:
 
     def _query(self, place: int) -> str:
         """Every distinct cell of a column with its count: read as a number of units, or as text."""
-        cells = f"SELECT trim({self._cell()}, {literal(BLANKS)}) AS cell FROM {self._records(place)} WHERE record.line <> ''"
+        cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
         return f"""
             SELECT
                 CASE WHEN regexp_full_match(cell, '{WHOLE}') THEN 'whole' WHEN regexp_full_match(cell, '{DECIMAL}') THEN 'decimal'
@@ -85,25 +129,31 @@ class CsvEngine:
             WHERE cell <> ''
             GROUP BY ALL"""
 
-    def _cell(self) -> str:
-        """The cell without its quotes."""
-        quote = self._style.quote
-        if not quote:
-            return "record.cell"
-        inside = f"replace(record.cell[2:-2], {literal(quote * 2)}, {literal(quote)})"
-        return f"CASE WHEN starts_with(record.cell, {literal(quote)}) THEN {inside} ELSE record.cell END"
+    def _records_query(self, places: Sequence[int]) -> str:
+        """Every distinct record of some columns with its count."""
+        cells = ", ".join(f"{self._cell(place)} AS cell{i}" for i, place in enumerate(places))
+        return f"SELECT {cells}, count(*) AS rows FROM {self._records(places)} WHERE record.line <> '' GROUP BY ALL"
 
-    def _records(self, place: int) -> str:
-        """Each line with one of its cells; both are empty where the line is not a record."""
-        split = f"{{'record': regexp_extract(line, {literal(self._pattern(place))}, ['line', 'cell'])}}"
+    def _cell(self, place: int) -> str:
+        """A cell without its quotes, and without the blanks around it."""
+        quote, cell = self._style.quote, f"record.cell{place}"
+        if quote:
+            inside = f"replace({cell}[2:-2], {literal(quote * 2)}, {literal(quote)})"
+            cell = f"CASE WHEN starts_with({cell}, {literal(quote)}) THEN {inside} ELSE {cell} END"
+        return f"trim({cell}, {literal(BLANKS)})"
+
+    def _records(self, places: Sequence[int]) -> str:
+        """Each line with some of its cells; all are empty where the line is not a record."""
+        names = ["'line'", *(f"'cell{place}'" for place in sorted(places))]
+        split = f"{{'record': regexp_extract(line, {literal(self._pattern(places))}, [{', '.join(names)}])}}"
         # The list keeps DuckDB from evaluating the pattern a second time in a filter.
         return f"(SELECT unnest([{split}], recursive := false).record AS record FROM {self._lines()})"
 
-    def _pattern(self, place: int) -> str:
-        """A line of as many well-formed cells as there are columns, with one of them in a group."""
+    def _pattern(self, places: Sequence[int]) -> str:
+        """A line of as many well-formed cells as there are columns, with some of them in groups."""
         comma, quote = (f"\\x{{{ord(mark):x}}}" if mark else "" for mark in (self._style.delimiter, self._style.quote))
         cell = f"(?:{quote}[^{quote}]*{quote})+|[^{quote}{comma}]*" if quote else f"[^{comma}]*"
-        cells = [f"({cell})" if i == place else f"(?:{cell})" for i in range(len(self.names))]
+        cells = [f"({cell})" if i in places else f"(?:{cell})" for i in range(len(self.names))]
         return f"\\A({comma.join(cells)})\\z"
 
     def _lines(self) -> str:
@@ -127,6 +177,29 @@ class CsvEngine:
         return f"read_csv([{', '.join(map(literal, self._paths))}], {', '.join(f'{name} = {value}' for name, value in options.items())})"
 
 
+@dataclass(frozen=True)
+class Indexed:
+    """A relation of indexes. Lines must all be read to know any, so there is no sample, and one scan."""
+
+    database: Database
+    relation: str
+
+    dialect = DuckDialect()
+    statement = staticmethod(grouped)
+
+    def columns(self, query: str) -> list[NDArray[Any]]:
+        """What a query returns."""
+        return self.database.columns(query)
+
+    def estimate(self) -> int:
+        """Nobody knows before a scan."""
+        return 0
+
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """None."""
+        yield from ()
+
+
 def _read_numbers(numbers: NDArray[np.int64], rows: Indexes, reading: Reading, whole: bool) -> Counts:
     if whole and reading.unit == MILLIONTH:
         kept = numbers % 10**6 == 0
@@ -145,12 +218,10 @@ def _header(path: str, style: CsvFormat) -> list[str]:
     with Path(path).open("rb") as file:
         start = file.read(LONGEST_LINE)
     line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[:1] or [b""]
-    try:
+    # What Python says of bytes that it cannot decode holds all of them, and in a file without a header these are cells.
+    with suppress(ValueError, csv.Error):
         text = line[0].decode("utf-8")
         # A quote that cannot occur in the line quotes nothing.
         (names,) = csv.reader([text], delimiter=style.delimiter, quotechar=style.quote or "\x00", strict=True)
-    except (ValueError, csv.Error):
-        raise InputError(
-            f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare columns with header=False"
-        ) from None
-    return names
+        return names
+    raise InputError(f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare columns with header=False")

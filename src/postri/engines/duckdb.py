@@ -6,7 +6,9 @@ What DuckDB says when it fails may carry a cell, so its messages never leave thi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from threading import Event, Lock, Thread
 from typing import Any, cast
 
 import duckdb
@@ -14,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.dialects.duckdb import DuckDialect
+from postri.engines.progress import watched
+from postri.engines.scans import Sample
+from postri.engines.statements import listed
 from postri.errors import EngineError, InputError, PostriError, SourceError
 from postri.exact import shown
 
@@ -29,11 +34,17 @@ LOCKED = (
     # Parquet's statistics leave NaN out, and with them DuckDB concludes that there is none: a test for it would be optimized away.
     "SET disabled_optimizers = 'statistics_propagation'",
     "SET enable_external_access = false",
-    "SET enable_progress_bar = false",
+    # Progress is told to those who ask for it, and printed nowhere.
+    "SET enable_progress_bar = true",
+    "SET enable_progress_bar_print = false",
+    "SET progress_bar_time = 0",
     "SET lock_configuration = true",
 )
 
 
+# How many rows a sample has: of a table and of each group, if it takes blocks, and if it takes single rows.
+BLOCKS_OF_TABLE, BLOCKS_OF_GROUP, MOST_OF_TABLE = 1 << 19, 1 << 12, 1 / 8
+SINGLE_ROWS, ROWS_OF_GROUP = 1 << 16, 1 << 9
 FAILED = "DuckDB failed while it counted; the data may be damaged or have changed"
 
 
@@ -45,23 +56,27 @@ class Database:
         self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
         for setting in LOCKED:
             self._connection.execute(setting)
+        # These settings are the connection's own, so it is the one that works: one query at a time.
+        self._turn = Lock()
 
     def schema(self, query: str) -> list[tuple[str, str]]:
         """The names and declared types of a query's columns; reads no row."""
         failure = SourceError("cannot open the file: it is damaged, or of another format than its name says")
-        rows = quietly(lambda: self._connection.cursor().execute(f"DESCRIBE {query}").fetchall(), failure)
+        with self._turn:
+            rows = quietly(lambda: self._connection.execute(f"DESCRIBE {query}").fetchall(), failure)
         return [(str(row[0]), str(row[1])) for row in rows]
 
     def columns(self, query: str, values: Sequence[Any] = ()) -> list[NDArray[Any]]:
         """The result of a query, a column at a time; the query returns no nulls."""
-        found = quietly(lambda: self._connection.cursor().execute(query, list(values)).fetchnumpy(), EngineError(FAILED))
-        return [np.ma.getdata(column) for column in found.values()]
+        with self._turn, watched(self._connection.query_progress):
+            return counted(lambda: self._connection.execute(query, list(values)).fetchnumpy(), self._connection)
 
 
 class RelationSource:
     """A table, view or query of a connection that the user holds. It is read where it is; nothing is created or changed."""
 
     dialect = DuckDialect()
+    statement = staticmethod(listed)
     relation = "source"
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
@@ -73,16 +88,23 @@ class RelationSource:
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns."""
-        found = quietly(lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(), EngineError(FAILED))
-        return [np.ma.getdata(column) for column in found.values()]
+        return counted(lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(), self._relation._con)
 
     def estimate(self) -> int:
         """DuckDB knows its tables' sizes."""
         return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
 
-    def sampled(self, size: int, rows: int) -> str:
-        """Blocks of rows."""
-        return f"(SELECT * FROM {self.relation} USING SAMPLE {min(100.0, 100 * size / rows):.6f}% (system)) AS sampled"
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Blocks of rows, which cost next to nothing; then single rows, which a table that is in some order needs."""
+        share = min(1.0, max(BLOCKS_OF_TABLE, BLOCKS_OF_GROUP * groups) / rows, MOST_OF_TABLE)
+        yield Sample(f"(SELECT * FROM {self.relation} USING SAMPLE {100 * share:.6f}% (system)) AS sampled", share)
+        yield single_rows(self.relation, rows, groups)
+
+
+def single_rows(relation: str, rows: int, groups: int) -> Sample:
+    """Rows from everywhere: a scan."""
+    size = min(rows, max(SINGLE_ROWS, ROWS_OF_GROUP * groups))
+    return Sample(f"(SELECT * FROM {relation} USING SAMPLE {size} ROWS (reservoir)) AS sampled", size / rows)
 
 
 def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
@@ -93,6 +115,31 @@ def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
         pass
     # Raised outside that block, so that the message stays out of the chain.
     raise failure
+
+
+def counted(work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConnection) -> list[NDArray[Any]]:
+    """The columns that a query returns. It works on a thread of its own: one that is busy with a query hears no Ctrl-C."""
+    found: list[dict[str, Any]] = []
+    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+    done = Event()
+
+    def query() -> None:
+        with suppress(Exception):
+            found.append(work())
+        done.set()
+
+    Thread(target=query, daemon=True).start()
+    try:
+        done.wait()
+    except BaseException:
+        # More than once, because the query may not have begun.
+        while not done.is_set():
+            connection.interrupt()
+            done.wait(0.1)
+        raise
+    if not found:
+        raise EngineError(FAILED)
+    return [np.ma.getdata(column) for column in found[0].values()]
 
 
 def relation_of(database: Any, table: str) -> duckdb.DuckDBPyRelation:

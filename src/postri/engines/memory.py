@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, timestamp_type
+from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, text_type, timestamp_type
 from postri.engines.array import ArrayCounter
 from postri.engines.base import Target, find_windows
-from postri.engines.grammar import read_index
+from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows
 from postri.engines.piece import Piece
-from postri.engines.reading import Reading
+from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.window import RankWindow
@@ -29,42 +29,13 @@ FAR_YEARS = 30_000
 MISSING = np.iinfo(np.int64).min
 
 
-@dataclass(frozen=True)
-class TypedColumn:
-    """Raw cells of a declared type."""
-
-    type: ColumnType
-    pieces: Sequence[Piece]
-
-    def counter(self, grid: Grid) -> ArrayCounter:
-        """The column on a grid."""
-        return ArrayCounter(self.pieces, Reading(grid, self.type.unit))
-
-
-@dataclass(frozen=True)
-class UntypedColumn:
-    """Cells of any kind, read by the grammar."""
-
-    type: ColumnType
-    cells: Sequence[Any]
-
-    def counter(self, grid: Grid) -> ArrayCounter:
-        """The column on a grid: its cells become indexes once."""
-        indexes = read_indexes(self.cells, grid, whole=reads_whole(self.type, grid))
-        # The cells are indexes by now: a grid on which every whole number is its own index.
-        return ArrayCounter([Piece(indexes)], Reading(replace(grid, base=Fraction(0), step=Fraction(1)), Fraction(1)))
-
-
-Column = TypedColumn | UntypedColumn
-
-
 class ArrayEngine:
     """Columns by name, or one column under the name None. A column is opened when it is first asked for."""
 
     def __init__(self, columns: Mapping[str | None, Callable[[], Column]]) -> None:
         self._openers = columns
         self._columns: dict[str | None, Column] = {}
-        self._counters: dict[tuple[str | None, Grid], ArrayCounter] = {}
+        self._counters: dict[tuple[str | None, Grid, Selection], list[ArrayCounter]] = {}
 
     @property
     def names(self) -> list[str] | None:
@@ -80,42 +51,21 @@ class ArrayEngine:
         """The declared type of a column."""
         return self._column(column).type
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-        """The window of each target."""
-        key = (column, grid)
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+        """For each group the window of each target."""
+        key = (column, grid, rows)
         if key not in self._counters:
-            self._counters = {key: self._column(column).counter(grid)}
-        return find_windows(self._counters[key], grid, targets)
+            self._counters = {key: list(self._chosen(column, grid, rows))}
+        return [window for counter in self._counters[key] for window in find_windows(counter, grid, targets)]
 
-
-def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> NDArray[np.int64]:
-    """The indexes of untyped cells, without those that are dropped."""
-    kinds = set(map(type, cells))
-    if len(kinds) == 1 and grid.kind == "number":
-        try:
-            return _alike(cells, kinds.pop(), grid, whole)
-        except Exception:  # cells that cannot be read at once are read one by one
-            pass
-    found = (read_index(cell, grid, whole=whole) for cell in cells)
-    return np.array([index for index in found if index is not None], dtype=np.int64)
-
-
-def _alike(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> NDArray[np.int64]:
-    """The same for cells of one numeric kind, all at once; TypeError for another kind."""
-    if issubclass(kind, int | np.integer) and not issubclass(kind, bool | np.timedelta64):
-        return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64 if issubclass(kind, int) else kind))
-    if not issubclass(kind, float | np.floating):
-        raise TypeError
-    with np.errstate(over="ignore"):
-        numbers = np.array(cells, dtype=np.float64)
-    # A NaN differs from its floor as well.
-    kept = numbers == np.floor(numbers) if whole else ~np.isnan(numbers)
-    return Reading(grid, None).indexes(numbers[kept])
-
-
-def reads_whole(column: ColumnType, grid: Grid) -> bool:
-    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor domain was given."""
-    return grid.kind == "number" and (column.unit == 1 or (column.kind is None and grid.anchor is not None))
+    def _chosen(self, column: str | None, grid: Grid, rows: Selection) -> Iterator[ArrayCounter]:
+        """A counter for each group."""
+        value = self._column(column)
+        assert not isinstance(value, TextColumn)
+        if rows.plain:
+            yield value.counter(grid)
+            return
+        yield from (value.at(here).counter(grid) for here in chosen_rows(rows, self._column, value, grid))
 
 
 def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
@@ -124,6 +74,8 @@ def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
         raise InputError(f"a column must be one-dimensional, got an array of {array.ndim} dimensions; choose one of its columns")
     if array.dtype.kind == "O":
         return UntypedColumn(declared, array)  # type: ignore[arg-type]  # an array is a sequence in all but name
+    if array.dtype.kind in "UT":
+        return text_column(array.dtype.name, array)
     column, raw = _typed(array.dtype)
     valid = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
     values = raw(np.ma.getdata(array))
@@ -131,6 +83,12 @@ def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
         times = values != MISSING
         valid = times if valid is None else times & valid
     return TypedColumn(column, [Piece(values, valid)])
+
+
+def text_column(declared: str, cells: Any) -> TextColumn:
+    """Texts that a library holds, by its own way to make a list of them. What is not text is null."""
+    listed = next(getattr(cells, name)() for name in ("to_pylist", "to_list", "tolist") if hasattr(cells, name))
+    return TextColumn(text_type(declared), [cell if isinstance(cell, str) else None for cell in listed])
 
 
 def _typed(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], NDArray[Any]]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
 from postri.engines.dialects.duckdb import DuckDialect
-from postri.engines.duckdb import Database, literal
-from postri.engines.scans import SqlEngine
+from postri.engines.duckdb import Database, literal, single_rows
+from postri.engines.scans import Sample, SqlEngine
+from postri.engines.statements import listed
 from postri.errors import InputError
 
-RANGES = 32
+RANGES, IN_RANGES, IN_RANGES_OF_GROUP = 32, 1 << 17, 1 << 10
 UNSAFE = {"TIMESTAMP_MILLIS": "timestamps in milliseconds", "INT96": "INT96 timestamps"}
 
 
@@ -20,6 +22,7 @@ class ParquetSource:
     """The rows of one Parquet file, or of several that are laid out alike."""
 
     dialect = DuckDialect()
+    statement = staticmethod(listed)
 
     def __init__(self, paths: list[str]) -> None:
         self._number = len(paths)
@@ -35,12 +38,14 @@ class ParquetSource:
         """Files tell their sizes."""
         return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
 
-    def sampled(self, size: int, rows: int) -> str:
-        """Ranges of rows that lie evenly in each file: only their row groups are read."""
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Ranges of rows that lie evenly in each file: only their row groups are read. Then single rows."""
+        size = min(rows, max(IN_RANGES, IN_RANGES_OF_GROUP * groups))
         each, starts = size // (RANGES * self._number), rows // self._number
         ranges = [f"file_row_number BETWEEN {i * starts // RANGES} AND {i * starts // RANGES + each}" for i in range(RANGES)]
         numbered = self.relation.removesuffix(")") + ", file_row_number = true)"
-        return f"(SELECT * FROM {numbered} WHERE {' OR '.join(ranges)}) AS sampled"
+        yield Sample(f"(SELECT * FROM {numbered} WHERE {' OR '.join(ranges)}) AS sampled", size / rows)
+        yield single_rows(self.relation, rows, groups)
 
 
 class ParquetEngine(SqlEngine):

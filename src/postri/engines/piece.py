@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,25 @@ class Piece:
             if floats and (gone := np.isnan(cells)).any():
                 cells = cells[~gone]
             yield cells
+
+    def counted(self) -> NDArray[np.bool_]:
+        """Which cells count; NaN never does."""
+        valid = np.ones(len(self.values), np.bool_) if self.valid is None else self.valid
+        return valid & ~np.isnan(self.values) if self.values.dtype.kind == "f" else valid
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Piece]) -> Piece:
+        """All pieces of a column as one."""
+        if len(pieces) == 1:
+            return pieces[0]
+        if not pieces:
+            return cls(np.empty(0, np.int64))
+        valid = (
+            None
+            if all(piece.valid is None for piece in pieces)
+            else np.concatenate([np.ones(len(piece.values), np.bool_) if piece.valid is None else piece.valid for piece in pieces])
+        )
+        return cls(np.concatenate([piece.values for piece in pieces]), valid)
 
     def every(self, stride: int) -> Piece:
         """Every so-many-th cell."""

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.dialects.postgres import PostgresDialect
-from postri.engines.scans import Source, SqlEngine
+from postri.engines.scans import Sample, Source, SqlEngine
+from postri.engines.statements import filtered
 from postri.errors import EngineError, InputError, PostriError, SourceError, missing_extra, nearest
 from postri.exact import shown
 
@@ -31,8 +32,10 @@ except ImportError:
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 WIDTHS = {20: ">i8", 21: ">i2", 23: ">i4", 701: ">f8"}
-# PostgreSQL ranks a sample slowly: an eighth of what is asked for gives a bracket that is cheaper on the whole.
-LESS = 8
+# How many rows a sample has, and how many of each group.
+SAMPLE, SAMPLE_OF_GROUP = 1 << 14, 1 << 8
+# A prime, so that lines of all numbers are taken.
+STRIDE = 7919
 
 FIND = """
 SELECT c.oid, n.nspname, c.relname, c.relkind::text,
@@ -57,6 +60,11 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f') AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
       AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
 ORDER BY name LIMIT 1000
+"""
+PAGES = """
+SELECT CASE WHEN c.relkind = 'r' AND has_column_privilege(c.oid, 'ctid', 'SELECT')
+            THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END
+FROM pg_catalog.pg_class AS c WHERE c.oid = %(table)s::regclass
 """
 TABLES, SAMPLED = frozenset("rpmvf"), frozenset("rpm")
 
@@ -119,11 +127,12 @@ class PostgresSource:
     """A table or view of a server."""
 
     relation: str
-    samples: bool
+    samplable: bool
     server: Server = field(repr=False)
     connection: Connection | None = field(default=None, repr=False)
 
     dialect = PostgresDialect()
+    statement = staticmethod(filtered)
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSource]:
@@ -148,12 +157,33 @@ class PostgresSource:
         query = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {self.relation}"
         return quietly(lambda: _planned(connection, query), _failed)
 
-    def sampled(self, size: int, rows: int) -> str | None:
-        """Blocks of a table, always the same; a view or a foreign table has none."""
-        if not self.samples:
-            return None
-        percent = min(100.0, 100 * size / LESS / max(rows, 1))
-        return f"{self.relation} TABLESAMPLE SYSTEM ({percent:.6f}) REPEATABLE (1)"
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Single rows by where they lie, or blocks where that may not be known; then rows by a scan. A view or a foreign table has none."""
+        rows = max(rows, 1)
+        size = min(rows, max(SAMPLE, SAMPLE_OF_GROUP * groups))
+        share = size / rows
+        if pages := self._pages():
+            yield Sample(_scattered(self.relation, size, pages, rows), share)
+        elif self.samplable:
+            yield Sample(f"{self.relation} TABLESAMPLE SYSTEM ({100 * share:.6f}) REPEATABLE (1)", share)
+        if self.samplable:
+            yield Sample(f"{self.relation} TABLESAMPLE BERNOULLI ({100 * share:.6f}) REPEATABLE (1)", share)
+
+    def _pages(self) -> int:
+        """How many pages a plain table has; 0 for others, and where this role may not see where a row lies."""
+        if self.connection is None:
+            with self.snapshot() as inside:
+                return inside._pages()
+        ((pages,),) = _rows(self.connection, PAGES, {"table": self.relation})
+        return int(pages)
+
+
+def _scattered(relation: str, size: int, pages: int, rows: int) -> str:
+    """One row from each of many pages, evenly spread: rows in some order do not mislead it. A place without a row gives none."""
+    lines = max(1, rows // pages)
+    place = f"('(' || spot * {pages} / {size} || ',' || 1 + (spot * {STRIDE}) % {lines} || ')')::tid"
+    places = f"SELECT {place} FROM generate_series(0::bigint, {size - 1}) AS spot"
+    return f"(SELECT * FROM {relation} WHERE ctid = ANY (ARRAY({places}))) AS sampled"
 
 
 class PostgresEngine(SqlEngine):

@@ -12,12 +12,15 @@ import numpy as np
 from postri.columns import DECLARABLE, NO_ORDER, UNTYPED, ColumnType, timestamp_type
 from postri.engines.arrow import is_arrow, read_column
 from postri.engines.base import CsvFormat, Engine
-from postri.engines.memory import SECONDS, ArrayEngine, Column, TypedColumn, UntypedColumn, numpy_column
+from postri.engines.held import Column, TypedColumn, UntypedColumn
+from postri.engines.memory import SECONDS, ArrayEngine, numpy_column, text_column
 from postri.engines.piece import Piece
 from postri.engines.scans import SqlEngine
 from postri.errors import InputError, PostriError, SourceError, nearest
 from postri.exact import shown
 
+# What pandas calls texts; categories may be objects.
+TEXTS = ("str", "string", "object")
 SOURCES = (
     "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, a DuckDB relation, "
     "or the path of a CSV or Parquet file"
@@ -80,7 +83,7 @@ def _names(source: Any) -> list[Any] | None:
 def _column(take: Callable[[], Any], name: str | None, declared: ColumnType) -> Column:
     """One column of a table, or a source that is one."""
     column = _handed_over(take, declared)
-    if isinstance(column, TypedColumn) and declared is not UNTYPED:
+    if not isinstance(column, UntypedColumn) and declared is not UNTYPED:
         raise InputError(f"the column {name!r} has the declared type {column.type.name} already; leave it out of columns=...")
     return column
 
@@ -103,7 +106,7 @@ def _opened(source: Any, declared: ColumnType) -> Column:
     if hasattr(source, "to_numpy") and hasattr(dtype, "kind"):
         return _extension(source, dtype)
     if is_arrow(source):
-        return TypedColumn(*read_column(source))
+        return _arrow(source)
     if isinstance(source, range):
         return numpy_column(np.asarray(source), declared)
     if isinstance(source, list | tuple):
@@ -113,10 +116,17 @@ def _opened(source: Any, declared: ColumnType) -> Column:
     raise InputError(f"cannot read an object of type {type(source).__name__} as a column; give {SOURCES}")
 
 
+def _arrow(source: Any) -> Column:
+    declared, pieces = read_column(source)
+    return text_column(declared.name, source) if declared.kind == "text" else TypedColumn(declared, pieces)
+
+
 def _extension(source: Any, dtype: Any) -> Column:
     """A pandas column whose type is not NumPy's: Arrow's, nullable numbers, timestamps with a zone."""
     if hasattr(dtype, "pyarrow_dtype"):
-        return TypedColumn(*read_column(source))
+        return _arrow(source)
+    if (dtype.categories.dtype if dtype.name == "category" else dtype).name in TEXTS:
+        return text_column(dtype.name, source)
     valid = ~np.asarray(source.isna())
     if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
         column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)

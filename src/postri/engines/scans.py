@@ -1,68 +1,44 @@
-"""The scans of a database, once: a sample for a bracket, one scan for n and what lies below it, one for the counts inside.
+"""The scans of a database: a sample for a bracket, then one scan for n, what lies below the bracket, and the counts inside.
 
 The counts are cut to the window inside the database, so that no more returns than the window needs. Rows are never sorted: only the few
-distinct keys of a bracket are. What databases write differently is in their `Dialect`.
+distinct keys of a bracket are. All groups share the scans. What databases write differently is in their `Dialect`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from fractions import Fraction
-from math import inf, isinf
+from dataclasses import dataclass, replace
+from math import inf, isinf, nextafter, sqrt, ulp
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.base import SLACKS, Bracket, Places, Target, Wanted, find_windows, tally
-from postri.engines.reading import FLOAT_INDEX, NEAR_HALF, Raw, Reading
+from postri.engines.base import CHANGED, SLACK, SMALL, Bracket, Target, Wanted, find_windows, tally
+from postri.engines.dialects.protocol import Cells, Dialect
+from postri.engines.keys import LARGEST, LARGEST_UNSIGNED, SMALLEST, Keys, keys_of
+from postri.engines.reading import Raw, Reading
+from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.selected import Selected
+from postri.engines.statements import ANY, BUCKET_LIMITS, BUCKETS, Limits, Scan, grouped
+from postri.engines.units import bounded_windows
 from postri.errors import SourceChanged
 from postri.grid import Grid
 from postri.window import Indexes, RankWindow, rank_range
 
-# Sorted in the database, so a good deal smaller than one in memory.
-SAMPLE = 1 << 16
-FITS = 2**62
-SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
+# By how much a bracket may have to be wider than expected: filters and small groups leave fewer cells in a sample.
+LADDER = (1.1, 1.5, 2.5, 5.0, 12.0)
+NOWHERE, NOTHING = np.empty(0, np.intp), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Cells:
-    """How a column is read: its declared type, and the expression of its raw cells, which no cell makes fail. A null is dropped."""
+class Sample:
+    """The relation of some rows, and about which share of all rows they are."""
 
-    type: ColumnType
-    raw: str
-
-
-class Dialect(Protocol):
-    """What a database writes in its own way."""
-
-    def name(self, identifier: str) -> str:
-        """A name, quoted."""
-
-    def cells(self, column: str, declared: str) -> Cells:
-        """How a column of this declared type is read."""
-
-    def double(self, number: float) -> str:
-        """A number as a literal of double precision."""
-
-    def divided(self, dividend: str, divisor: int) -> str:
-        """The whole part of a quotient of whole numbers that are not negative."""
-
-    def floored(self, expression: str) -> str:
-        """The largest whole number that is not above a number of double precision, in double precision."""
-
-    def integer(self, expression: str, *, unsigned: bool) -> str:
-        """An expression as a whole number of 64 bits."""
-
-    def is_number(self, expression: str) -> str:
-        """Whether a number of double precision is one: neither null nor NaN. No statistics of the database may decide it."""
-
-    def count_of(self, condition: str) -> str:
-        """The number of rows on which a condition holds."""
+    relation: str
+    share: float
 
 
 class Source(Protocol):
@@ -76,14 +52,17 @@ class Source(Protocol):
     def relation(self) -> str:
         """What stands after FROM."""
 
+    def statement(self, scan: Scan) -> str:
+        """The form of a scan that is the fastest here."""
+
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns, a column at a time, without nulls."""
 
     def estimate(self) -> int:
         """About how many rows there are, if that is cheap to know; 0 if not. Only speed depends on it."""
 
-    def sampled(self, size: int, rows: int) -> str | None:
-        """The relation of about `size` of the `rows`, if that is cheap to have; which ones matters for speed alone."""
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Some of the rows, as cheap as can be, then less cheap where the first may mislead. Speed alone depends on them."""
 
 
 class SqlEngine:
@@ -104,11 +83,14 @@ class SqlEngine:
         """The declared type of a column."""
         return self._cells(column).type
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-        """The window of each target."""
-        cells = self._cells(column)
+    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+        """For each group the window of each target."""
+        reading = Reading(grid, self._cells(column).type.unit)
         with self.snapshot() as source:
-            return find_windows(SqlCounter(source, cells, Reading(grid, cells.type.unit)), grid, targets)
+            selected = Selected(source.dialect, str(column), self._types, rows)
+            if rows.units is not None:
+                return bounded_windows(source.relation, source.columns, selected, reading, targets)
+            return find_windows(SqlCounter(source, selected, reading), grid, targets)
 
     def snapshot(self) -> AbstractContextManager[Source]:
         """The source while one question is counted; all its queries see the same rows where the database can say so."""
@@ -118,188 +100,175 @@ class SqlEngine:
 class SqlCounter:
     """One column on one grid, counted by queries."""
 
-    def __init__(self, source: Source, cells: Cells, reading: Reading) -> None:
-        self._source, self._cells, self._reading = source, cells, reading
-        self.rows, self._n = source.estimate(), -1
-
-    def _from(self, relation: str) -> str:
-        keep = "raw IS NOT NULL" if self._cells.type.unit is not None else self._source.dialect.is_number("raw")
-        return f"(SELECT raw FROM (SELECT {self._cells.raw} AS raw FROM {relation}) AS cells WHERE {keep}) AS kept"
+    def __init__(self, source: Source, selected: Selected, reading: Reading) -> None:
+        self._source, self._selected, self._reading = source, selected, reading
+        self.rows, self.groups = source.estimate(), selected.rows.number
+        self._dialect = source.dialect
+        self._n: dict[int, int] | None = None
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
-        """By the order statistics of a sample, which the database picks out: nothing of the sample but these returns."""
-        relation = self._source.sampled(SAMPLE, self.rows)
-        if relation is None:
-            return
-        asked = [Places.of(target, self.rows, slack) for slack in SLACKS for target in targets]
-        picked = [pick for i, places in enumerate(asked) for pick in self._picks(i, places)]
-        ranked = f"SELECT raw, row_number() OVER (ORDER BY raw) AS place, count(*) OVER () AS size FROM {self._from(relation)}"
-        found = self._source.columns(f"SELECT {', '.join(picked)} FROM ({ranked}) AS ranked")
-        ends = [
-            self._end(raw, number, edge) for (raw, number), edge in zip(_pairs(found), (grid.first, grid.last) * len(asked), strict=True)
-        ]
-        brackets = [Bracket(low, max(low, high)) for low, high in _pairs(ends)]
-        yield from (brackets[i : i + len(targets)] for i in range(0, len(brackets), len(targets)))
+        """By order statistics of samples, which the database picks out: nothing of a sample but these returns."""
+        for sample in self._source.samples(self.rows, self.groups):
+            picks = [Pick.of(target, sample.share, sample.share * self.rows / self.groups) for target in targets]
+            groups, sizes, *found = self._source.columns(self._ranked(sample.relation, [share for pick in picks for share in pick.shares]))
+            ends = [self._reading.indexes(column) for column in found]
+            row_of = {int(group): row for row, group in enumerate(groups)}
+            yield [
+                pick.bracket(int(sizes[row_of[group]]), [int(end[row_of[group]]) for end in ends[2 * j * len(LADDER) :]], grid)
+                if group in row_of
+                else Bracket(grid.first, grid.last)
+                for group in range(self.groups)
+                for j, pick in enumerate(picks)
+            ]
 
-    def _picks(self, i: int, places: Places) -> list[str]:
-        """The cells at both ends (0 where there are none), and whether there are."""
-        dialect = self._source.dialect
-        spare = f"({places.slack} * sqrt(size * {places.p * (1 - places.p)!r}) + {places.side!r} * size + 4)"
-        picks = []
-        for side, sign in (("low", "-"), ("high", "+")):
-            here = f"place = {dialect.integer(f'floor({places.p!r} * size {sign} {spare})', unsigned=False)}"
-            picks += [f"coalesce(max(CASE WHEN {here} THEN raw END), 0) AS {side}{i}", f"{dialect.count_of(here)} AS has_{side}{i}"]
-        return picks
-
-    def _end(self, raw: NDArray[Any], number: NDArray[Any], edge: int) -> int:
-        return int(self._reading.indexes(raw)[0]) if int(number[0]) else edge
+    def _ranked(self, relation: str, shares: Sequence[float]) -> str:
+        """For each group the number of its cells, and those cells below which such shares of them lie."""
+        cells = self._dialect.order_statistics("cell", shares)
+        picked = ", ".join(f"{cell} AS cell{i}" for i, cell in enumerate(cells))
+        found = f"SELECT grp, count(*) AS size, {picked} FROM {self._selected.kept(relation)} GROUP BY grp"
+        raws = ", ".join(f"{self._selected.raw(f'cell{i}')} AS raw{i}" for i in range(len(cells)))
+        return f"SELECT grp, size, {raws} FROM ({found}) AS found"
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
-        """One scan for what lies below all brackets, and one for each to count inside."""
-        limits = [(_within(self._reading.cut(each.bracket.low)), _within(self._reading.cut(each.bracket.high + 1))) for each in wanted]
-        n, *below = self._below([low for low, _ in limits])
-        return [self._inside(each, *limit, under, n) for each, limit, under in zip(wanted, limits, below, strict=True)]
+        """One scan for all groups and targets."""
+        targets = list(dict.fromkeys(each.target for each in wanted))
+        brackets = [{each.group: each.bracket for each in wanted if each.target == target} for target in targets]
+        found = self._counted(targets, brackets)
+        return [found.window(each, targets.index(each.target)) for each in wanted]
 
-    def _below(self, lows: Sequence[Raw]) -> list[int]:
-        """n, and how many rows lie below each threshold."""
-        counts = [f"{self._source.dialect.count_of(self._less(low))} AS below{i}" for i, low in enumerate(lows)]
-        query = f"SELECT {', '.join(['count(*) AS n', *counts])} FROM {self._from(self._source.relation)}"
-        n, *below = (int(column[0]) for column in self._source.columns(query))
-        if self._n not in (-1, n):
-            raise SourceChanged("the rows of the table changed while they were counted; ask again when it is at rest")
-        self._n = n
-        return [n, *below]
+    def _counted(self, targets: Sequence[Target], brackets: Sequence[Mapping[int, Bracket]]) -> Counted:
+        groups = sorted(set().union(*brackets))
+        values = {name: each for i, one in enumerate(brackets) for name, each in self._limits(i, one, groups).items()}
+        limits = Limits(values, self._dialect, groups=self.groups)
+        every = [bracket for each in brackets for bracket in each.values()]
+        whole = Bracket(min(each.low for each in every), max(each.high for each in every))
+        keys = keys_of(self._reading, whole, self._dialect, unsigned=self._unsigned)
+        scan = Scan(self._selected, self._source.relation, targets, limits, keys)
+        # Everything is too much for a list.
+        everything = self.rows > SMALL and (whole.low, whole.high) == (self._reading.grid.first, self._reading.grid.last)
+        statement = grouped(scan) if everything and self.groups == 1 else self._source.statement(scan)
+        found = Counted.of(self._source.columns(statement), keys)
+        if self._n is not None and any(self._n.get(group, 0) != found.n(group) for group in groups):
+            raise SourceChanged(CHANGED)
+        self._n = {**(self._n or {}), **{group: found.n(group) for group in groups}}
+        return found
 
-    def _inside(self, wanted: Wanted, low: Raw, end: Raw, below: int, n: int) -> RankWindow:
-        """The counts of the bracket, cut to the window."""
-        keys, target = keys_of(self._reading, wanted.bracket, self._source.dialect), wanted.target
-        chosen = f"SELECT {keys.key} AS place, {keys.doubt} AS doubt FROM {self._from(self._source.relation)}"
-        limits = [f"NOT {self._less(low)}"] * (low != -inf) + [self._less(end)] * (end != inf)
-        if limits:
-            chosen += f" WHERE {' AND '.join(limits)}"
-        counted = f"SELECT place, doubt, count(*) AS number FROM ({chosen}) AS chosen GROUP BY place, doubt"
-        query = _cut(counted, below, rank_range(n, target.p, target.half), keys.margin, self._source.dialect)
-        places, doubts, numbers, upto = self._source.columns(query)
-        before = int((upto - numbers).min()) if len(upto) else below
-        return RankWindow(*tally(keys.indexes(places, doubts), numbers.astype(np.int64)), before, n)
+    def _limits(self, i: int, brackets: Mapping[int, Bracket], groups: Sequence[int]) -> dict[str, dict[int, str]]:
+        """The first and last raw cell of each group's bracket, and the buckets that divide it. One that is not wanted holds nothing."""
+        limits: dict[str, dict[int, str]] = {name: {} for name in (f"low{i}", f"last{i}", *(f"{each}{i}" for each in BUCKET_LIMITS))}
+        for group in groups:
+            low, last = self._ends(brackets[group]) if group in brackets else (inf, -inf)
+            literal = self._selected.cells.literal or self._literal
+            texts = (literal(low), literal(last), *map(self._dialect.double, self._buckets(low, last)))
+            for name, text in zip(limits, texts, strict=True):
+                limits[name][group] = text
+        return limits
 
-    def _less(self, cut: Raw) -> str:
-        if isinf(cut):
-            return "TRUE" if cut > 0 else "FALSE"
-        return f"(raw < {cut if isinstance(cut, int) else self._source.dialect.double(cut)})"
+    def _ends(self, bracket: Bracket) -> tuple[Raw, Raw]:
+        """The least and the largest raw cell of a bracket."""
+        end = self._reading.cut(bracket.high + 1)
+        return self._reading.cut(bracket.low), end - 1 if isinstance(end, int) else end if isinf(end) else nextafter(end, -inf)
 
+    def _buckets(self, low: Raw, last: Raw) -> tuple[float, float, float, float]:
+        """Where the buckets start, the ends to which cells are clamped before, and how wide each bucket is.
 
-def _cut(counted: str, below: int, ranks: tuple[int, int], margin: int | None, dialect: Dialect) -> str:
-    """The counts with the rows up to each, cut to these ranks: keys at most `margin` beyond them stay. None cuts nothing."""
-    total = dialect.integer(f"{below} + sum(number) OVER (ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)", unsigned=False)
-    ranked = f"SELECT place, doubt, number, {total} AS upto FROM ({counted}) AS counted"
-    if margin is None:
-        return ranked
-    lowest = f"min(CASE WHEN upto >= {ranks[0]} THEN place END) OVER () AS lowest"
-    highest = f"max(CASE WHEN upto - number < {ranks[1]} THEN place END) OVER () AS highest"
-    bounded = f"SELECT place, doubt, number, upto, {lowest}, {highest} FROM ({ranked}) AS ranked"
-    less, more = (f" - {margin}", f" + {margin}") if margin else ("", "")
-    return f"SELECT place, doubt, number, upto FROM ({bounded}) AS bounded WHERE place >= lowest{less} AND place <= highest{more}"
+        A bucket is wide enough for any index, rounding of double precision included. The cells of the first and the last index, which
+        reach beyond the domain, are clamped into two buckets at most. No quotient is tiny or huge: some databases fail on those.
+        """
+        grid = self._reading.grid
+        first, final = (float(min(max(end, self._reading.cut(grid.first + 1)), self._reading.cut(grid.last))) for end in (low, last))
+        index = float(grid.step if self._reading.unit is None else grid.step / self._reading.unit)
+        width = max((final - first) / BUCKETS, 2 * index + 4 * ulp(max(abs(first), abs(final))))
+        return first - width, first - width / 2, final + width / 2, width
+
+    def _literal(self, raw: Raw) -> str:
+        if self._reading.unit is None:
+            return self._dialect.double(raw)
+        low, high = (0, LARGEST_UNSIGNED) if self._unsigned else (SMALLEST, LARGEST)
+        return self._dialect.integer(str(int(min(max(raw, low), high))), unsigned=self._unsigned)
+
+    @property
+    def _unsigned(self) -> bool:
+        return self._selected.cells.type.high == LARGEST_UNSIGNED
 
 
 @dataclass(frozen=True)
-class Keys:
-    """What is counted inside a bracket: a key in the order of the indexes, and the raw cell where the key leaves doubt (else 0).
+class Pick:
+    """Which order statistics of a sample are asked for around a target: for each spare share of the rows one below and one above."""
 
-    An index is made up of keys that lie within `margin` of one another; None means that nobody knows.
-    """
+    target: Target
+    share: float
+    spares: Sequence[float]
 
-    key: str
-    doubt: str
-    margin: int | None
-    indexes: Callable[[NDArray[Any], NDArray[Any]], Indexes]
+    @classmethod
+    def of(cls, target: Target, share: float, size: float) -> Pick:
+        """For groups of which the sample, this share of all rows, should hold so many cells, or a good deal fewer."""
+        bare = cls(target, share, ())
+        return replace(bare, spares=[step * bare.spare(max(size, 1.0)) for step in LADDER])
 
+    def spare(self, size: float) -> float:
+        """The share of the rows that a bracket must leave to spare on each side, by a sample of so many cells."""
+        p = float(self.target.p)
+        return (SLACK * sqrt(size * p * (1 - p)) + self.target.half * self.share + 4) / size
 
-def keys_of(reading: Reading, bracket: Bracket, dialect: Dialect) -> Keys:
-    """The narrowest keys that are exact: the cell itself where cells and indexes correspond, else the index computed in the database."""
-    if reading.unit is None:
-        return _float_keys(reading, bracket, dialect) or _raw_keys(reading)
-    slope, start = reading.unit / reading.grid.step, reading.grid.base / reading.grid.step
-    if slope == 1 and start.denominator == 1:
-        return _own_keys(reading, bracket, int(start), dialect)
-    return _divided_keys(reading, bracket, slope, -start, dialect) or _raw_keys(reading)
+    @property
+    def shares(self) -> list[float]:
+        """Below which shares of the sample the wanted cells lie."""
+        p = float(self.target.p)
+        return [min(max(share, 0.0), 1.0) for spare in self.spares for share in (p - spare, p + spare)]
 
-
-def _raw_keys(reading: Reading) -> Keys:
-    return Keys("raw", "0", None, lambda places, _: reading.indexes(places))
-
-
-def _own_keys(reading: Reading, bracket: Bracket, start: int, dialect: Dialect) -> Keys:
-    """Each index is one cell; those beyond the domain are clamped."""
-    grid, key = reading.grid, "raw"
-    low, high = grid.first + start, grid.last + start
-    if bracket.low == grid.first:
-        key = f"CASE WHEN raw < {low} THEN {low} ELSE {key} END"
-    if bracket.high == grid.last:
-        key = f"CASE WHEN raw > {high} THEN {high} ELSE {key} END"
-    unsigned = high > LARGEST
-    if (low < SMALLEST) or (unsigned and low < 0):
-        return _raw_keys(reading)
-    return Keys(
-        dialect.integer(key, unsigned=unsigned),
-        "0",
-        0,
-        lambda places, _: (places.astype(np.uint64) - np.uint64(start % 2**64)).view(np.int64),
-    )
+    def bracket(self, size: int, ends: Sequence[int], grid: Grid) -> Bracket:
+        """The narrowest bracket that leaves enough to spare, in a group of which the sample holds so many cells."""
+        p, needed = float(self.target.p), self.spare(size)
+        for i, spare in enumerate(self.spares):
+            if spare >= needed:
+                low = ends[2 * i] if p > spare else grid.first
+                return Bracket(low, max(low, ends[2 * i + 1]) if p + spare < 1 else grid.last)
+        return Bracket(grid.first, grid.last)
 
 
-def _divided_keys(reading: Reading, bracket: Bracket, slope: Fraction, start: Fraction, dialect: Dialect) -> Keys | None:
-    """The index by whole-number arithmetic from the bracket's first cell on: rounded half to even, as everywhere."""
-    grid = reading.grid
-    low, end = reading.cut(max(bracket.low, grid.first + 1)), reading.cut(min(bracket.high, grid.last))
-    divisor = slope.denominator * start.denominator
-    factor, offset = int(slope * divisor), int(start * divisor)
-    if isinf(low) or isinf(end) or (end - low) * factor + 2 * divisor >= FITS or not SMALLEST <= low <= end <= LARGEST:
-        return None
-    base, rest = divmod(int(low) * factor + offset, divisor)
-    distance = f"((raw - {low}) * {factor} + {rest})" if low >= 0 else f"((raw + {-low}) * {factor} + {rest})"
-    quotient, left = dialect.divided(distance, divisor), f"({distance} % {divisor})"
-    odd = f"({quotient} + {base % 2}) % 2 = 1"
-    rounded = f"{quotient} + CASE WHEN 2 * {left} > {divisor} OR (2 * {left} = {divisor} AND {odd}) THEN 1 ELSE 0 END"
-    highest = min(bracket.high, grid.last) - base
-    below = f"WHEN raw < {low} THEN {grid.first - base} " if bracket.low == grid.first else ""
-    key = f"CASE {below}WHEN raw >= {end} THEN {highest} ELSE {rounded} END"
-    return Keys(dialect.integer(key, unsigned=False), "0", 0, lambda places, _: places.astype(np.int64) + base)
+@dataclass(frozen=True)
+class Counted:
+    """What a scan returned, by group."""
+
+    rows: Mapping[int, NDArray[np.intp]]
+    targets: NDArray[Any]
+    indexes: Indexes
+    numbers: Indexes
+    upto: Indexes
+    totals: NDArray[Any]
+    held: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, columns: Sequence[NDArray[Any]], keys: Keys) -> Counted:
+        """The columns of a statement, with the indexes of its keys."""
+        groups, targets, held, places, doubts, numbers, upto, totals = columns
+        return cls(
+            dict(split(groups)), targets, keys.indexes(places, doubts), numbers.astype(np.int64), upto.astype(np.int64), totals, held == 1
+        )
+
+    def n(self, group: int) -> int:
+        """How many rows a group has; one that does not occur has none."""
+        return int(self.totals[self.rows[group][0]]) if group in self.rows else 0
+
+    def window(self, wanted: Wanted, target: int) -> RankWindow:
+        """The counts in one bracket, near its target. Those of other targets may lie beyond a gap."""
+        here = self.rows.get(wanted.group, NOWHERE)
+        ours = self.held[here] & ((self.targets[here] == target) | (self.targets[here] == ANY))
+        inside = (self.indexes[here] >= wanted.bracket.low) & (self.indexes[here] <= wanted.bracket.high)
+        here = here[ours & inside]
+        n, before = self.n(wanted.group), self.upto[here] - self.numbers[here]
+        low, high = rank_range(n, wanted.target.p, wanted.target.half)
+        near = self.indexes[here[(self.upto[here] >= low) & (before < high)]]
+        if not len(near):
+            return RankWindow(NOTHING, NOTHING, 0, n)
+        whole = (self.indexes[here] >= near.min()) & (self.indexes[here] <= near.max())
+        return RankWindow(*tally(self.indexes[here[whole]], self.numbers[here[whole]]), int(before[whole].min()), n)
 
 
-def _float_keys(reading: Reading, bracket: Bracket, dialect: Dialect) -> Keys | None:
-    """The nearest index by double precision where that is beyond doubt; a doubtful cell comes back as it is, between two indexes."""
-    grid = reading.grid
-    low, end = float(reading.cut(max(bracket.low, grid.first + 1))), float(reading.cut(min(bracket.high, grid.last)))
-    start, step = float(grid.base), float(grid.step)
-    if max(abs(low), abs(end), abs(start)) + step >= FLOAT_INDEX * step or max(abs(grid.first), abs(grid.last)) >= FLOAT_INDEX:
-        return None
-    place = f"((raw - {dialect.double(start)}) / {dialect.double(step)})"
-    nearest = dialect.floored(f"{place} + {dialect.double(0.5)}")
-    sure = f"abs({place} - {nearest}) < {dialect.double(0.5 - NEAR_HALF)}"
-    beyond = f"WHEN raw < {dialect.double(low)} THEN {{}} WHEN raw >= {dialect.double(end)} THEN {{}}"
-    first, last = dialect.double(grid.first), dialect.double(min(bracket.high, grid.last))
-    between = f"{dialect.floored(place)} + {dialect.double(0.5)}"
-    zero = dialect.double(0.0)
-    return Keys(
-        f"CASE {beyond.format(first, last)} WHEN {sure} THEN {nearest} ELSE {between} END",
-        f"CASE {beyond.format(zero, zero)} WHEN {sure} THEN {zero} ELSE raw END",
-        1,
-        lambda places, doubts: _mixed(places, doubts, reading),
-    )
-
-
-def _mixed(places: NDArray[Any], doubts: NDArray[Any], reading: Reading) -> Indexes:
-    indexes: Indexes = np.floor(places).astype(np.int64)
-    doubtful = np.flatnonzero(places != np.floor(places))
-    indexes[doubtful] = reading.indexes(doubts[doubtful])
-    return indexes
-
-
-def _pairs(items: Sequence[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(items[::2], items[1::2], strict=True))
-
-
-def _within(cut: Raw) -> Raw:
-    """The threshold; one beyond every 64-bit number is as good as infinite."""
-    return inf * (1 if cut > 0 else -1) if isinstance(cut, int) and not SMALLEST < cut <= LARGEST_UNSIGNED else cut
+def split(groups: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each group that occurs, and the places where it does."""
+    order = np.argsort(groups, kind="stable")
+    found, starts = np.unique(groups[order], return_index=True)
+    ends = [*starts[1:], len(order)]
+    yield from ((int(group), order[start:end]) for group, start, end in zip(found, starts, ends, strict=False))

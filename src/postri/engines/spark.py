@@ -1,41 +1,50 @@
 """Spark: a data frame that stays on its cluster; only counts come to the driver. The only module that loads PySpark.
 
 What Spark says when it fails may carry a cell, so its messages never leave this module. What cannot be silenced from here: the logs of
-executors in processes of their own, and Spark's event log and web page, which show every query of a session to those who run it.
+executors and of drivers in processes of their own, and Spark's event log and web page, which show every query of a session to those who
+run it.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from itertools import count
+from threading import Event
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.dialects.spark import AMBIGUOUS, SparkDialect
+from postri.engines.scans import Sample
+from postri.engines.statements import grouped
 from postri.errors import EngineError
 
 FAILED = "Spark failed while it counted{}; the data may be damaged or have changed"
 TALKATIVE = ("py4j.clientserver", "py4j.java_gateway")
 TALKATIVE_SPARK = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-_runs = count()
+TALKATIVE_CONNECT = ("pyspark.sql.connect.logging",)
+# How many rows a sample has, and how many of each group.
+SAMPLE, SAMPLE_OF_GROUP = 1 << 16, 1 << 9
 
 
 class SparkSource:
     """A Spark data frame of the user's. It is read where it is; nothing is created or changed."""
 
     dialect = SparkDialect()
+    statement = staticmethod(grouped)
     relation = "{source}"
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        # Spark forgets what is cached of a frame when a query by its name ends: a frame of its own keeps the user's cached.
-        self._source = frame.select("*")
+        # A query sees the frame as a view, and when that goes, Spark forgets what is cached of it: so it is a view of another frame.
+        another = uuid4().hex
+        self._source = frame.selectExpr("*", f"'{another}' AS `{another}`")
 
     def types(self) -> dict[str, str]:
         """The names and declared types of the columns."""
@@ -45,47 +54,66 @@ class SparkSource:
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns. An interrupt cancels it in Spark too."""
+        session, condition = self._frame.sparkSession, ""
         found: list[list[NDArray[Any]]] = []
-        session, tag, condition = self._frame.sparkSession, f"postri-{next(_runs)}", [""]
 
         def work() -> None:
+            nonlocal condition
             try:
-                session.addTag(tag)
                 found.append(_collected(session.sql(query, source=self._source)))
             except Exception as error:
-                condition[0] = _condition(error)
+                condition = _condition(error)
 
-        with _silence(session), suppress(Exception):
-            _run(work, session, tag)
+        with _silence(), suppress(Exception):
+            _run(work, session)
         if not found:
-            raise EngineError(FAILED.format(condition[0]))
+            raise EngineError(FAILED.format(condition))
         return found[0]
 
     def estimate(self) -> int:
         """A scan without columns: where Spark reads files, it needs no more than their sizes."""
         return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
 
-    def sampled(self, size: int, rows: int) -> str:
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """Rows from everywhere. Spark reads the column for that, but decodes nothing else: less than a second for 10 million rows."""
-        return f"{self.relation} TABLESAMPLE ({min(100.0, 100 * size / rows):.9f} PERCENT) REPEATABLE (1) AS sampled"
+        share = min(1.0, max(SAMPLE, SAMPLE_OF_GROUP * groups) / rows)
+        yield Sample(f"{self.relation} TABLESAMPLE ({100 * share:.9f} PERCENT) REPEATABLE (1) AS sampled", share)
 
 
-def _run(work: Callable[[], None], session: Any, tag: str) -> None:
+def _run(work: Callable[[], None], session: Any) -> None:
     """Work on a thread of its own: one that waits for Spark can tell it nothing, not even to stop."""
     from pyspark import InheritableThread
 
-    thread = InheritableThread(work, session=session)
+    tag, (mark, cancel) = f"postri-{uuid4().hex}", _marks(session)
+
+    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+    done = Event()
+
+    def marked() -> None:
+        with suppress(Exception):
+            mark(tag)
+            work()
+        done.set()
+
+    thread = InheritableThread(marked, session=session)
     thread.daemon = True
     thread.start()
     try:
-        thread.join()
+        done.wait()
     except BaseException:
         # More than once, because the work may not have begun.
         for _ in range(50):
-            if thread.is_alive():
-                session.interruptTag(tag)
-                thread.join(0.2)
+            if not done.is_set():
+                with suppress(Exception):
+                    cancel(tag)
+                done.wait(0.2)
         raise
+
+
+def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
+    """How to mark what a thread runs, and how to cancel it from another. Without Connect, a session's tags are those of one thread."""
+    context = getattr(session, "sparkContext", None)
+    return (session.addTag, session.interruptTag) if context is None else (context.addJobTag, context.cancelJobsWithTag)
 
 
 def _collected(frame: Any) -> list[NDArray[Any]]:
@@ -111,17 +139,16 @@ def _condition(error: Exception) -> str:
 
 
 @contextmanager
-def _silence(session: Any) -> Iterator[None]:
-    """Nothing is logged in this process or in Spark's driver, until the query ends."""
-    from pyspark.logger import PySparkLogger
-
-    loggers = [logging.getLogger(name) for name in TALKATIVE] + [PySparkLogger.getLogger(name) for name in TALKATIVE_SPARK]
-    denied, configuration, unheard = _Nothing(), None, None
+def _silence() -> Iterator[None]:
+    """Nothing is logged in this process or in a driver that it started, until the query ends. Spark's progress bar is no log: it stays."""
+    denied, configuration, unheard, loggers = _Nothing(), None, None, _loggers()
     for logger in loggers:
         logger.addFilter(denied)
     # A session on another machine has no driver here, and a driver may log by other means than Log4j.
     with suppress(Exception):
-        log4j = session._jvm.org.apache.logging.log4j
+        from pyspark import SparkContext
+
+        log4j = SparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # where it is None, there is nothing to silence
         unheard = log4j.core.filter.DenyAllFilter.newBuilder().build()
         configuration = log4j.LogManager.getContext(False).getConfiguration()
         configuration.addFilter(unheard)
@@ -133,6 +160,14 @@ def _silence(session: Any) -> Iterator[None]:
                 configuration.removeFilter(unheard)
         for logger in loggers:
             logger.removeFilter(denied)
+
+
+def _loggers() -> list[logging.Logger]:
+    """The loggers that print what Spark says. The one of Connect is for Connect to create."""
+    from pyspark.logger import PySparkLogger
+
+    connect = [name for name in TALKATIVE_CONNECT if name in sys.modules]
+    return [logging.getLogger(name) for name in TALKATIVE] + [PySparkLogger.getLogger(name) for name in (*TALKATIVE_SPARK, *connect)]
 
 
 class _Nothing(logging.Filter):

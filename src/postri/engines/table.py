@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from postri.columns import ColumnType
+from postri.columns import ColumnType, no_order
 from postri.engines.base import Engine, Target
+from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.grid import Grid
@@ -16,6 +17,8 @@ from postri.window import RankWindow, Windows, trim
 # Each draw asks for a wider window with a probability of about 2^-40; the next one is so many times as wide.
 WIDER = 8
 KEPT = 64
+
+Counted = tuple[str | None, Grid, Selection]
 
 
 class Table:
@@ -26,7 +29,7 @@ class Table:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: dict[tuple[str | None, Grid, Fraction], tuple[int, RankWindow]] = {}
+        self._kept: dict[tuple[str | None, Grid, Selection, Fraction], tuple[int, list[RankWindow]]] = {}
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str) -> Table:
@@ -67,36 +70,50 @@ class Table:
         return same[0]
 
     def type_of(self, column: str | None) -> ColumnType:
-        """The declared type of a column."""
-        return self._engine.type_of(column)
+        """The declared type of a column of numbers, dates or timestamps."""
+        declared = self._engine.type_of(column)
+        if declared.kind == "text":
+            raise no_order(column, declared.name)
+        return declared
+
+    def bind(self, rows: Rows) -> Selection:
+        """The rows that a question selects, in terms of this table's columns; InputError if it has no such ones."""
+        return bind(rows, self._engine.names, self._engine.type_of)
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks for them."""
+        return self.grouped_windows(column, grid, targets, EVERY_ROW)[0]
 
-        def widening(target: Target, first: RankWindow) -> Windows:
+    def grouped_windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[Windows]]:
+        """The same for each group of the rows that a question selects."""
+
+        def widening(target: Target, group: int, first: RankWindow) -> Windows:
             def window(level: int) -> RankWindow:
-                return first if level == 0 else self._fetch(column, grid, [Target(target.p, target.half * WIDER**level)])[0]
+                return first if level == 0 else self._fetch((column, grid, rows), [Target(target.p, target.half * WIDER**level)])[0][group]
 
             return window
 
-        return [widening(target, first) for target, first in zip(targets, self._fetch(column, grid, targets), strict=True)]
+        found = self._fetch((column, grid, rows), targets)
+        return [[widening(target, group, each[group]) for target, each in zip(targets, found, strict=True)] for group in range(rows.number)]
 
-    def _fetch(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[RankWindow]:
-        """The window of each target, cut from one that is kept where that is as wide; one scan for all that are missing."""
-        missing = [target for target in targets if self._kept_for(column, grid, target) is None]
-        fetched = dict(zip(missing, self._engine.windows(column, grid, missing), strict=True)) if missing else {}
-        windows = [fetched.get(target) or self._kept_for(column, grid, target) for target in targets]
-        for target, window in fetched.items():
-            self._keep((column, grid, target.p), target.half, window)
-        return [trim(window, target.p, target.half) for target, window in zip(targets, windows, strict=True) if window is not None]
+    def _fetch(self, what: Counted, targets: Sequence[Target]) -> list[list[RankWindow]]:
+        """For each target the windows of all groups, cut from kept ones where those are as wide; one scan for all that are missing."""
+        missing = [target for target in targets if self._kept_for(what, target) is None]
+        column, grid, rows = what
+        fetched = zip(*self._engine.windows(column, grid, missing, rows), strict=True) if missing else ()
+        new = {target: list(windows) for target, windows in zip(missing, fetched, strict=True)}
+        windows = [new.get(target) or self._kept_for(what, target) or [] for target in targets]
+        for target, each in new.items():
+            self._keep((*what, target.p), target.half, each)
+        return [[trim(window, target.p, target.half) for window in each] for target, each in zip(targets, windows, strict=True)]
 
-    def _kept_for(self, column: str | None, grid: Grid, target: Target) -> RankWindow | None:
-        half, window = self._kept.get((column, grid, target.p), (-1, None))
-        return window if window is not None and (half >= target.half or window.whole) else None
+    def _kept_for(self, what: Counted, target: Target) -> list[RankWindow] | None:
+        half, windows = self._kept.get((*what, target.p), (-1, []))
+        return windows if windows and (half >= target.half or all(window.whole for window in windows)) else None
 
-    def _keep(self, key: tuple[str | None, Grid, Fraction], half: int, window: RankWindow) -> None:
-        """Keep the window in place of a narrower one; let the oldest go where there are many."""
+    def _keep(self, key: tuple[str | None, Grid, Selection, Fraction], half: int, windows: list[RankWindow]) -> None:
+        """Keep the windows in place of narrower ones; let the oldest go where there are many."""
         self._kept.pop(key, None)
-        self._kept[key] = (half, window)
+        self._kept[key] = (half, windows)
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

@@ -20,11 +20,12 @@ class Question:
     spend: Spend
     beta: Fraction
     protect: ProtectedChange
+    groups: int = 1
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far one person moves a count minus the target rank."""
-        return self.protect.sensitivity(self.p)
+        """How far one person moves a count minus the target rank, in all groups together."""
+        return self.protect.sensitivity(self.p, self.groups)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ everything scales: in units of the chain's noise, the mean reach is one number. 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log, log10
@@ -98,7 +99,7 @@ def forecast(question: Question, method: Depth, *, rows: int, groups: int, domai
             )
         share = question.spend.value / question.spend.epsilon
         epsilon = epsilon_for(_float(each * reach), question, method)
-        question = Question(question.p, split_spend(epsilon, share), question.beta, question.protect)
+        question = replace(question, spend=split_spend(epsilon, share))
     return Plan(
         rows=rows,
         epsilon=question.spend.epsilon,

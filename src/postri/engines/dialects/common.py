@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from postri.columns import NO_ORDER
+from datetime import date
+
+from postri.engines.reading import Raw
 from postri.errors import InputError
+from postri.predicates.pattern import ESCAPE
 
 MOST_DIGITS = 18
 FURTHEST = 2**63 - 1
 DAYS = ("DATE '0001-01-01'", "DATE '9999-12-31'")
-EPOCH = "DATE '1970-01-01'"
+EPOCH, EPOCH_DAY = "DATE '1970-01-01'", date(1970, 1, 1).toordinal()
 
 
 def between(cell: str, low: str, high: str) -> str:
     """The cell, clamped. Unlike `least` and `greatest`, this leaves a null alone."""
     return f"CASE WHEN {cell} > {high} THEN {high} WHEN {cell} < {low} THEN {low} ELSE {cell} END"
+
+
+def like(text: str, literal: str) -> str:
+    """A comparison with a pattern that uses the escape character of all patterns."""
+    return f"({text} LIKE {literal} ESCAPE '{ESCAPE}')"
 
 
 def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:
@@ -22,5 +30,23 @@ def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:
     return digits, scale
 
 
-def no_order(column: str, declared: str) -> InputError:
-    return InputError(f"the column {column!r} has the declared type {declared}, {NO_ORDER}")
+def power(number: int, exponent: int) -> str:
+    """A whole number times a power of ten, as an exact literal."""
+    if exponent >= 0:
+        return str(number * 10**exponent)
+    digits = str(number).rjust(1 - exponent, "0")
+    return f"{digits[:exponent]}.{digits[exponent:]}"
+
+
+def decimal_text(raw: Raw, digits: int, scale: int) -> str:
+    """A raw number of DECIMAL(digits, scale) as a decimal; one beyond its digits as the nearest within."""
+    most = 10**digits - 1
+    number = int(min(max(raw, -most), most))
+    return f"{'-' if number < 0 else ''}{power(abs(number), -scale)}"
+
+
+def date_literal(raw: Raw) -> str:
+    """A day by its number since 1970-01-01. What lies outside the calendar is as good as infinite, as cells are that do."""
+    if not date.min.toordinal() <= raw + EPOCH_DAY <= date.max.toordinal():
+        return f"DATE '{'' if raw > 0 else '-'}infinity'"
+    return f"DATE '{date.fromordinal(int(raw) + EPOCH_DAY).isoformat()}'"

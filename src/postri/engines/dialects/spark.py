@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
+from math import isinf
 
-from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, timestamp_type
-from postri.engines.dialects.common import between, check_digits, no_order
-from postri.engines.scans import Cells
+from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
+from postri.engines.dialects.common import between, check_digits
+from postri.engines.dialects.protocol import Cells
 from postri.errors import InputError
+from postri.predicates.pattern import Pattern, Segment
 
 # Stands for the declared type of columns whose names Spark does not tell apart.
 AMBIGUOUS = "ambiguous"
@@ -20,6 +23,7 @@ class SparkDialect:
 
     BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
     DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+    TEXT = re.compile(r"(?:var)?char\(\d+\)")
     VARIABLE = re.compile(r"\$\{[^}$ ]+\}")
 
     def name(self, identifier: str) -> str:
@@ -30,7 +34,7 @@ class SparkDialect:
 
     def double(self, number: float) -> str:
         """A number as a literal of double precision."""
-        return f"{float(number)!r}D"
+        return f"CAST('{number!r}' AS DOUBLE)" if isinf(number) else f"{float(number)!r}D"
 
     def divided(self, dividend: str, divisor: int) -> str:
         """The whole part of a quotient of whole numbers that are not negative."""
@@ -52,11 +56,65 @@ class SparkDialect:
         """The number of rows on which a condition holds."""
         return f"count_if({condition})"
 
-    def cells(self, column: str, declared: str) -> Cells:
+    def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
+        """A relation whose cells are the literals of each column."""
+        rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
+        return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
+
+    def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
+        """For each share the cell below which about that share of them lies."""
+        ranks = [f"CAST(greatest(1, ceil({share!r}D * count(*))) AS INT)" for share in shares]
+        return [f"element_at(array_sort(collect_list({cell})), {rank})" for rank in ranks]
+
+    def list_of(self, expression: str, condition: str) -> str:
+        """The values on the rows on which a condition holds, gathered."""
+        return f"collect_list({expression}) FILTER (WHERE {condition})"
+
+    def unnested(self, expression: str) -> str:
+        """A row for each value of such a list."""
+        return f"explode({expression})"
+
+    def as_double(self, whole: str) -> str:
+        """The nearest number of double precision to a whole number of 64 bits."""
+        return f"CAST({whole} AS DOUBLE)"
+
+    def wide(self, whole: str) -> str:
+        """A whole number of 64 bits with room for the product of two."""
+        return f"CAST({whole} AS DECIMAL(38,0))"
+
+    def narrow(self, wide: str) -> str:
+        """A wide whole number as one of 64 bits; null where it does not fit."""
+        return f"try_cast({wide} AS BIGINT)"
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """An expression of a name that stands for a value, which is computed once."""
+        return f"transform(array({value}), v -> {body('v')})[0]"
+
+    def text_literal(self, text: str) -> str:
+        """A text as a literal, by its bytes: in quotes, Spark would look for escapes, variables and the names of data frames."""
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+    def like(self, text: str, pattern: Pattern) -> str:
+        """Whether a text fits a pattern. Spark's own LIKE can take for ever, and fails on a long text where there are many `_`."""
+        return f"({text} RLIKE {self.text_literal(_regular(pattern))})"
+
+    def text_of_integer(self, expression: str, shift: int = 0) -> str:
+        """The decimal digits of a whole number plus `shift`."""
+        return f"CAST(CAST({expression} AS DECIMAL(38,0)) + CAST({shift} AS DECIMAL(20,0)) AS STRING)"
+
+    def joined_text(self, parts: Sequence[str]) -> str:
+        """Texts with colons between them."""
+        return f"concat_ws(':', {', '.join(parts)})"
+
+    def md5(self, expression: str) -> str:
+        """The md5 of a text's UTF-8 bytes, as lower-case digits."""
+        return f"md5(CAST({expression} AS BINARY))"
+
+    def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
         """How a column of this declared type is read."""
         if declared == AMBIGUOUS:
             raise InputError(f"the data frame has more than one column that Spark takes for {column!r}; rename them")
-        cell = self.name(column)
+        cell = cell or self.name(column)
         if declared in self.BITS or declared == "boolean":
             return Cells(BOOLEAN if declared == "boolean" else integer_type(self.BITS[declared]), f"CAST({cell} AS BIGINT)")
         if declared in ("float", "double"):
@@ -71,6 +129,8 @@ class SparkDialect:
             digits, scale = check_digits(declared, int(found[1]), int(found[2]))
             # The product has at most 38 digits, which no cell exceeds.
             return Cells(decimal_type(digits, scale), f"CAST({cell} * CAST({10**scale} AS DECIMAL({scale + 1},0)) AS BIGINT)")
+        if declared == "string" or self.TEXT.fullmatch(declared):
+            return Cells(text_type(declared), f"CAST({cell} AS STRING)")
         raise no_order(column, declared)
 
 
@@ -78,3 +138,18 @@ def _local_micros(cell: str) -> str:
     """Microseconds of a timestamp without a zone. A difference of two such ones, unlike a conversion, looks at no session's time zone."""
     since = f"({between(cell, *LOCAL_TIMES)} - {LOCAL_EPOCH})"
     return f"CAST(CAST(CAST({since} AS INTERVAL SECOND) AS DECIMAL(20,6)) * CAST(1000000 AS DECIMAL(7,0)) AS BIGINT)"
+
+
+def _regular(pattern: Pattern) -> str:
+    """A pattern as a regular expression of Java. The first place for a segment is the best one, so the groups never try another."""
+    first, *others = map(_regular_part, pattern.segments)
+    if not others:
+        return rf"(?s)\A{first}\z"
+    return rf"(?s)\A{first}{''.join(f'(?>.*?{part})' for part in others[:-1])}.*{others[-1]}\z"
+
+
+def _regular_part(segment: Segment) -> str:
+    return "".join(
+        f".{{{piece}}}" if isinstance(piece, int) else "".join(rf"\x{{{ord(character):x}}}" for character in piece)
+        for piece in segment.pieces
+    )

@@ -1,0 +1,172 @@
+"""A scan as one statement: n, what lies below each bracket, and the counts inside, cut to the windows.
+
+All forms return the same columns: the group, the target (-1: any of them), whether a row is held (the others only tell that the group has
+rows), the key, its doubt, how many rows have it, how many rows there are up to it, and n. Ranks are compared in double precision with a
+few rows to spare; the exact cut is made afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from postri.engines.base import Target
+from postri.engines.dialects.protocol import Dialect
+from postri.engines.keys import Keys
+from postri.engines.selected import Selected
+
+SPARE, ANY = 4, -1
+# Cells near a target are told from the others by so many buckets; an index never lies in more than two of them.
+BUCKETS, PADDING = 64, 2
+BUCKET_LIMITS = ("start", "first", "final", "width")
+COLUMNS = "grp, target, held, place, doubt, number, upto, n"
+
+
+class Limits:
+    """Numbers that differ by group, as a query names them: literals where there is one group, else columns of a joined list."""
+
+    def __init__(self, values: Mapping[str, Mapping[int, str]], dialect: Dialect, *, groups: int) -> None:
+        self._values, self._dialect, self._literal = values, dialect, groups == 1
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name][0] if self._literal else name
+
+    def joined(self, relation: str) -> str:
+        """The relation with these columns beside its own; rows of groups that are not listed are left out."""
+        if self._literal:
+            return relation
+        groups = next(iter(self._values.values()))
+        columns = {"number": [str(group) for group in groups], **{name: list(each.values()) for name, each in self._values.items()}}
+        return f"{relation} JOIN {self._dialect.listed_rows(columns, 'limits')} ON grp = limits.number"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a statement counts: the cells of a relation by group, with the ends of a bracket for each target."""
+
+    selected: Selected
+    relation: str
+    targets: Sequence[Target]
+    limits: Limits
+    keys: Keys
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the database writes."""
+        return self.selected.dialect
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there are several groups."""
+        return self.selected.rows.number > 1
+
+    @property
+    def kept(self) -> str:
+        """The cells that count, with the limits of their group."""
+        return self.limits.joined(self.selected.kept(self.relation))
+
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        """The first and last cell of each bracket."""
+        return [(self.limits[f"low{i}"], self.limits[f"last{i}"]) for i in range(len(self.targets))]
+
+    def inside(self, i: int) -> str:
+        """Whether a cell lies in the i-th bracket."""
+        low, last = self.ends[i]
+        return f"(cell >= {low} AND cell <= {last})"
+
+    @property
+    def group(self) -> str:
+        """The group of a row."""
+        return "grp" if self.grouped else "0 AS grp"
+
+    def near(self, i: int) -> tuple[str, str]:
+        """Whether a key reaches up to the i-th window, and whether it begins before its end."""
+        target = self.targets[i]
+        rank, reach = f"{float(target.p)!r} * n", target.half + SPARE
+        return f"upto >= {rank} - {reach}", f"upto - number <= {rank} + {reach}"
+
+    def cut(self, ranked: str, numbers: Sequence[int], select: str) -> str:
+        """The rows of `ranked` that belong to the windows of some targets; keys at most a margin beyond them stay too."""
+        if self.keys.margin is None:
+            return f"SELECT {select} FROM ({ranked}) AS ranked"
+        bounds, conditions = [], []
+        beyond = (f" - {self.keys.margin}", f" + {self.keys.margin}") if self.keys.margin else ("", "")
+        for i in numbers:
+            start, end = (f"CASE WHEN held = 1 AND {side} THEN place END" for side in self.near(i))
+            bounds += [f"min({start}) OVER (PARTITION BY grp) AS lowest{i}", f"max({end}) OVER (PARTITION BY grp) AS highest{i}"]
+            conditions.append(f"(place >= lowest{i}{beyond[0]} AND place <= highest{i}{beyond[1]})")
+        bounded = f"SELECT *, {', '.join(bounds)} FROM ({ranked}) AS ranked"
+        return f"SELECT {select} FROM ({bounded}) AS bounded WHERE held = 0 OR {' OR '.join(conditions)}"
+
+
+def listed(scan: Scan) -> str:
+    """One pass: the cells inside a bracket become a list while all are counted. For one machine the fastest, if lists are."""
+    lists = [f"{scan.dialect.list_of('cell', scan.inside(i))} AS inside{i}" for i in range(len(scan.targets))]
+
+    def cells(i: int) -> str:
+        return f"(SELECT grp, {scan.dialect.unnested(f'inside{i}')} AS cell FROM scanned) AS unnested"
+
+    return _statement(scan, lists, lambda i: scan.limits.joined(cells(i)))
+
+
+def filtered(scan: Scan) -> str:
+    """Two passes, of one snapshot: all cells are counted, and those inside a bracket are picked out. Both run on all cores."""
+    return _statement(scan, [], lambda i: f"{scan.kept} WHERE {scan.inside(i)}")
+
+
+def _statement(scan: Scan, lists: Sequence[str], cells: Callable[[int], str]) -> str:
+    below = [f"{scan.dialect.count_of(f'cell < {low}')} AS below{i}" for i, (low, _) in enumerate(scan.ends)]
+    scanned = f"SELECT {', '.join([scan.group, 'count(*) AS n', *below, *lists])} FROM {scan.kept}{' GROUP BY grp' if scan.grouped else ''}"
+    steps, parts = {"scanned": scanned}, []
+    for i in range(len(scan.targets)):
+        steps |= _near(scan, i, cells(i))
+        keyed = f"SELECT grp, {scan.keys.key} AS place, {scan.keys.doubt} AS doubt FROM near{i}"
+        counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
+        sums = "under + sum(number) OVER (PARTITION BY grp ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)"
+        upto = scan.dialect.integer(sums, unsigned=False)
+        ranked = f"SELECT grp, 1 AS held, place, doubt, number, {upto} AS upto, n FROM ({counted}) AS counted JOIN unders{i} USING (grp)"
+        parts.append(scan.cut(ranked, [i], COLUMNS.replace("target", f"{i} AS target")))
+        parts.append(f"SELECT grp, {i} AS target, 0 AS held, {scan.keys.zero}, {scan.keys.no_doubt}, 0, below{i}, n FROM scanned")
+    return f"WITH {', '.join(f'{name} AS MATERIALIZED ({step})' for name, step in steps.items())} {' UNION ALL '.join(parts)}"
+
+
+def _near(scan: Scan, i: int, cells: str) -> dict[str, str]:
+    """The cells near a target, and the rows under them: by counting cells in some dozens of buckets, nothing is sorted."""
+    reached, begins = scan.near(i)
+    start, first, last, width = (scan.limits[f"{name}{i}"] for name in BUCKET_LIMITS)
+    bucket = f"floor((least(greatest({scan.dialect.as_double('raw')}, {first}), {last}) - {start}) / {width})"
+    ends = "".join(f", {name}{i}" for name in BUCKET_LIMITS) if scan.grouped else ""
+    raws = f"SELECT {scan.group}, {scan.selected.raw('cell')} AS raw{ends} FROM {cells}"
+    counts = f"SELECT grp, bucket, count(*) AS number FROM cells{i} GROUP BY grp, bucket"
+    upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING)"
+    return {
+        f"cells{i}": f"SELECT grp, raw, {bucket} AS bucket FROM ({raws}) AS raws",
+        f"buckets{i}": f"SELECT grp, bucket, number, below{i} + {upto} AS upto, n FROM ({counts}) AS counts JOIN scanned USING (grp)",
+        f"chosen{i}": (
+            f"SELECT grp, min(CASE WHEN {reached} THEN bucket END) - {PADDING} AS first_bucket, "
+            f"max(CASE WHEN {begins} THEN bucket END) + {PADDING} AS last_bucket FROM buckets{i} GROUP BY grp"
+        ),
+        f"near{i}": f"SELECT grp, raw FROM cells{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket AND bucket <= last_bucket",
+        f"unders{i}": (
+            f"SELECT grp, n, min(upto - number) AS under FROM buckets{i} JOIN chosen{i} USING (grp) "
+            f"WHERE bucket >= first_bucket GROUP BY grp, n"
+        ),
+    }
+
+
+def grouped(scan: Scan) -> str:
+    """Cells inside any bracket are counted by key, those between brackets together: nothing is gathered in one place."""
+    ends = [limit for low, last in scan.ends for limit in (f"cell >= {low}", f"cell > {last}")]
+    level = " + ".join(f"CASE WHEN {limit} THEN 1 ELSE 0 END" for limit in ends)
+    held = f"CASE WHEN {' OR '.join(scan.inside(i) for i in range(len(scan.ends)))} THEN 1 ELSE 0 END"
+    leveled = f"SELECT {scan.group}, {scan.selected.raw('cell')} AS raw, {level} AS level, {held} AS held FROM {scan.kept}"
+    place = f"CASE WHEN held = 1 THEN {scan.keys.key} ELSE {scan.keys.zero} END"
+    doubt = f"CASE WHEN held = 1 THEN {scan.keys.doubt} ELSE {scan.keys.no_doubt} END"
+    keyed = f"SELECT grp, level, held, {place} AS place, {doubt} AS doubt FROM ({leveled}) AS leveled"
+    counted = f"SELECT grp, level, held, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, level, held, place, doubt"
+    integer = scan.dialect.integer
+    upto = integer("sum(number) OVER (PARTITION BY grp ORDER BY level, place, doubt ROWS UNBOUNDED PRECEDING)", unsigned=False)
+    n = integer("sum(number) OVER (PARTITION BY grp)", unsigned=False)
+    ranked = f"SELECT grp, held, place, doubt, number, {upto} AS upto, {n} AS n FROM ({counted}) AS counted"
+    return scan.cut(ranked, range(len(scan.targets)), COLUMNS.replace("target", f"{ANY} AS target"))

@@ -1,0 +1,103 @@
+"""At most so many rows of each unit, chosen inside the database.
+
+The rows of a unit are put in the order of the md5 of `unit:grid index:number of the group`, and the first ones stay. So which of them
+stay depends on that unit's rows alone, and is the same on every engine. Rows with the same text are alike, whichever of them stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.engines.base import Bracket, Target
+from postri.engines.keys import LARGEST, keys_of
+from postri.engines.reading import Reading
+from postri.engines.selected import Selected
+from postri.errors import InputError
+from postri.window import Indexes, RankWindow, trim
+
+Columns = Callable[[str], list[NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The selected rows with their place, a whole number of 64 bits, and the digits of their grid index."""
+
+    relation: str
+    digits: str
+    indexes: Callable[[NDArray[Any]], Indexes]
+
+
+def bounded_windows(
+    relation: str, columns: Columns, selected: Selected, reading: Reading, targets: Sequence[Target]
+) -> list[list[RankWindow]]:
+    """For each group the window of each target, in one scan that ranks the rows of each unit, and counts those that stay."""
+    numbered = _numbered(relation, columns, selected, reading)
+    counted = f"SELECT grp, place, count(*) AS number FROM {_bounded(numbered, selected)} GROUP BY grp, place"
+    groups, places, numbers, upto, totals = columns(_near(counted, targets, selected))
+    indexes = numbered.indexes(places)
+    order = np.lexsort((indexes, groups))
+    starts = np.searchsorted(groups[order], np.arange(1, selected.rows.number))
+    return [
+        [_window(indexes[here], numbers[here], upto[here], totals[here], target) for target in targets] for here in np.split(order, starts)
+    ]
+
+
+def _bounded(numbered: Numbered, selected: Selected) -> str:
+    """The rows that stay."""
+    dialect, units = selected.dialect, selected.rows.units
+    assert units is not None
+    text = dialect.joined_text(["unit", numbered.digits, dialect.text_of_integer("grp")])
+    turn = f"row_number() OVER (PARTITION BY unit ORDER BY {dialect.md5(text)}) AS turn"
+    return f"(SELECT grp, place FROM (SELECT grp, place, {turn} FROM {numbered.relation}) AS turns WHERE turn <= {units.rows}) AS bounded"
+
+
+def _numbered(relation: str, columns: Columns, selected: Selected, reading: Reading) -> Numbered:
+    """Each row with its index. Doubtful floats are looked at one by one, each value once."""
+    grid, kept = reading.grid, selected.raws(relation)
+    keys = keys_of(reading, Bracket(grid.first, grid.last), selected.dialect)
+    if keys.shift is None:
+        raise InputError(
+            "rows cannot be bounded by unit on a domain with so many points; give one of fewer points, or with the column's own step"
+        )
+    dialect = selected.dialect
+    if keys.doubtful is None:
+        exact, lowest = keys.indexes, grid.first - keys.shift
+        # Where all places lie beyond the numbers with a sign, a database that has no others wraps them around.
+        place = "place" if lowest <= LARGEST else f"CASE WHEN place < {lowest} THEN place + {2**64} ELSE place END"
+        numbered = f"(SELECT grp, unit, {keys.key} AS place FROM {kept}) AS numbered"
+        return Numbered(numbered, dialect.text_of_integer(place, keys.shift), lambda places: exact(places, places))
+    (doubtful,) = columns(f"SELECT DISTINCT raw FROM {kept} WHERE {keys.doubtful}")
+    found = {float(raw): reading.index(float(raw)) for raw in doubtful}
+    rows = ", ".join(f"({dialect.double(raw)}, {index})" for raw, index in (found or {0.0: 0}).items())
+    sure = dialect.integer(keys.key, unsigned=False)
+    place = f"CASE WHEN {keys.doubtful} THEN sought ELSE {sure} END"
+    joined = f"{kept} LEFT JOIN (VALUES {rows}) AS doubts(cell, sought) ON raw = cell"
+    numbered = f"(SELECT grp, unit, {dialect.integer(place, unsigned=False)} AS place FROM {joined}) AS numbered"
+    return Numbered(numbered, dialect.text_of_integer("place"), np.asarray)
+
+
+def _near(counted: str, targets: Sequence[Target], selected: Selected) -> str:
+    """The counts with the rows up to each and n, but none that lies far from all targets."""
+    integer = selected.dialect.integer
+    upto = integer("sum(number) OVER (PARTITION BY grp ORDER BY place ROWS UNBOUNDED PRECEDING)", unsigned=False)
+    ranked = f"SELECT grp, place, number, {upto} AS upto, {integer('sum(number) OVER (PARTITION BY grp)', unsigned=False)} AS total"
+    near = [
+        f"(upto >= {float(target.p)!r} * total - {target.half + 4} AND upto - number <= {float(target.p)!r} * total + {target.half + 4})"
+        for target in targets
+    ]
+    return f"SELECT grp, place, number, upto, total FROM ({ranked} FROM ({counted}) AS counted) AS ranked WHERE {' OR '.join(near)}"
+
+
+def _window(indexes: NDArray[np.int64], numbers: NDArray[Any], upto: NDArray[Any], totals: NDArray[Any], target: Target) -> RankWindow:
+    """The window of a target, from counts that may belong to several."""
+    n = int(totals[0]) if len(totals) else 0
+    spot = float(target.p) * n
+    here = (upto >= spot - target.half - 4) & (upto - numbers <= spot + target.half + 4)
+    counts, ends = numbers[here].astype(np.int64), upto[here]
+    below = int(ends[0] - counts[0]) if len(counts) else 0
+    return trim(RankWindow(indexes[here], counts, below, n), target.p, target.half)
