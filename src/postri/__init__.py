@@ -9,31 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from postri.answer import Answer, Answers, Interval, Plan
-    from postri.api import median, open, plan, quantile, quantiles
+    from postri import agg
+    from postri.answer import Answer, Answers, Interval, Plan, Result
+    from postri.api import ask, median, open, plan, quantile, quantiles
     from postri.domain import Domain
     from postri.engines.table import Table
     from postri.errors import EngineError, InputError, PostriError, SourceChanged, SourceError
     from postri.intervals.depth import Depth
     from postri.mechanisms.coins import SeededCoins, SystemCoins
-    from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
+    from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "postri.answer": ("Answer", "Answers", "Interval", "Plan"),
-    "postri.api": ("median", "open", "plan", "quantile", "quantiles"),
+    "postri.answer": ("Answer", "Answers", "Interval", "Plan", "Result"),
+    "postri.api": ("ask", "median", "open", "plan", "quantile", "quantiles"),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
     "postri.errors": ("EngineError", "InputError", "PostriError", "SourceChanged", "SourceError"),
     "postri.intervals.depth": ("Depth",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
-    "postri.privacy": ("AddOrRemoveRows", "ReplaceRows", "Spend"),
+    "postri.privacy": ("AddOrRemoveRows", "AddOrRemoveUnits", "ReplaceRows", "ReplaceUnits", "Spend"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AddOrRemoveRows",
+    "AddOrRemoveUnits",
     "Answer",
     "Answers",
     "Depth",
@@ -44,6 +46,8 @@ __all__ = [
     "Plan",
     "PostriError",
     "ReplaceRows",
+    "ReplaceUnits",
+    "Result",
     "SeededCoins",
     "SourceChanged",
     "SourceError",
@@ -51,6 +55,8 @@ __all__ = [
     "SystemCoins",
     "Table",
     "__version__",
+    "agg",
+    "ask",
     "median",
     "open",
     "plan",
@@ -61,6 +67,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Public names load their module when they are first used: the command line's help needs none of them."""
+    if name == "agg":
+        return import_module("postri.agg")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'postri' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from postri.answer import Answer, Answers, Plan
-from postri.answer.words import JOINT, READ_AS_WHOLE
-from postri.columns import ColumnType
+from postri import agg
+from postri.answer import Answer, Answers, Plan, Result
+from postri.asking import METHODS, checked_request
 from postri.domain import Domain
-from postri.engines.base import CsvFormat, Target
+from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
 from postri.engines.table import Table
-from postri.errors import InputError, nearest
-from postri.exact import Number, shown
-from postri.grid import grid_of
-from postri.intervals.depth import Depth
-from postri.intervals.method import Method, Question
+from postri.errors import InputError
+from postri.exact import Number, exact, shown
+from postri.intervals.method import Method
 from postri.intervals.plan import forecast
-from postri.mechanisms.coins import Coins, SystemCoins
-from postri.privacy import AddOrRemoveRows, ProtectedChange, check_epsilon, check_protect, check_share, split_spend
-from postri.queries.quantile import Terms, quantile_answers
+from postri.mechanisms.coins import Coins
+from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
 
-METHODS = {"depth": Depth()}
 ONE_ROW = AddOrRemoveRows(1)
 
 
@@ -50,6 +45,7 @@ def median(
     epsilon: Number,
     column: str | None = None,
     domain: Domain | None = None,
+    where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
@@ -58,15 +54,19 @@ def median(
 ) -> Answer:
     """The private median of a column, with an interval that holds the true one with probability `confidence`.
 
-    Value and interval together cost `epsilon`; `split` is the value's share of it.
+    Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects rows by a predicate in SQL, such as
+    "age < 40 AND job IN ('clerk', 'cook')".
 
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(7))
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """
-    request = _Request.checked([Fraction(1, 2)], epsilon, domain, confidence, protect, method, split, coins)
-    return request.answers(source, column)[0]
+    asked = [(column, Fraction(1, 2), domain)]
+    request = checked_request(
+        asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
+    )
+    return request.answers(source)[0][0]
 
 
 def quantile(
@@ -76,6 +76,7 @@ def quantile(
     epsilon: Number,
     column: str | None = None,
     domain: Domain | None = None,
+    where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
@@ -83,8 +84,11 @@ def quantile(
     coins: Coins | None = None,
 ) -> Answer:
     """The private p-quantile of a column: `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`."""
-    request = _Request.checked([p], epsilon, domain, confidence, protect, method, split, coins)
-    return request.answers(source, column)[0]
+    asked = [(column, check_share(p, "p"), domain)]
+    request = checked_request(
+        asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
+    )
+    return request.answers(source)[0][0]
 
 
 def quantiles(
@@ -95,6 +99,7 @@ def quantiles(
     epsilon: Number,
     column: str | None = None,
     domain: Domain | None = None,
+    where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
@@ -105,69 +110,63 @@ def quantiles(
 
     Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them do at once.
     """
-    request = _Request.checked(ps, epsilon, domain, confidence, protect, method, split, coins)
-    return (replace(request, joint=True) if simultaneous else request).answers(source, column)
+    asked = [(column, p, domain) for p in _check_ps(ps)]
+    request = checked_request(
+        asked,
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        method=method,
+        split=split,
+        coins=coins,
+        where=where,
+        joint=simultaneous,
+    )
+    return Answers(request.answers(source)[0])
 
 
-@dataclass(frozen=True)
-class _Request:
-    """Everything that a caller asks for, checked. It has not seen the source."""
+def ask(
+    source: Any,
+    aggregates: Mapping[str, agg.Quantile | str],
+    *,
+    epsilon: Number,
+    by: Mapping[str, Sequence[Any]] | None = None,
+    where: str | None = None,
+    weights: Mapping[str, Number] | None = None,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Result:
+    """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost together.
 
-    ps: tuple[Fraction, ...]
-    epsilon: Fraction
-    domain: Domain | None
-    confidence: Fraction
-    protect: ProtectedChange
-    method: Method
-    split: Fraction
-    coins: Coins
-    joint: bool = False
+    `by` maps columns to their public keys: there is one row of answers for each combination of keys, whether the table has rows for it
+    or not, and rows with other keys are ignored. Groups are disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each
+    interval holds its true value with probability `confidence`; with `simultaneous`, all of them do at once.
 
-    @classmethod
-    def checked(
-        cls,
-        ps: Sequence[Number],
-        epsilon: Number,
-        domain: Domain | None,
-        confidence: Number,
-        protect: ProtectedChange,
-        method: str | Method,
-        split: Number,
-        coins: Coins | None,
-    ) -> _Request:
-        """The request, or InputError for the first thing that is wrong with it."""
-        return cls(
-            _check_ps(ps),
-            check_epsilon(epsilon),
-            _check_domain(domain),
-            check_share(confidence, "confidence"),
-            check_protect(protect),
-            _check_method(method),
-            check_share(split, "split"),
-            _check_coins(coins),
-        )
-
-    def questions(self) -> list[Question]:
-        """One for each quantile; they share epsilon evenly, and beta as well if they are to hold at once."""
-        spend = split_spend(self.epsilon / len(self.ps), self.split)
-        beta = (1 - self.confidence) / (len(self.ps) if self.joint else 1)
-        return [Question(p, spend, beta, self.protect) for p in self.ps]
-
-    def answers(self, source: Any, column: str | None) -> Answers:
-        """Open the source, count, draw."""
-        table = source if isinstance(source, Table) else open(source)
-        column = table.column(column)
-        declared = table.type_of(column)
-        grid = grid_of(declared, self.domain)
-        questions = self.questions()
-        targets = [Target(question.p, self.method.half(question, grid)) for question in questions]
-        windows = table.windows(column, grid, targets)
-        terms = Terms(grid, self.domain, self.method, self.confidence, self._notes(declared))
-        return Answers(quantile_answers(questions, windows, terms, self.coins))
-
-    def _notes(self, declared: ColumnType) -> tuple[str, ...]:
-        whole = declared.kind is None and self.domain is None
-        return (*((READ_AS_WHOLE,) if whole else ()), *((JOINT,) if self.joint and len(self.ps) > 1 else ()))
+    >>> from postri import SeededCoins, agg
+    >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
+    >>> result = ask(table, {"mid": agg.median("fare")}, by={"city": ["Oslo", "Bergen"]}, epsilon=1, coins=SeededCoins(7))
+    >>> result.columns
+    ['city', 'mid', 'mid_low', 'mid_high']
+    """
+    wanted = _check_aggregates(aggregates)
+    request = checked_request(
+        [(each.column, each.p, each.domain) for each in wanted.values()],
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+        where=where,
+        by=by,
+        shares=_check_weights(weights, wanted),
+        joint=simultaneous,
+    )
+    groups = request.groups
+    names = [name for name, _ in groups.columns] if groups else []
+    Result.check_names(names, list(wanted))
+    keys = groups.keys if groups else [()]
+    return Result(names, list(wanted), list(zip(keys, request.answers(source), strict=True)))
 
 
 def plan(
@@ -195,8 +194,10 @@ def plan(
     if (epsilon is None) == (reach is None):
         raise InputError("give either epsilon (to learn how far the interval will reach) or reach (to learn the epsilon that it takes)")
     share = None if reach is None else check_share(reach, "reach")
-    request = _Request.checked([p], 1 if epsilon is None else epsilon, domain, confidence, protect, "depth", split, None)
-    return forecast(request.questions()[0], METHODS["depth"], rows=rows, groups=groups, domain=request.domain, reach=share)
+    asked = [(None, check_share(p, "p"), domain)]
+    request = checked_request(asked, epsilon=1 if epsilon is None else epsilon, confidence=confidence, protect=protect, split=split)
+    question = request.question(request.asked[0], groups)
+    return forecast(question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share)
 
 
 def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
@@ -208,28 +209,26 @@ def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
     return checked
 
 
-def _check_domain(domain: object) -> Domain | None:
-    if domain is not None and not isinstance(domain, Domain):
-        raise InputError(f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}")
-    return domain
+def _check_aggregates(aggregates: object) -> dict[str, agg.Quantile]:
+    if not isinstance(aggregates, Mapping) or not aggregates:
+        raise InputError(f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, got {shown(aggregates)}")
+    for name in aggregates:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of an aggregate must be text, got {shown(name)}")
+    return {name: agg.read(each) for name, each in aggregates.items()}
 
 
-def _check_method(method: str | Method) -> Method:
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise InputError(f"there is no method {method!r}; {nearest(method, METHODS)}")
-        return METHODS[method]
-    if isinstance(method, type) or not callable(getattr(method, "draw", None)) or not callable(getattr(method, "half", None)):
-        raise InputError(f"method must be 'depth' or a method object, such as Depth(noise='gumbel'), got {shown(method)}")
-    return method
-
-
-def _check_coins(coins: Coins | None) -> Coins:
-    if coins is None:
-        return SystemCoins()
-    if isinstance(coins, type) or not callable(getattr(coins, "draw", None)):
-        raise InputError(f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}")
-    return coins
+def _check_weights(weights: object, wanted: Mapping[str, agg.Quantile]) -> list[Fraction]:
+    """The share of epsilon that each aggregate gets."""
+    if weights is None:
+        return [Fraction(1, len(wanted))] * len(wanted)
+    if not isinstance(weights, Mapping) or set(weights) != set(wanted):
+        raise InputError(f"weights must give each of {', '.join(map(repr, wanted))} its weight, and no other; got {shown(weights)}")
+    numbers = {name: exact(weight, f"the weight of {name!r}") for name, weight in weights.items()}
+    for name, number in numbers.items():
+        if number <= 0:
+            raise InputError(f"the weight of {name!r} must be positive, got {shown(weights[name])}")
+    return [numbers[name] / sum(numbers.values()) for name in wanted]
 
 
 def _check_count(number: object, name: str, least: int) -> None:

@@ -2,5 +2,6 @@
 
 from postri.answer.answer import Answer, Answers, Interval
 from postri.answer.plan import Plan
+from postri.answer.result import Result
 
-__all__ = ["Answer", "Answers", "Interval", "Plan"]
+__all__ = ["Answer", "Answers", "Interval", "Plan", "Result"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from postri.answer.answer import Answer
+    from postri.answer.result import Result
 
 
 def as_dict(answer: Answer) -> dict[str, Any]:
@@ -30,10 +31,19 @@ def as_dict(answer: Answer) -> dict[str, Any]:
 
 def as_json(answer: Answer) -> str:
     """The same as JSON text. A decimal keeps its digits: 12.30 stays 12.30."""
-    return "{" + ", ".join(f"{json.dumps(key)}: {_text(value)}" for key, value in as_dict(answer).items()) + "}"
+    return _text(as_dict(answer))
+
+
+def result_json(result: Result) -> str:
+    """A result as JSON text."""
+    return _text(result.to_dict())
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_text(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
     if isinstance(value, Decimal):
         return format(value, "f")
     return json.dumps(value.isoformat() if isinstance(value, date) else value)

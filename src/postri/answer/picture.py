@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from postri.answer.answer import Answer
+    from postri.answer.result import Result
 
+# More rows than these are drawn closely, and many more than these not at all.
+ROOMY, MOST = 25, 200
 FORMATS = (".png", ".svg", ".pdf")
 INK, BAR = "#1f2937", "#2563eb"
 
@@ -31,22 +35,32 @@ def draw(
 
     `truth` draws a line, for generated data whose true value may be shown.
     """
-    ax = _axes(len(answers)) if ax is None else ax
+    roomy = len(answers) <= ROOMY
+    ax = _axes(len(answers), 0.75 if roomy else 0.22) if ax is None else ax
     texts = labels or [name(answer.p) for answer in answers]
     for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
-        _row(ax, row, answer, text)
+        _row(ax, row, answer, text if roomy else "")
     if truth is not None:
         ax.axvline(truth, color=INK, linewidth=1, linestyle="--")
     ax.set_ylim(len(answers) - 0.4, -0.75)
-    ax.set_yticks([])
+    ax.set_yticks([] if roomy else range(len(answers)), [] if roomy else texts, fontsize=8)
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)
     if not isinstance(answers[0].value, date):
         ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-    ax.set_title(title or _title(answers), loc="left", fontsize=10, color=INK)
+    ax.set_title(title or _title(answers, sum((answer.epsilon for answer in answers), Fraction(0))), loc="left", fontsize=10, color=INK)
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
     return ax
+
+
+def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) -> Axes:
+    """Draw the answers of some aggregates, group by group."""
+    chosen = result.labels(names)
+    if len(chosen) > MOST:
+        raise InputError(f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one aggregate, or ask for fewer groups")
+    answers = [answer for _, answer in chosen]
+    return draw(answers, ax, labels=[label for label, _ in chosen], title=_title(answers, result.epsilon))
 
 
 def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
@@ -56,6 +70,8 @@ def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
     ax.plot([value], [row], "o", color=BAR, markersize=8)
     for end, is_edge, marker in ((low, interval.low_is_edge, "<"), (high, interval.high_is_edge, ">")):
         ax.plot([end], [row], marker if is_edge else "|", color=BAR, markersize=9)
+    if not label:
+        return
     words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
     ax.annotate(words, (0, row), (0, 9), ax.get_yaxis_transform(), "offset points", fontsize=10, color=INK)
 
@@ -64,16 +80,15 @@ def _place(point: Any) -> Any:
     return point if isinstance(point, date) else float(point)
 
 
-def _title(answers: Sequence[Answer]) -> str:
+def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
     first = answers[0]
-    epsilon = sum(answer.epsilon for answer in answers)
     words = f"dot: released value, bar: {percent(first.confidence)} interval for the true value; epsilon {float(epsilon):.4g}"
     return words if first.private else f"{words}  ({NOT_PRIVATE})"
 
 
-def _axes(rows: int) -> Axes:
+def _axes(rows: int, height: float) -> Axes:
     plt = _pyplot()
-    _, ax = plt.subplots(figsize=(8, 0.9 + 0.75 * rows))
+    _, ax = plt.subplots(figsize=(8, 0.9 + height * rows))
     axes: Axes = ax
     return axes
 

@@ -13,6 +13,7 @@ from postri.exact import plain
 if TYPE_CHECKING:
     from postri.answer.answer import Answer, Interval
     from postri.answer.plan import Plan
+    from postri.answer.result import Result
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
@@ -119,6 +120,38 @@ def shown(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else f"{value:,}"
+
+
+def table(result: Result) -> str:
+    """A result as lines of text: a table, and what holds for all of it."""
+    cells = [result.columns, *([_cell(cell) for cell in row.values()] for row in result.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    return "\n".join([*lines, *footing(result)])
+
+
+def footing(result: Result) -> list[str]:
+    """What holds for all answers of a result, and what a reader must know."""
+    first = result.answers[0]
+    about: dict[str, list[str]] = {}
+    for label, answer in result.labels(result.names):
+        for note in answer.notes:
+            about.setdefault(note, []).append(label)
+    notes = [note if len(labels) == len(result.answers) else f"{', '.join(labels)}: {note}" for note, labels in about.items()]
+    words = f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at epsilon {plain(result.epsilon)}"
+    return [words, *([] if result.private else [NOT_PRIVATE]), *notes]
+
+
+def table_notebook(result: Result) -> str:
+    """A result as an HTML table."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in result.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row.values()) + "</tr>" for row in result.rows)
+    words = "<br>".join(map(escape, footing(result)))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{words}</p>"
+
+
+def _cell(cell: Any) -> str:
+    return cell if isinstance(cell, str) else str(cell) if isinstance(cell, bool) else shown(cell)
 
 
 def plan_words(plan: Plan) -> str:

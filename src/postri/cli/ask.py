@@ -19,6 +19,7 @@ def median(
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
+    where: o.Where = None,
     confidence: o.Confidence = "0.95",
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
@@ -33,7 +34,7 @@ def median(
 ) -> None:
     """The private median of a column, with its interval."""
     bounds, who = (lower, upper, step), (protect, rows_per_person)
-    quantile(file, column, "1/2", epsilon, *bounds, confidence, *who, split, json, plot, declared, delimiter, quote, header, names)
+    quantile(file, column, "1/2", epsilon, *bounds, where, confidence, *who, split, json, plot, declared, delimiter, quote, header, names)
 
 
 def quantile(
@@ -44,6 +45,7 @@ def quantile(
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
+    where: o.Where = None,
     confidence: o.Confidence = "0.95",
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
@@ -58,6 +60,7 @@ def quantile(
 ) -> None:
     """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
     import postri
+    from postri.cli.progress import shown_progress
 
     if plot is not None:
         from postri.answer.picture import check_file
@@ -65,7 +68,18 @@ def quantile(
         check_file(plot)
     domain, protected = o.domain_of(lower, upper, step), o.change_of(protect, rows_per_person)
     table = o.open_table(file, column, declared, delimiter, quote, header, names)
-    answer = postri.quantile(table, p, epsilon=epsilon, column=column, domain=domain, confidence=confidence, protect=protected, split=split)
+    with shown_progress():
+        answer = postri.quantile(
+            table,
+            p,
+            epsilon=epsilon,
+            column=column,
+            domain=domain,
+            where=where,
+            confidence=confidence,
+            protect=protected,
+            split=split,
+        )
     _show(answer, json=json, plot=plot)
 
 

@@ -39,6 +39,7 @@ Epsilon = Annotated[str, typer.Option(help="What value and interval may cost tog
 Lower = Annotated[str | None, typer.Option(help="The lowest value of the domain: a public bound. A number or a date.")]
 Upper = Annotated[str | None, typer.Option(help="The highest value of the domain: lower plus a whole number of steps.")]
 Step = Annotated[str | None, typer.Option(help="The step of the domain, such as 0.01; 1 if left out.")]
+Where = Annotated[str | None, typer.Option(metavar="PREDICATE", help="Which rows count, in SQL: \"age < 40 AND job = 'cook'\".")]
 Confidence = Annotated[str, typer.Option(help="With which probability the interval holds the true value.")]
 Protected = Annotated[Protect, typer.Option("--protect", help="What one person may change.")]
 RowsPerPerson = Annotated[int, typer.Option(help="How many rows belong to one person at most.")]

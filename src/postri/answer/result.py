@@ -1,0 +1,143 @@
+"""What a question with several parts returns: a table of values, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from postri.answer.answer import Answer
+from postri.errors import InputError, nearest
+from postri.exact import shown
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from matplotlib.axes import Axes
+
+ENDS = ("", "_low", "_high")
+
+
+class Result:
+    """Answers as rows and columns: the keys of a group, then `name`, `name_low` and `name_high` for each aggregate.
+
+    `epsilon` is what all of it cost: groups are disjoint and share it.
+    """
+
+    def __init__(self, keys: Sequence[str], names: Sequence[str], groups: Sequence[tuple[tuple[Any, ...], Sequence[Answer]]]) -> None:
+        self.keys, self.names = tuple(keys), tuple(names)
+        self._groups = [(tuple(values), tuple(answers)) for values, answers in groups]
+
+    @staticmethod
+    def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
+        """Refuse names that would give two columns of the same name."""
+        columns = [*keys, *(name + end for name in names for end in ENDS)]
+        for column in columns:
+            if columns.count(column) > 1:
+                raise InputError(f"two columns of the result would have the name {column!r}; rename an aggregate")
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.keys, *(name + end for name in self.names for end in ENDS)]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary a group."""
+        return [dict(zip(self.columns, (*values, *_cells(answers)), strict=True)) for values, answers in self._groups]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Every answer, group by group."""
+        return [answer for _, answers in self._groups for answer in answers]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of them cost together."""
+        return sum((answer.epsilon for answer in self._groups[0][1]), start=Fraction(0))
+
+    @property
+    def private(self) -> bool:
+        """Whether all answers were drawn with coins that nobody can foresee."""
+        return all(answer.private for answer in self.answers)
+
+    def answer(self, name: str, *keys: Any) -> Answer:
+        """One answer: that of an aggregate, in the group of these keys."""
+        if name not in self.names:
+            raise InputError(f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}")
+        for values, answers in self._groups:
+            if values == keys:
+                return answers[self.names.index(name)]
+        raise InputError(f"there is no group {shown(keys)}; name a key for each of {', '.join(self.keys) or 'no column'}")
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __str__(self) -> str:
+        from postri.answer.words import table
+
+        return table(self)
+
+    def __repr__(self) -> str:
+        return f"<Result of {len(self)} rows: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        from postri.answer.words import table_notebook
+
+        return table_notebook(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns, rows and epsilon, as Python values."""
+        return {"columns": self.columns, "rows": self.rows, "epsilon": str(self.epsilon)}
+
+    def to_json(self) -> str:
+        """The same as JSON: dates as text, epsilon as a rational, decimals with the step's digits."""
+        from postri.answer.json import result_json
+
+        return result_json(self)
+
+    def to_csv(self) -> str:
+        """The rows as CSV text, with a header."""
+        from postri.answer.frames import csv_text
+
+        return csv_text(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas data frame."""
+        from postri.answer.frames import to_pandas
+
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a Polars data frame."""
+        from postri.answer.frames import to_polars
+
+        return to_polars(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as an Arrow table."""
+        from postri.answer.frames import to_arrow
+
+        return to_arrow(self)
+
+    def plot(self, name: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw dots with bars, one below the other: of one aggregate, or of all. Needs the extra `plot`."""
+        from postri.answer.picture import draw_result
+
+        return draw_result(self, self.names if name is None else [name], ax)
+
+    def labels(self, names: Sequence[str]) -> list[tuple[str, Answer]]:
+        """The answers of some aggregates, each with a label that tells it from the others."""
+        chosen = []
+        for values, _ in self._groups:
+            group = ", ".join(map(str, values))
+            chosen += [
+                (group if group and len(names) == 1 else f"{group}: {name}" if group else name, self.answer(name, *values))
+                for name in names
+            ]
+        return chosen
+
+
+def _cells(answers: Sequence[Answer]) -> list[Any]:
+    return [cell for answer in answers for cell in (answer.value, answer.interval.low, answer.interval.high)]
