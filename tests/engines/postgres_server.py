@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,20 +51,20 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One server for a run of the tests."""
-    programs = _programs()
-    if programs is None:
+    if _programs() is None:
         reason = "PostgreSQL's initdb and pg_ctl are not here: install the system's PostgreSQL server"
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)
-    folder = Path(tempfile.mkdtemp(prefix="postri-postgres-"))
-    try:
-        yield from _served(programs, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as server:
+        yield server
 
 
-def _served(programs: Path, folder: Path) -> Iterator[PostgresServer]:
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server of its own."""
+    programs, folder = _programs(), Path(tempfile.mkdtemp(prefix="postri-postgres-"))
+    assert programs is not None
     data, port = folder / "data", _free_port()
     (folder / "password").write_text(SECRET)
     if os.getuid() == 0:
@@ -78,14 +79,18 @@ def _served(programs: Path, folder: Path) -> Iterator[PostgresServer]:
         "unix_socket_directories": folder,
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    _run(
-        programs / "initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", folder / "password", "--no-sync", "-E", "UTF8"
-    )
-    _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
     try:
-        yield PostgresServer(port)
+        _run(
+            programs / "initdb",
+            *("-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", folder / "password", "--no-sync", "-E", "UTF8"),
+        )
+        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
+        try:
+            yield PostgresServer(port)
+        finally:
+            _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
     finally:
-        _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(*words: object) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,7 +53,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("spark")
+    with spark_session(tmp_path_factory.mktemp("spark")) as running:
+        yield running
+
+
+@contextmanager
+def spark_session(folder: Path) -> Iterator[Spark]:
+    """A session that keeps its files in this folder."""
     log, properties = folder / "driver.log", folder / "log4j2.properties"
     properties.write_text(LOG.format(path=log))
     running = Spark(_started(folder, properties), log)

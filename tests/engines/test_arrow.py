@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import postri
 from postri.columns import BOOLEAN, DATE, ColumnType, decimal_type, float_type, integer_type, timestamp_type
 from postri.engines.arrow import ArrowArray, ArrowArrayStream, ArrowSchema, Piece, is_arrow, read_column
 from postri.errors import InputError, SourceError
@@ -229,9 +230,6 @@ def test_wide_decimals_are_refused_by_what_they_declare(declared: pa.DataType, n
 
 REFUSED = [
     (pa.null(), "null"),
-    (pa.utf8(), "utf8"),
-    (pa.large_utf8(), "large_utf8"),
-    (pa.string_view(), "string_view"),
     (pa.binary(), "binary"),
     (pa.large_binary(), "large_binary"),
     (pa.binary_view(), "binary_view"),
@@ -271,11 +269,30 @@ def test_types_without_an_order_of_numbers_are_refused_by_name(declared: pa.Data
 
 def test_the_refusal_is_the_same_with_and_without_values() -> None:
     messages = set()
-    for source in (pa.array(["1", "2"]), pa.array([None], pa.utf8()), pa.array([], pa.utf8())):
+    for source in (pa.array([b"1", b"2"]), pa.array([None], pa.binary()), pa.array([], pa.binary())):
         with pytest.raises(InputError) as caught:
             read_column(source)
         messages.add(str(caught.value))
     assert len(messages) == 1
+
+
+TEXTS = [
+    (pa.array(["a"]), "utf8"),
+    (pa.array(["a"], pa.large_utf8()), "large_utf8"),
+    (pa.array(["a"], pa.string_view()), "string_view"),
+    (pa.array(["a"]).dictionary_encode(), "dictionary"),
+    (pd.Series(["a"], dtype="str"), "large_utf8"),
+    (pl.Series(["a"]), "string_view"),
+    (pl.Series(["a"], dtype=pl.Categorical), "dictionary"),
+]
+
+
+@pytest.mark.parametrize(("source", "name"), TEXTS, ids=[f"{type(source).__module__}-{name}" for source, name in TEXTS])
+def test_texts_are_known_by_their_type_and_left_to_their_library(source: object, name: str) -> None:
+    """They can be compared and divided by, but have no quantiles."""
+    assert read_column(source) == (ColumnType(name, "text"), [])
+    with pytest.raises(InputError, match=f"{TOLD}"):
+        postri.median(source, epsilon=1)
 
 
 def test_a_format_from_the_future_is_named_as_it_stands() -> None:
@@ -452,11 +469,8 @@ def test_object_columns_of_pandas_are_refused_whatever_they_hold(values: list[ob
     [
         (pd.Series([1, 2]).astype("category"), "category"),
         (pd.Series([1, "secret"]).astype("category"), "category"),
-        (pd.Series(["a"], dtype="str"), "large_utf8"),
         (pd.Series([1], dtype="m8[s]"), r"duration\[s\]"),
         (pd.Series(pd.period_range("2020", periods=2, freq="D")), "extension pandas.period"),
-        (pl.Series(["a"]), "string_view"),
-        (pl.Series(["a"], dtype=pl.Categorical), "dictionary"),
         (pl.Series([1]).cast(pl.Duration("ms")), r"duration\[ms\]"),
         (pl.Series([None]), "null"),
         (pl.Series([[1]]), "large_list"),
@@ -545,7 +559,7 @@ def test_a_view_of_a_pandas_series_survives_its_source() -> None:
 
 def test_a_refused_array_is_released(allocated: Callable[[], int]) -> None:
     with pytest.raises(InputError):
-        read_column(pa.array(np.arange(100_000)).cast(pa.utf8()))
+        read_column(pa.array(np.arange(100_000)).cast(pa.utf8()).cast(pa.binary()))
     assert allocated() == 0
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from contextlib import contextmanager
 from fractions import Fraction
+from threading import Event, Thread
 
 import duckdb
 import numpy as np
@@ -13,8 +17,9 @@ import pytest
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
 from postri.engines.base import Target
-from postri.engines.duckdb import RelationSource
-from postri.engines.scans import SqlEngine
+from postri.engines.duckdb import Database, RelationSource
+from postri.engines.progress import showing
+from postri.engines.scans import Sample, SqlEngine
 from postri.engines.table import Table
 from postri.errors import SourceChanged
 from postri.grid import grid_of
@@ -97,11 +102,11 @@ def test_rows_that_change_between_two_scans_are_noticed(connection):
     class Losing(RelationSource):
         scans = 0
 
-        def sampled(self, size: int, rows: int) -> str:
-            return f"(SELECT * FROM {self.relation} WHERE x < 1000) AS sampled"
+        def samples(self, rows: int, groups: int):
+            yield Sample(f"(SELECT * FROM {self.relation} WHERE x < 1000) AS sampled", 1_000 / rows)
 
         def columns(self, query: str):
-            if " AS n," in query:
+            if "WITH scanned" in query or "level" in query:
                 self.scans += 1
                 if self.scans == 2:
                     connection.execute("DELETE FROM rows WHERE x = 7")
@@ -126,7 +131,7 @@ def test_no_more_returns_than_the_window_needs(connection, order):
 
     source = Counting(connection.table("many"))
     engine = SqlEngine(source, source.types())
-    (window,) = engine.windows("x", grid_of(engine.type_of("x"), None), [Target(Fraction(1, 2), 100)])
+    ((window,),) = engine.windows("x", grid_of(engine.type_of("x"), None), [Target(Fraction(1, 2), 100)])
     assert len(window.indexes) == 202
     assert sum(returned) <= 3 * len(window.indexes)
 
@@ -153,3 +158,67 @@ def test_a_pattern_without_files_or_of_several_kinds_is_refused(tmp_path):
     (tmp_path / "c.csv").write_text("y\n1\n")
     with pytest.raises(InputError, match="other columns"):
         postri.open(f"{tmp_path}/*.csv")
+
+
+# ---- long scans
+
+ENDLESS = "SELECT sum(sin(cos(range))) AS total FROM range(4000000000)"
+
+
+@contextmanager
+def interrupted_after(seconds: float):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before, start = signal.signal(signal.SIGALRM, interrupt), time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 60
+
+
+def test_ctrl_c_cancels_the_query_in_a_users_connection(connection):
+    source = RelationSource(connection.sql("SELECT 1 AS x"))
+    with interrupted_after(0.5):
+        source.columns(ENDLESS)
+    assert connection.execute("SELECT 7").fetchall() == [(7,)]
+
+
+def test_ctrl_c_cancels_the_query_in_our_own_duckdb():
+    database = Database([])
+    with interrupted_after(0.5):
+        database.columns(ENDLESS)
+    assert int(database.columns("SELECT 7 AS seven")[0][0]) == 7
+
+
+def test_a_scan_tells_its_progress_to_whoever_shows_it(tmp_path):
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table({"x": np.arange(3_000_000) % 1_000}), path, row_group_size=50_000)
+    seen: list[float] = []
+
+    @contextmanager
+    def show(percent):
+        done = Event()
+
+        def look():
+            while not done.wait(0.001):
+                seen.append(percent())
+
+        watcher = Thread(target=look)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+    with showing(show):
+        postri.median(path, column="x", epsilon=1)
+    assert any(0 < each <= 100 for each in seen)
+    seen.clear()
+    postri.median(path, column="x", epsilon=1)
+    assert not seen

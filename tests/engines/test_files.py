@@ -189,6 +189,24 @@ def test_a_text_means_the_same_in_a_list_and_in_a_csv_file(tmp_path, texts, doma
         assert cells(path, "x", columns={"x": "integer"}) == cells(texts)
 
 
+@pytest.mark.parametrize("rare", [[], ["1e3"], ["123456789012345678901"]], ids=["usual", "exponent", "digits"])
+def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, monkeypatch, rare):
+    """Unless a cell is a number in a form that the grammar alone can read: then every distinct cell is looked at."""
+    cells = [f"{i * 7919 % 200_003}.{i % 100:02}" for i in range(60_000)] + ["n/a", "", "-"] + rare
+    returned, original = [], Database.columns
+
+    def columns(*what):
+        found = original(*what)
+        returned.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(Database, "columns", columns)
+    domain = Domain(0, 300_000, "0.01")
+    seen = window(write(tmp_path, b"x", *(cell.encode() for cell in cells)), "x", domain, half=100)
+    assert seen == window({"x": cells}, "x", domain, half=100)
+    assert (sum(returned) <= 3 * len(seen.indexes)) == (not rare)
+
+
 def test_dates_and_timestamps_mean_the_same_in_a_list_and_in_a_csv_file(tmp_path):
     texts = [
         "2024-02-29",

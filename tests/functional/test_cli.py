@@ -68,6 +68,20 @@ def test_quantile_takes_p_and_every_other_option(salaries):
     assert abs(answer["value"] - 31_800) < 200
 
 
+def test_where_selects_rows(tmp_path):
+    """A column of a CSV file is read as what it is compared with."""
+    table = tmp_path / "staff.csv"
+    table.write_text("salary,team,age\n" + "".join(f"{1_000 + i},{'ab'[i % 2]},{20 + i % 40}\n" for i in range(4_000)))
+    out, _ = run("median", table, "salary", "--epsilon", 50, "--where", "team = 'b' AND salary >= 3000 AND age < 60", "--json")
+    assert 3_900 <= json.loads(out)["value"] <= 4_100
+
+
+def test_a_wrong_predicate_exits_with_2_and_says_what_was_wrong(salaries):
+    for predicate, words in ("salry < 1", "did you mean 'salary'"), ("salary < random()", "random"), ("salary <", "predicate"):
+        _, said = run("median", salaries, "salary", "--epsilon", 1, "--where", predicate, code=2)
+        assert words in said.lower()
+
+
 def test_a_file_without_a_header_and_with_other_marks_is_read(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("".join(f"'x';{i}\n" for i in range(500)))

@@ -61,10 +61,11 @@ class Case:
     epsilon: Fraction = LOW
     grid: Grid = GRID
     most_rows: int = MOST_ROWS
+    groups: int = 1
 
     @property
     def question(self) -> Question:
-        return Question(self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect)
+        return Question(self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups)
 
     def __str__(self) -> str:
         change = f"{type(self.protect).__name__}({self.protect.k})"
@@ -98,10 +99,11 @@ class Findings:
         )
 
 
-def measure(case: Case) -> Findings:
-    """Everything about one configuration."""
+def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other: True) -> Findings:
+    """Everything about one configuration; or about those neighbours alone that are `apart` in some way."""
     tables = all_tables(case.grid, case.most_rows)
     pairs = neighbours(tables, case.protect)
+    pairs = pairs[[apart(tables[i], tables[j]) for i, j in pairs]]
     places, values = value_bounds(case, tables)
     joint, interval, failure = 0, 0, 0
     for k, place in enumerate(places):
@@ -198,19 +200,19 @@ STEEP = replace(SOUND, p=Fraction(9, 10))
 
 @dataclass(frozen=True)
 class HalfAddOrRemoveRows(AddOrRemoveRows):
-    def sensitivity(self, p: Fraction) -> Fraction:
-        return super().sensitivity(p) / 2
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
+        return super().sensitivity(p, groups) / 2
 
 
 @dataclass(frozen=True)
 class HalfReplaceRows(ReplaceRows):
-    def sensitivity(self, p: Fraction) -> Fraction:
-        return super().sensitivity(p) / 2
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
+        return super().sensitivity(p, groups) / 2
 
 
 @dataclass(frozen=True)
 class MedianAddOrRemoveRows(AddOrRemoveRows):
-    def sensitivity(self, p: Fraction) -> Fraction:
+    def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
         return Fraction(1, 2)
 
 

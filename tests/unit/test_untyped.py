@@ -89,7 +89,7 @@ cells = st.one_of(
 
 def window_of(rows: list, grid: Grid) -> RankWindow:
     """Everything that is counted of a list."""
-    return engine_of(rows, None, CsvFormat()).windows(None, grid, [Target(Fraction(1, 2), 10**6)])[0]
+    return engine_of(rows, None, CsvFormat()).windows(None, grid, [Target(Fraction(1, 2), 10**6)])[0][0]
 
 
 @pytest.mark.parametrize("place", range(len(ODD)))

@@ -1,0 +1,83 @@
+"""Which rows count, slowly and plainly: a row at a time, with exact fractions, by the rule as it is documented."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from functools import cache
+from hashlib import md5
+from itertools import product
+from math import ceil, floor, inf
+from typing import Any
+
+from contract_tables import Asked
+from real_tables import Row
+
+from postri.grid import Grid
+
+Window = tuple[list[int], list[int], int, int]
+
+
+def counted(rows: Sequence[Row], asked: Asked, grid: Grid) -> list[Counter[int]]:
+    """For each group how many rows count at each grid index."""
+    numbers = {keys: number for number, keys in enumerate(product(*asked.by.values()))}
+    found = []
+    for row in rows:
+        number = numbers.get(tuple(row[name] for name in asked.by))
+        if number is not None and row[asked.value] is not None and asked.holds(row):
+            found.append((row, index_of(row[asked.value], grid), number))
+    counts: list[Counter[int]] = [Counter() for _ in numbers]
+    for _, index, number in bounded(found, asked):
+        counts[number][index] += 1
+    return counts
+
+
+def bounded(found: list[tuple[Row, int, int]], asked: Asked) -> list[tuple[Row, int, int]]:
+    """The first so many rows of each unit, in the order of the md5 of unit:index:number of the group."""
+    if asked.units is None:
+        return found
+    column, most = asked.units
+    taken: Counter[str] = Counter()
+    kept = []
+    for row, index, number in sorted(found, key=lambda each: _turn(str(each[0][column]), each[1], each[2])):
+        unit = row[column]
+        if unit is not None and taken[str(unit)] < most:
+            taken[str(unit)] += 1
+            kept.append((row, index, number))
+    return kept
+
+
+def _turn(unit: str, index: int, number: int) -> str:
+    return md5(f"{unit}:{index}:{number}".encode()).hexdigest()
+
+
+@cache
+def index_of(cell: Any, grid: Grid) -> int:
+    """Rounded half to even, clamped."""
+    if cell in (inf, -inf):
+        return grid.last if cell > 0 else grid.first
+    return min(max(round((_number(cell) - grid.base) / grid.step), grid.first), grid.last)
+
+
+def _number(cell: Any) -> Fraction:
+    """Days for dates, seconds for timestamps."""
+    if isinstance(cell, datetime):
+        start = datetime(1970, 1, 1, tzinfo=UTC if cell.tzinfo else None)
+        return Fraction((cell - start) // timedelta(microseconds=1), 10**6)
+    return Fraction((cell - date(1970, 1, 1)).days) if isinstance(cell, date) else Fraction(cell)
+
+
+def window(counts: Counter[int], p: Fraction, half: int) -> Window:
+    """The atoms that hold one of the ranks from `half` before the target to `half` after it, the rows below them, and n."""
+    n = counts.total()
+    low, high = floor(p * n) - half, ceil(p * n) + 1 + half
+    inside, below, rank = [], 0, 0
+    for index in sorted(counts):
+        if rank + counts[index] < max(low, 1):
+            below += counts[index]
+        elif rank < min(high, n):
+            inside.append(index)
+        rank += counts[index]
+    return inside, [counts[index] for index in inside], below, n
