@@ -8,7 +8,7 @@ SERVICES := $(VENV)/.services
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: help setup services demo reproduce test test-fast prove check format bench docs clean
+.PHONY: help setup services demo reproduce test test-fast prove check format bench bench-large docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,9 @@ format: setup  ## format the code
 
 bench: services  ## speed and memory, as ratios of one run, into build/bench.json
 	$(BIN)/python bench/run.py
+
+bench-large: setup  ## 1e9 rows in DuckDB on disk beside a plain sum, into build/bench-large.json; takes a while and 6 GB of disk
+	$(BIN)/python bench/large.py
 
 docs: setup  ## build the documentation into build/docs
 	$(BIN)/mkdocs build --strict --quiet --site-dir build/docs

@@ -1,0 +1,66 @@
+"""A table of 1e9 rows in DuckDB on disk, by hand: `make bench-large`. Less rows where the disk has no room."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+
+import postri
+from engines import FARE, FOLDER
+from timing import ROOT, resident, side_by_side
+
+ROWS, FEWER = 1_000_000_000, 300_000_000
+# What the table takes on disk, and room to write it.
+BYTES_A_ROW = 6
+PART = 50_000_000
+
+
+def make_table() -> Path:
+    """One column of fares, made once, a part at a time."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rows = ROWS if shutil.disk_usage(FOLDER).free > ROWS * BYTES_A_ROW else FEWER
+    database = FOLDER / f"large-{rows}.duckdb"
+    if not database.is_file():
+        part = database.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        with duckdb.connect(str(part)) as connection:
+            connection.execute("CREATE TABLE trips (fare BIGINT)")
+            for start in range(0, rows, PART):
+                print(f"making {start:,} of {rows:,} rows", file=sys.stderr, flush=True)
+                connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({min(PART, rows - start)})")
+        part.rename(database)
+    return database
+
+
+def print_peak(database: str) -> None:
+    """The peak memory of a process that asks one question."""
+    with duckdb.connect(database, read_only=True) as connection:
+        print(postri.median(connection.table("trips"), column="fare", epsilon=1), file=sys.stderr)
+    print(resident("VmHWM"))
+
+
+def main() -> None:
+    database = make_table()
+    with duckdb.connect(str(database), read_only=True) as connection:
+        trips = connection.table("trips")
+        times = side_by_side(
+            {
+                "ours": lambda: postri.median(trips, column="fare", epsilon=1),
+                "sum": lambda: connection.execute("SELECT sum(fare) FROM trips").fetchall(),
+            },
+            3,
+        )
+    words = [sys.executable, __file__, "--peak", str(database)]
+    peak = float(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    figures = {"duckdb_1e9_vs_sum": round(times["ours"] / times["sum"], 4), "duckdb_1e9_peak_mb": round(peak, 1)}
+    (ROOT / "build" / "bench-large.json").write_text(json.dumps(figures, indent=2) + "\n")
+    print(f"{database.stem}: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum; {figures}")
+
+
+if __name__ == "__main__":
+    print_peak(sys.argv[2]) if "--peak" in sys.argv else main()

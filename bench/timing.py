@@ -1,0 +1,34 @@
+"""How the benchmarks measure: in turns, in one run, as medians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def seconds(action: Callable[[], Any], repeats: int) -> float:
+    """The median time of an action, after one run that does not count."""
+    return side_by_side({"it": action}, repeats)["it"]
+
+
+def side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The median time of each action, taken in turns so that a slow moment hits all alike; a first turn does not count."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats + 1):
+        for name, action in actions.items():
+            start = perf_counter()
+            action()
+            times[name].append(perf_counter() - start)
+    return {name: float(np.median(taken[1:])) for name, taken in times.items()}
+
+
+def resident(name: str) -> float:
+    """A figure of this process in megabytes: VmRSS is what it holds now, VmHWM the most that it held."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
