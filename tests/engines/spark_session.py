@@ -34,6 +34,9 @@ SETTINGS = {
 }
 
 
+_running: list[Spark] = []
+
+
 @dataclass(frozen=True)
 class Spark:
     """A running session, and the file to which its driver logs."""
@@ -59,12 +62,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[Spark]:
-    """A session that keeps its files in this folder."""
+    """A session that keeps its files in this folder; a process has one at a time, which all share."""
+    if _running:
+        yield _running[0]
+        return
     log, properties = folder / "driver.log", folder / "log4j2.properties"
     properties.write_text(LOG.format(path=log))
     running = Spark(_started(folder, properties), log)
-    yield running
-    running.session.stop()
+    _running.append(running)
+    try:
+        yield running
+    finally:
+        _running.clear()
+        running.session.stop()
 
 
 def _missing() -> str | None:
