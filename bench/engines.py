@@ -40,7 +40,7 @@ FARE = "CAST(exp(7 + 0.8 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()
 def make_trips(rows: int) -> tuple[Path, Path]:
     """A table of fares and stations as a DuckDB database and as a Parquet file, made once."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    database, parquet = FOLDER / f"trips-{rows}.duckdb", FOLDER / f"trips-{rows}.parquet"
+    database, parquet = FOLDER / f"station-trips-{rows}.duckdb", FOLDER / f"station-trips-{rows}.parquet"
     if not parquet.is_file():
         database.unlink(missing_ok=True)
         with duckdb.connect(str(database)) as connection:
