@@ -4,7 +4,10 @@
     ├── InputError (also ValueError)   the request is wrong; nothing was read, nothing was spent
     ├── SourceError                    the data cannot be opened
     │   └── SourceChanged              the data changed while they were counted
-    └── EngineError                    the engine failed while counting
+    ├── EngineError                    the engine failed while counting
+    ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
+    ├── LedgerError                    the ledger cannot be read or written; there is no answer
+    └── PolicyError                    the steward's file is wrong; says every problem with its line
 
 A message carries parameters, file names and column names: never a cell, a rank or a probability.
 """
@@ -12,7 +15,9 @@ A message carries parameters, file names and column names: never a cell, a rank 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 
 class PostriError(Exception):
@@ -33,6 +38,48 @@ class SourceChanged(SourceError):  # noqa: N818  # users know it by this name
 
 class EngineError(PostriError):
     """The engine failed while counting. Names the engine and the kind of failure, never its message."""
+
+
+class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
+    """The question would cost more than is left. It cost nothing.
+
+    `requested`, `remaining` and `short_by` are exact fractions of epsilon; `limit` names what ran out: the dataset's budget, an analyst's
+    allowance, or the most that one question may cost.
+    """
+
+    def __init__(self, requested: Fraction, remaining: Fraction, short_by: Fraction, limit: str) -> None:
+        self.requested, self.remaining, self.short_by, self.limit = requested, remaining, short_by, limit
+        super().__init__(f"the question costs epsilon {requested}, and {limit} leaves {remaining}: short by {short_by}; nothing was spent")
+
+
+class LedgerError(PostriError):
+    """The ledger cannot be read or written, or is not what it should be. No answer is given without it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a policy, and where; line 0 if it has no place."""
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}" if self.line else self.text
+
+
+class PolicyError(PostriError):
+    """The policy is wrong: every problem at once."""
+
+    def __init__(self, path: str, problems: Sequence[Problem]) -> None:
+        self.path, self.problems = path, tuple(problems)
+        super().__init__(
+            "\n".join(
+                [
+                    f"the policy {path!r} has {len(self.problems)} problem{'s' * (len(self.problems) != 1)}:",
+                    *(f"  {each}" for each in self.problems),
+                ]
+            )
+        )
 
 
 def missing_extra(what: str, package: str, extra: str) -> PostriError:

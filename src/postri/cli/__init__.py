@@ -10,7 +10,7 @@ from postri.cli.ask import median, quantile
 from postri.cli.demo import demo
 from postri.cli.plan import plan
 from postri.cli.research import compare, reproduce
-from postri.errors import InputError, PostriError
+from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
 
 app = typer.Typer(
     name="postri",
@@ -37,11 +37,13 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 
 def main() -> None:
-    """Run the program. Exit codes: 0 done, 2 the request is wrong, 1 anything else."""
+    """Run the program. Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else."""
     try:
         app()
-    except InputError as error:
+    except (InputError, PolicyError) as error:
         _stop(str(error), 2)
+    except BudgetExceeded as error:
+        _stop(str(error), 3)
     except PostriError as error:
         _stop(str(error), 1)
     except Exception as error:
