@@ -62,7 +62,7 @@ def median(
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """
-    asked = [(column, Fraction(1, 2), domain)]
+    asked = [agg.Quantile(column, Fraction(1, 2), domain)]
     request = checked_request(
         asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
     )
@@ -84,7 +84,7 @@ def quantile(
     coins: Coins | None = None,
 ) -> Answer:
     """The private p-quantile of a column: `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`."""
-    asked = [(column, check_share(p, "p"), domain)]
+    asked = [agg.Quantile(column, check_share(p, "p"), domain)]
     request = checked_request(
         asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
     )
@@ -110,7 +110,7 @@ def quantiles(
 
     Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them do at once.
     """
-    asked = [(column, p, domain) for p in _check_ps(ps)]
+    asked = [agg.Quantile(column, p, domain) for p in _check_ps(ps)]
     request = checked_request(
         asked,
         epsilon=epsilon,
@@ -127,7 +127,7 @@ def quantiles(
 
 def ask(
     source: Any,
-    aggregates: Mapping[str, agg.Quantile | str],
+    aggregates: Mapping[str, agg.Aggregate | str],
     *,
     epsilon: Number,
     by: Mapping[str, Sequence[Any]] | None = None,
@@ -152,7 +152,7 @@ def ask(
     """
     wanted = _check_aggregates(aggregates)
     request = checked_request(
-        [(each.column, each.p, each.domain) for each in wanted.values()],
+        list(wanted.values()),
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -194,9 +194,9 @@ def plan(
     if (epsilon is None) == (reach is None):
         raise InputError("give either epsilon (to learn how far the interval will reach) or reach (to learn the epsilon that it takes)")
     share = None if reach is None else check_share(reach, "reach")
-    asked = [(None, check_share(p, "p"), domain)]
+    asked = [agg.Quantile(None, check_share(p, "p"), domain)]
     request = checked_request(asked, epsilon=1 if epsilon is None else epsilon, confidence=confidence, protect=protect, split=split)
-    question = request.question(request.asked[0], groups)
+    question = request.question(check_share(p, "p"), request.epsilon, groups)
     return forecast(question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share)
 
 
@@ -209,7 +209,7 @@ def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
     return checked
 
 
-def _check_aggregates(aggregates: object) -> dict[str, agg.Quantile]:
+def _check_aggregates(aggregates: object) -> dict[str, agg.Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InputError(f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, got {shown(aggregates)}")
     for name in aggregates:
@@ -218,7 +218,7 @@ def _check_aggregates(aggregates: object) -> dict[str, agg.Quantile]:
     return {name: agg.read(each) for name, each in aggregates.items()}
 
 
-def _check_weights(weights: object, wanted: Mapping[str, agg.Quantile]) -> list[Fraction]:
+def _check_weights(weights: object, wanted: Mapping[str, agg.Aggregate]) -> list[Fraction]:
     """The share of epsilon that each aggregate gets."""
     if weights is None:
         return [Fraction(1, len(wanted))] * len(wanted)

@@ -7,34 +7,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from postri.agg import Aggregate, Count, Quantile, Sum, check_domain
 from postri.answer import Answer
 from postri.answer.words import JOINT, READ_AS_WHOLE
 from postri.columns import ColumnType
 from postri.domain import Domain
-from postri.engines.base import CsvFormat, Target
+from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
-from postri.engines.rows import Groups, Rows, Units
+from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
-from postri.grid import grid_of
+from postri.grid import Grid, grid_of
 from postri.intervals.depth import Depth
 from postri.intervals.method import Method, Question
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.predicates import Predicate
 from postri.privacy import AddOrRemoveUnits, ProtectedChange, ReplaceUnits, check_epsilon, check_protect, check_share, split_spend
-from postri.queries.quantile import Terms, quantile_answers
+from postri.queries.count import Ask
+from postri.queries.quantile import Terms
+from postri.sheets import QuantileSheet, Sheet, SizeSheet, TotalSheet
 
 METHODS = {"depth": Depth()}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One quantile of one column, and what it may cost."""
+    """One aggregate, and what it may cost."""
 
-    column: str | None
-    p: Fraction
-    domain: Domain | None
+    aggregate: Aggregate
     epsilon: Fraction
 
 
@@ -53,65 +54,103 @@ class Request:
     joint: bool = False
 
     @property
+    def epsilon(self) -> Fraction:
+        """What all of it may cost."""
+        return sum((asked.epsilon for asked in self.asked), start=Fraction(0))
+
+    @property
     def rows(self) -> Rows:
         """The rows that count."""
         units = Units(self.protect.unit, self.protect.rows) if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits) else None
         return Rows(self.where, self.groups, units)
 
-    def question(self, asked: Asked, groups: int = 1) -> Question:
-        """The question in each group: disjoint groups share epsilon; if all intervals are to hold at once, they divide beta."""
-        cells = len(self.asked) * groups if self.joint else 1
-        return Question(asked.p, split_spend(asked.epsilon, self.split), (1 - self.confidence) / cells, self.protect, groups)
+    def beta(self, groups: int) -> Fraction:
+        """How often each interval may fail: if all are to hold at once, they divide it."""
+        return (1 - self.confidence) / (len(self.asked) * groups if self.joint else 1)
+
+    def question(self, p: Fraction, epsilon: Fraction, groups: int = 1) -> Question:
+        """A quantile in each group: disjoint groups share epsilon."""
+        return Question(p, split_spend(epsilon, self.split), self.beta(groups), self.protect, groups)
 
     def answers(self, source: Any) -> list[list[Answer]]:
         """Open the source, count, draw: for each group the answers, in the order in which they were asked for."""
+        return self.bound(source).answers()
+
+    def bound(self, source: Any) -> BoundRequest:
+        """The request in terms of a source's columns; InputError if it does not fit them. No cell is touched."""
         table = source if isinstance(source, Table) else Table(engine_of(source, None, CsvFormat()))
         rows = table.bind(self.rows)
-        sheets = self._sheets(table, rows.number)
-        # Nothing is read before everything was checked.
-        counted = [table.grouped_windows(sheet.column, sheet.terms.grid, sheet.targets, rows) for sheet in sheets]
-        answers: list[dict[int, Answer]] = [{} for _ in range(rows.number)]
-        for sheet, groups in zip(sheets, counted, strict=True):
-            for group, windows in enumerate(groups):
-                drawn = quantile_answers(sheet.questions, windows, sheet.terms, self.coins)
-                answers[group] |= dict(zip(sheet.places, drawn, strict=True))
-        return [[group[place] for place in range(len(self.asked))] for group in answers]
+        return BoundRequest(self, table, rows, self._sheets(table, rows.number))
 
     def _sheets(self, table: Table, groups: int) -> list[Sheet]:
-        """What is asked, column by column."""
-        columns = [table.column(asked.column) for asked in self.asked]
-        together: dict[tuple[str | None, Domain | None], list[int]] = {}
+        """What is asked, sorted by what is counted for it: windows, totals or rows of one column."""
+        together: dict[tuple[type, str | None, Domain | None], list[int]] = {}
         for place, asked in enumerate(self.asked):
-            together.setdefault((columns[place], asked.domain), []).append(place)
-        return [self._sheet(table, column, domain, places, groups) for (column, domain), places in together.items()]
+            aggregate = asked.aggregate
+            if isinstance(aggregate, Count):
+                column = None if aggregate.column is None else table.column(aggregate.column)
+                together.setdefault((Count, column, None), []).append(place)
+            else:
+                kind = Quantile if isinstance(aggregate, Quantile) else Sum
+                together.setdefault((kind, table.column(aggregate.column), aggregate.domain), []).append(place)
+        return [self._sheet(table, *what, places, groups) for what, places in together.items()]
 
-    def _sheet(self, table: Table, column: str | None, domain: Domain | None, places: list[int], groups: int) -> Sheet:
+    def _sheet(self, table: Table, kind: type, column: str | None, domain: Domain | None, places: list[int], groups: int) -> Sheet:
+        if kind is Count:
+            if column is not None:
+                table.check_column(column)
+            return SizeSheet(places, column, [self._ask(place, groups, ()) for place in places])
         declared = table.type_of(column)
-        terms = Terms(grid_of(declared, domain), domain, self.method, self.confidence, self._notes(declared, domain, groups))
-        return Sheet(column, terms, [self.question(self.asked[place], groups) for place in places], places)
+        grid, notes = grid_of(declared, domain), self._notes(declared, domain)
+        if kind is Sum:
+            _check_total(column, grid)
+            wanted = [(self.asked[place].aggregate, self._ask(place, groups, notes)) for place in places]
+            return TotalSheet(places, column, grid, wanted)
+        terms = Terms(grid, domain, self.method, self.confidence, (*notes, *self._joint(groups)))
+        aggregates = [(self.asked[place].aggregate, self.asked[place].epsilon) for place in places]
+        questions = [self.question(each.p, epsilon, groups) for each, epsilon in aggregates if isinstance(each, Quantile)]
+        return QuantileSheet(places, column, terms, questions)
 
-    def _notes(self, declared: ColumnType, domain: Domain | None, groups: int) -> tuple[str, ...]:
-        whole = declared.kind is None and domain is None
-        return (*((READ_AS_WHOLE,) if whole else ()), *((JOINT,) if self.joint and len(self.asked) * groups > 1 else ()))
+    def _ask(self, place: int, groups: int, notes: tuple[str, ...]) -> Ask:
+        return Ask(self.asked[place].epsilon, self.beta(groups), self.confidence, self.protect, groups, (*notes, *self._joint(groups)))
+
+    def _notes(self, declared: ColumnType, domain: Domain | None) -> tuple[str, ...]:
+        return (READ_AS_WHOLE,) if declared.kind is None and domain is None else ()
+
+    def _joint(self, groups: int) -> tuple[str, ...]:
+        return (JOINT,) if self.joint and len(self.asked) * groups > 1 else ()
+
+
+def _check_total(column: str | None, grid: Grid) -> None:
+    """Refuse sums and means without public bounds, which alone say how far one person can move them."""
+    if grid.kind != "number":
+        raise InputError(f"there is no sum or mean of a column of {grid.kind}s; ask for its median")
+    if grid.anchor is not None:
+        name = "the column" if column is None else repr(column)
+        raise InputError(f"a sum or mean of {name} needs a domain, such as Domain(0, 1000): how far one row can move it is a public choice")
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """The questions about one column on one domain: their windows come from the same scans."""
+class BoundRequest:
+    """A request that fits its table: from here on, cells are touched."""
 
-    column: str | None
-    terms: Terms
-    questions: list[Question]
-    places: list[int]
+    request: Request
+    table: Table
+    rows: Selection
+    sheets: Sequence[Sheet]
 
-    @property
-    def targets(self) -> list[Target]:
-        """The windows that they need."""
-        return [Target(question.p, self.terms.method.half(question, self.terms.grid)) for question in self.questions]
+    def answers(self) -> list[list[Answer]]:
+        """Count everything, then draw: for each group the answers, in the order in which they were asked for."""
+        counted = [sheet.count(self.table, self.rows) for sheet in self.sheets]
+        answers: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
+        for sheet, groups in zip(self.sheets, counted, strict=True):
+            for group, each in enumerate(groups):
+                answers[group] |= dict(zip(sheet.places, sheet.draw(each, self.request.coins), strict=True))
+        return [[group[place] for place in range(len(self.request.asked))] for group in answers]
 
 
 def checked_request(
-    asked: Sequence[tuple[str | None, Fraction, Domain | None]],
+    asked: Sequence[Aggregate],
     *,
     epsilon: Number,
     confidence: Number,
@@ -126,9 +165,11 @@ def checked_request(
 ) -> Request:
     """The request, or InputError for the first thing that is wrong with it. Epsilon is divided by `shares`, or evenly."""
     total = check_epsilon(epsilon)
+    for aggregate in asked:
+        check_domain(getattr(aggregate, "domain", None))
     parts = shares or [Fraction(1, len(asked))] * len(asked)
     return Request(
-        tuple(Asked(column, p, check_domain(domain), total * part) for (column, p, domain), part in zip(asked, parts, strict=True)),
+        tuple(Asked(aggregate, total * part) for aggregate, part in zip(asked, parts, strict=True)),
         check_share(confidence, "confidence"),
         check_protect(protect),
         check_method(method),
@@ -138,13 +179,6 @@ def checked_request(
         None if by is None else Groups.of(by),
         joint,
     )
-
-
-def check_domain(domain: object) -> Domain | None:
-    """The domain, or InputError if it is something else."""
-    if domain is not None and not isinstance(domain, Domain):
-        raise InputError(f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}")
-    return domain
 
 
 def check_method(method: str | Method) -> Method:

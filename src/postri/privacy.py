@@ -112,6 +112,31 @@ def replaced(rows: int, p: Fraction, groups: int) -> Fraction:
     return Fraction(rows) if groups == 1 else 2 * rows * max(p, 1 - p)
 
 
+def moved_rows(protect: ProtectedChange, groups: int) -> Fraction:
+    """By how much one person moves the numbers of rows of all groups together: a replaced row may leave one group and enter another."""
+    return Fraction(_most(protect) * (2 if _replaces(protect) and groups > 1 else 1))
+
+
+def moved_sum(protect: ProtectedChange, groups: int, lower: Fraction, upper: Fraction) -> Fraction:
+    """By how much one person moves the sums of all groups together, of cells between two bounds.
+
+    A replaced row moves a sum by the distance of two cells, or by one cell if it becomes null; with several groups, by two cells.
+    """
+    largest = max(abs(lower), abs(upper))
+    if not _replaces(protect):
+        return _most(protect) * largest
+    return _most(protect) * (max(upper - lower, largest) if groups == 1 else 2 * largest)
+
+
+def _most(protect: ProtectedChange) -> int:
+    """How many rows of one person count."""
+    return protect.k if isinstance(protect, AddOrRemoveRows | ReplaceRows) else protect.rows
+
+
+def _replaces(protect: ProtectedChange) -> bool:
+    return isinstance(protect, ReplaceRows | ReplaceUnits)
+
+
 def _rows(k: int) -> str:
     return "any one row" if k == 1 else f"any {k} rows"
 

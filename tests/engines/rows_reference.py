@@ -34,6 +34,15 @@ def counted(rows: Sequence[Row], asked: Asked, grid: Grid) -> list[Counter[int]]
     return counts
 
 
+def sizes(rows: Sequence[Row], asked: Asked, column: str | None) -> list[int]:
+    """For each group how many rows there are, or how many in which a column has a cell; a mere row has an empty index."""
+    numbers = {keys: number for number, keys in enumerate(product(*asked.by.values()))}
+    found = [(row, "", numbers.get(tuple(row[name] for name in asked.by))) for row in rows if asked.holds(row)]
+    kept = [each for each in found if each[2] is not None and (column is None or each[0][column] is not None)]
+    counts = Counter(number for _, _, number in bounded(kept, asked))
+    return [counts[number] for number in range(len(numbers))]
+
+
 def bounded(found: list[tuple[Row, int, int]], asked: Asked) -> list[tuple[Row, int, int]]:
     """The first so many rows of each unit, in the order of the md5 of unit:index:number of the group."""
     if asked.units is None:
@@ -49,7 +58,7 @@ def bounded(found: list[tuple[Row, int, int]], asked: Asked) -> list[tuple[Row, 
     return kept
 
 
-def _turn(unit: str, index: int, number: int) -> str:
+def _turn(unit: str, index: int | str, number: int) -> str:
     return md5(f"{unit}:{index}:{number}".encode()).hexdigest()
 
 

@@ -1,6 +1,7 @@
 """Answers: a released value, its interval, and what both cost; and forecasts of them."""
 
-from postri.answer.answer import Answer, Answers, Interval
+from postri.answer.answer import Answer, Answers
+from postri.answer.interval import Interval
 from postri.answer.plan import Plan
 from postri.answer.result import Result
 

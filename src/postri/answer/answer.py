@@ -3,48 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from postri.privacy import ProtectedChange, Spend
+from postri.answer.drawn import Noisy, NoisyMean
+from postri.answer.interval import Interval
+from postri.errors import InputError
+from postri.exact import Number
+from postri.privacy import ProtectedChange, Spend, check_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
-class Interval:
-    """From `low` to `high`, both included. An end on the domain's edge means "here or beyond".
-
-    >>> 3 in Interval(2, 5)
-    True
-    """
-
-    low: Any
-    high: Any
-    low_is_edge: bool = False
-    high_is_edge: bool = False
-
-    @property
-    def width(self) -> Any:
-        """How wide it is: a number, or a timedelta."""
-        return self.high - self.low
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.low <= value <= self.high)
-
-    def __str__(self) -> str:
-        return f"{self.low} to {self.high}"
+Statistic = Literal["quantile", "count", "sum", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A quantile with its randomization interval.
+    """A quantile, count, sum or mean with its randomization interval.
 
-    With probability `confidence` over the coins, the interval holds the true quantile of the table. `spend` is what it cost,
+    With probability `confidence` over the coins, the interval holds the true value of the table. `spend` is what it cost,
     `protect` what it protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes` say what else
-    a reader must know; like everything here they follow from public numbers and from the answer itself.
+    a reader must know; like everything here they follow from public numbers and from the answer itself. A quantile has its `p`, any other
+    statistic what was `drawn` for it.
     """
 
     value: Any
@@ -53,14 +35,26 @@ class Answer:
     spend: Spend
     protect: ProtectedChange
     method: str
-    p: Fraction
+    p: Fraction | None = None
     private: bool = True
     notes: tuple[str, ...] = ()
+    statistic: Statistic = "quantile"
+    drawn: Noisy | NoisyMean | None = field(default=None, repr=False)
 
     @property
     def epsilon(self) -> Fraction:
         """What the value and its interval cost together."""
         return self.spend.epsilon
+
+    def at(self, confidence: Number) -> Answer:
+        """The same count, sum or mean with the interval of another confidence, which costs nothing: its noise is public.
+
+        The interval of a quantile was drawn for its own confidence, and another one is another question.
+        """
+        share = check_share(confidence, "confidence")
+        if self.drawn is None:
+            raise InputError("the interval of a quantile is drawn for its confidence; ask again with another one")
+        return replace(self, interval=self.drawn.interval(1 - share), confidence=float(share))
 
     def __str__(self) -> str:
         from postri.answer.words import line

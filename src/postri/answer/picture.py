@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from postri.answer.words import NOT_PRIVATE, name, percent, shown
+from postri.answer.words import NOT_PRIVATE, about, percent, shown
 from postri.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def draw(
     """
     roomy = len(answers) <= ROOMY
     ax = _axes(len(answers), 0.75 if roomy else 0.22) if ax is None else ax
-    texts = labels or [name(answer.p) for answer in answers]
+    texts = labels or [about(answer) for answer in answers]
     for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
         _row(ax, row, answer, text if roomy else "")
     if truth is not None:

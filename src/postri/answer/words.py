@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from postri.exact import plain
 
 if TYPE_CHECKING:
-    from postri.answer.answer import Answer, Interval
+    from postri.answer.answer import Answer
+    from postri.answer.interval import Interval
     from postri.answer.plan import Plan
     from postri.answer.result import Result
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
+ON_DOMAIN = ("sum", "mean")
 
 
 def line(answer: Answer) -> str:
@@ -25,21 +27,22 @@ def line(answer: Answer) -> str:
     cost = f"protects {answer.protect} at epsilon {plain(answer.epsilon)}"
     notes = [*(() if answer.private else (NOT_PRIVATE,)), *answer.notes]
     if answer.interval.low_is_edge and answer.interval.high_is_edge:
-        words = f"{name(answer.p)} {shown(answer.value)}, but it may be anywhere in the domain; {cost}"
+        words = f"{about(answer)} {shown(answer.value)}, but it may be anywhere in the domain; {cost}"
     else:
         words = (
-            f"{name(answer.p)} {shown(answer.value)}, between {ends(answer.interval)} with {percent(answer.confidence)} confidence; {cost}"
+            f"{about(answer)} {shown(answer.value)}, between {ends(answer.interval)} with {percent(answer.confidence)} confidence; {cost}"
         )
     return words + "".join(f" [{note}]" for note in notes)
 
 
 def paragraph(answer: Answer) -> str:
     """How to read the answer."""
-    quantile, spend = name(answer.p), answer.spend
+    statistic, spend = about(answer), answer.spend
     parts = [
-        f"The released {quantile} is {shown(answer.value)}. Noise was added to protect people, so it is not the exact {quantile} of the",
+        f"The released {statistic} is {shown(answer.value)}. Noise was added to protect people, so it is not the exact {statistic} of the",
         f"table. The exact one lies between {ends(answer.interval)}: of all draws, at least {percent(answer.confidence)} give an interval",
         "that holds it.",
+        *(("It is about the data on the domain: cells beyond its ends are clamped to them.",) if answer.statistic in ON_DOMAIN else ()),
         "The interval covers the error that privacy added. It does not cover sampling error, which is how far the table itself is from the",
         "people whom it stands for.",
         f"What is protected is {answer.protect}: whoever sees the answer can hardly tell whether that happened, since the odds change by a",
@@ -50,6 +53,11 @@ def paragraph(answer: Answer) -> str:
         *(() if answer.private else (f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.",)),
     ]
     return " ".join(parts)
+
+
+def about(answer: Answer) -> str:
+    """What the answer tells: "median", "90th percentile", "count", "sum" or "mean"."""
+    return answer.statistic if answer.p is None else name(answer.p)
 
 
 def _edges(interval: Interval) -> list[str]:

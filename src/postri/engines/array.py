@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import SAMPLE, Bracket, Counts, Target, Wanted, sampled_brackets, tally
+from postri.engines.base import SAMPLE, Bracket, Counts, Target, Total, Wanted, sampled_brackets, tally
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
@@ -18,6 +18,8 @@ from postri.window import RankWindow
 # Cells inside a bracket are held, so many at a time, and then counted: in an array of counters where the bracket is narrow.
 HELD = 1 << 20
 NARROW = 1 << 16
+HALF_BITS = 32
+HALF_MASK = (1 << HALF_BITS) - 1
 
 
 class ArrayCounter:
@@ -28,6 +30,17 @@ class ArrayCounter:
     def __init__(self, pieces: Sequence[Piece], reading: Reading) -> None:
         self.pieces, self.reading = pieces, reading
         self.rows = sum(len(piece.values) for piece in pieces)
+
+    def total(self) -> Total:
+        """One pass: how many cells count, and the exact sum of their indexes."""
+        n = whole = 0
+        for piece in self.pieces:
+            for cells in piece.chunks():
+                indexes = self.reading.indexes(cells)
+                n += len(indexes)
+                # A chunk's upper and lower halves each fit a sum of 64 bits.
+                whole += (int((indexes >> HALF_BITS).sum()) << HALF_BITS) + int((indexes & HALF_MASK).sum())
+        return Total(n, whole)
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""

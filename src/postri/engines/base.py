@@ -68,6 +68,14 @@ class Wanted:
     group: int = 0
 
 
+@dataclass(frozen=True)
+class Total:
+    """How many rows count, and the sum of their grid indexes."""
+
+    n: int
+    indexes: int
+
+
 class Engine(Protocol):
     """A table that can count."""
 
@@ -80,6 +88,12 @@ class Engine(Protocol):
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
         """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+
+    def sizes(self, column: str | None, rows: Selection) -> list[int]:
+        """For each group how many rows there are; with a column, how many in which it has a cell that can be read."""
 
 
 class Counter(Protocol):

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
-from postri.engines.base import Counts, CsvFormat, Target, tally
+from postri.engines.base import Counts, CsvFormat, Target, Total, tally
 from postri.engines.csv_indexes import COLUMNS, USUAL_AND_RARE, indexes_of
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.duckdb import Database, literal
 from postri.engines.grammar import BLANKS, read_index
-from postri.engines.held import UntypedColumn, chosen_rows, reads_whole
+from postri.engines.held import UntypedColumn, chosen_rows, present_rows, reads_whole
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.scans import Sample, SqlEngine
@@ -66,35 +66,48 @@ class CsvEngine:
         """For each group the window of each target: counted inside DuckDB if all cells have a usual form, else by distinct cells."""
         if rows.plain and grid.kind != "timestamp" and (windows := self._usual(str(column), grid, targets)):
             return [windows]
-        key = (column, grid, rows)
-        if self._counted is None or self._counted[0] != key:
-            whole = [self._count(str(column), grid)] if rows.plain else self._count_chosen(str(column), grid, rows)
-            self._counted = (key, whole)
-        return [[trim(window, target.p, target.half) for target in targets] for window in self._counted[1]]
+        return [[trim(window, target.p, target.half) for target in targets] for window in self._whole(str(column), grid, rows)]
 
-    def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
-        """The windows from one scan that returns no more than they hold; None if some cells are rare."""
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        if rows.plain and grid.kind != "timestamp" and (engine := self._indexed(str(column), grid)):
+            usual, rare = engine.totals("index", _own(grid), USUAL_AND_RARE)
+            if rare.n == 0:
+                return [usual]
+        return [_total(window) for window in self._whole(str(column), grid, rows)]
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many records there are, or how many in which a column has a cell."""
+        names = list(dict.fromkeys([*([] if column is None else [column]), *rows.columns]))
+        columns, counts = self._distinct(names, rows)
+        present = np.ones(len(counts), np.bool_) if column is None else columns[column].present()
+        return [int(counts[here].sum()) for here in present_rows(rows, columns.__getitem__, present)]
+
+    def _indexed(self, column: str, grid: Grid) -> SqlEngine | None:
+        """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form."""
         place = self.names.index(column)
         cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
         relation = indexes_of(cells, grid, whole=reads_whole(self.type_of(column), grid))
-        if relation is None:
+        return None if relation is None else SqlEngine(Indexed(self._database, f"{relation} AS indexed"), COLUMNS)
+
+    def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
+        """The windows from one scan that returns no more than they hold; None if some cells are rare."""
+        engine = self._indexed(column, grid)
+        if engine is None:
             return None
-        engine = SqlEngine(Indexed(self._database, f"{relation} AS indexed"), COLUMNS)
-        # The cells are indexes by now: a grid on which every whole number is its own index.
-        usual, rare = engine.windows("index", replace(grid, kind="number", base=Fraction(0), step=Fraction(1)), targets, USUAL_AND_RARE)
+        usual, rare = engine.windows("index", _own(grid), targets, USUAL_AND_RARE)
         return usual if rare[0].n == 0 else None
+
+    def _whole(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
+        """All counts of each group; kept for the next question about the same."""
+        key = (column, grid, rows)
+        if self._counted is None or self._counted[0] != key:
+            self._counted = (key, [self._count(column, grid)] if rows.plain else self._count_chosen(column, grid, rows))
+        return self._counted[1]
 
     def _count_chosen(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
         """The counts of each group: distinct records, as far as they matter, are judged one by one."""
-        names = list(dict.fromkeys([column, *rows.columns]))
-        *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
-        if rows.units is not None:
-            # Of records that are alike, no more than these stay.
-            times = np.minimum(counts, rows.units.rows)
-            texts, counts = [np.repeat(cells, times) for cells in texts], np.ones(int(times.sum()), np.int64)
-        columns = {
-            name: UntypedColumn(self.type_of(name), [cell or None for cell in cells]) for name, cells in zip(names, texts, strict=True)
-        }
+        columns, counts = self._distinct(list(dict.fromkeys([column, *rows.columns])), rows)
         indexes = columns[column].indexes(grid)
         found = np.array([-1 if index is None else 0 for index in indexes])
         windows = []
@@ -103,6 +116,18 @@ class CsvEngine:
             atoms = tally(np.array([indexes[place] for place in kept], np.int64), counts[kept])
             windows.append(RankWindow(*atoms, 0, int(counts[kept].sum())))
         return windows
+
+    def _distinct(self, names: Sequence[str], rows: Selection) -> tuple[dict[str, UntypedColumn], Indexes]:
+        """Distinct records of some columns, and how many there are of each."""
+        *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
+        if rows.units is not None:
+            # Of records that are alike, no more than these stay.
+            times = np.minimum(counts, rows.units.rows)
+            texts, counts = [np.repeat(cells, times) for cells in texts], np.ones(int(times.sum()), np.int64)
+        columns = {
+            name: UntypedColumn(self.type_of(name), [cell or None for cell in cells]) for name, cells in zip(names, texts, strict=True)
+        }
+        return columns, counts
 
     def _count(self, column: str, grid: Grid) -> RankWindow:
         whole = reads_whole(self.type_of(column), grid)
@@ -131,8 +156,8 @@ class CsvEngine:
 
     def _records_query(self, places: Sequence[int]) -> str:
         """Every distinct record of some columns with its count."""
-        cells = ", ".join(f"{self._cell(place)} AS cell{i}" for i, place in enumerate(places))
-        return f"SELECT {cells}, count(*) AS rows FROM {self._records(places)} WHERE record.line <> '' GROUP BY ALL"
+        cells = "".join(f"{self._cell(place)} AS cell{i}, " for i, place in enumerate(places))
+        return f"SELECT {cells}count(*) AS rows FROM {self._records(places)} WHERE record.line <> ''{' GROUP BY ALL' if places else ''}"
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes, and without the blanks around it."""
@@ -198,6 +223,16 @@ class Indexed:
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """None."""
         yield from ()
+
+
+def _own(grid: Grid) -> Grid:
+    """For cells that are indexes by now: a grid on which every whole number is its own index."""
+    return replace(grid, kind="number", base=Fraction(0), step=Fraction(1))
+
+
+def _total(window: RankWindow) -> Total:
+    """The total of a window that holds everything."""
+    return Total(window.n, sum(int(index) * int(count) for index, count in zip(window.indexes, window.counts, strict=True)))
 
 
 def _read_numbers(numbers: NDArray[np.int64], rows: Indexes, reading: Reading, whole: bool) -> Counts:

@@ -70,6 +70,10 @@ class TypedColumn:
         texts: list[str | None] = [str(int(cell)) for cell in whole.values]
         return texts if whole.valid is None else [text if valid else None for text, valid in zip(texts, whole.valid, strict=True)]
 
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a cell that can be read."""
+        return Piece.joined(self.pieces).counted()
+
     def indexes(self, grid: Grid) -> list[int | None]:
         """The grid index of each cell; None where it is dropped."""
         whole = Piece.joined(self.pieces)
@@ -117,6 +121,10 @@ class UntypedColumn:
         """The text of each unit: of text and of whole numbers, or of whole numbers alone where they were declared."""
         return [_as_whole(cell) if self.type.kind == "number" else _as_unit(cell) for cell in self.cells]
 
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a cell that can be read as what was declared; as anything, if nothing was."""
+        return np.array([_is_present(cell, self.type) for cell in self.cells], np.bool_)
+
     def indexes(self, grid: Grid) -> list[int | None]:
         """The grid index of each cell; None where it is dropped."""
         whole = reads_whole(self.type, grid)
@@ -141,6 +149,10 @@ class TextColumn:
         """The place of each cell among the keys; -1 where it is none of them."""
         numbers: Mapping[Any, int] = {raw: number for number, raw in enumerate(keys.raws)}
         return np.array([numbers.get(cell, -1) if cell is not None else -1 for cell in self.cells], np.int64)
+
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a text."""
+        return np.array([cell is not None for cell in self.cells], np.bool_)
 
     def unit_texts(self) -> Sequence[str | None]:
         """The text of each unit."""
@@ -195,6 +207,15 @@ def _as_key(cell: Any, wanted: ColumnType) -> str | Fraction | float | None:
     return read(cell, wanted.kind or "number", zoned=wanted.zoned)
 
 
+def _is_present(cell: Any, declared: ColumnType) -> bool:
+    if declared.kind is None:
+        # NaN is the one number that differs from itself.
+        return cell is not None and not (isinstance(cell, float | np.floating) and cell != cell)  # noqa: PLR0124
+    return (
+        _as_whole(cell) if declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN else _as(cell, declared)
+    ) is not None
+
+
 def _as_unit(cell: Any) -> str | None:
     whole = isinstance(cell, int | np.integer) and not isinstance(cell, bool | np.timedelta64)
     return _digits(int(cell)) if whole else as_text(cell)
@@ -244,9 +265,27 @@ def _vector(cells: Sequence[Any], kind: ColumnType) -> Vector:
 
 
 def chosen_rows(selection: Selection, column_of: Callable[[str], Column], value: Ordered, grid: Grid) -> list[Places]:
-    """The rows of each group that count."""
-    numbers = np.zeros(len(value), np.int64)
-    if any(len(column_of(name)) != len(value) for name in selection.columns):
+    """The rows of each group that count, whether their cell does or not; with units, those among whose cells theirs are the first."""
+
+    def texts(here: Places) -> list[str | None]:
+        return [None if index is None else str(index) for index in value.at(here).indexes(grid)]
+
+    return _chosen(selection, column_of, np.ones(len(value), np.bool_), texts)
+
+
+def present_rows(selection: Selection, column_of: Callable[[str], Column], present: NDArray[np.bool_]) -> list[Places]:
+    """The rows of each group, of those that are present."""
+    return _chosen(selection, column_of, present, lambda here: [""] * len(here))
+
+
+def _chosen(
+    selection: Selection,
+    column_of: Callable[[str], Column],
+    present: NDArray[np.bool_],
+    texts: Callable[[Places], Sequence[str | None]],
+) -> list[Places]:
+    numbers = np.where(present, np.int64(0), np.int64(-1))
+    if any(len(column_of(name)) != len(present) for name in selection.columns):
         raise SourceError("the columns of the source have different lengths")
     for i, keys in enumerate(selection.keys):
         found = column_of(keys.column).group_numbers(keys)
@@ -256,18 +295,18 @@ def chosen_rows(selection: Selection, column_of: Callable[[str], Column], value:
         numbers[~np.broadcast_to(mask, len(numbers))] = -1
     here = np.flatnonzero(numbers >= 0)
     if selection.units is not None:
-        here = _bounded(here, numbers, column_of(selection.units.column).unit_texts(), value.at(here).indexes(grid), selection.units)
+        here = _bounded(here, numbers, column_of(selection.units.column).unit_texts(), texts(here), selection.units)
     order = here[np.argsort(numbers[here], kind="stable")]
     return np.split(order, np.searchsorted(numbers[order], np.arange(1, selection.number)))
 
 
-def _bounded(here: Places, numbers: Indexes, units: Sequence[str | None], indexes: Sequence[int | None], bound: UnitColumn) -> Places:
-    """The first so many rows of each unit, by the md5 of `unit:grid index:number of the group`."""
+def _bounded(here: Places, numbers: Indexes, units: Sequence[str | None], texts: Sequence[str | None], bound: UnitColumn) -> Places:
+    """The first so many rows of each unit, by the md5 of `unit:grid index:number of the group`; a mere row has an empty index."""
     rows_of: dict[str, list[tuple[str, int]]] = {}
-    for place, index in zip(here, indexes, strict=True):
+    for place, text in zip(here, texts, strict=True):
         unit = units[place]
-        if unit is not None and index is not None:
-            rows_of.setdefault(unit, []).append((md5_of(f"{unit}:{index}:{numbers[place]}"), int(place)))
+        if unit is not None and text is not None:
+            rows_of.setdefault(unit, []).append((md5_of(f"{unit}:{text}:{numbers[place]}"), int(place)))
     kept = [place for rows in rows_of.values() for _, place in (sorted(rows)[: bound.rows] if len(rows) > bound.rows else rows)]
     return np.array(sorted(kept), np.intp)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, text_type, timestamp_type
 from postri.engines.array import ArrayCounter
-from postri.engines.base import Target, find_windows
-from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows
+from postri.engines.base import Target, Total, find_windows
+from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows, present_rows
 from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
@@ -57,6 +58,22 @@ class ArrayEngine:
         if key not in self._counters:
             self._counters = {key: list(self._chosen(column, grid, rows))}
         return [window for counter in self._counters[key] for window in find_windows(counter, grid, targets)]
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        return [counter.total() for counter in self._chosen(column, grid, rows)]
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many rows there are, or how many in which a column has a cell."""
+        present = np.ones(self._length(), np.bool_) if column is None else self._column(column).present()
+        return [len(here) for here in present_rows(rows, self._column, present)]
+
+    def _length(self) -> int:
+        """How many rows there are, by a column that can be opened."""
+        for name in self._openers:
+            with suppress(InputError):
+                return len(self._column(name))
+        raise InputError("the source has no column whose rows can be counted")
 
     def _chosen(self, column: str | None, grid: Grid, rows: Selection) -> Iterator[ArrayCounter]:
         """A counter for each group."""

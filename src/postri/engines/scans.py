@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.base import CHANGED, SLACK, SMALL, Bracket, Target, Wanted, find_windows, tally
+from postri.engines.base import CHANGED, SLACK, SMALL, Bracket, Target, Total, Wanted, find_windows, tally
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.keys import LARGEST, LARGEST_UNSIGNED, SMALLEST, Keys, keys_of
 from postri.engines.reading import Raw, Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.selected import Selected
 from postri.engines.statements import ANY, BUCKET_LIMITS, BUCKETS, Limits, Scan, grouped
-from postri.engines.units import bounded_windows
+from postri.engines.units import bounded_windows, sizes, totals
 from postri.errors import SourceChanged
 from postri.grid import Grid
 from postri.window import Indexes, RankWindow, rank_range
@@ -87,10 +87,21 @@ class SqlEngine:
         """For each group the window of each target."""
         reading = Reading(grid, self._cells(column).type.unit)
         with self.snapshot() as source:
-            selected = Selected(source.dialect, str(column), self._types, rows)
+            selected = Selected(source.dialect, column, self._types, rows)
             if rows.units is not None:
                 return bounded_windows(source.relation, source.columns, selected, reading, targets)
             return find_windows(SqlCounter(source, selected, reading), grid, targets)
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        reading = Reading(grid, self._cells(column).type.unit)
+        with self.snapshot() as source:
+            return totals(source.relation, source.columns, Selected(source.dialect, column, self._types, rows), reading)
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many rows there are, or how many in which a column has a cell."""
+        with self.snapshot() as source:
+            return sizes(source.relation, source.columns, Selected(source.dialect, column, self._types, rows))
 
     def snapshot(self) -> AbstractContextManager[Source]:
         """The source while one question is counted; all its queries see the same rows where the database can say so."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from postri.engines.dialects.common import between
@@ -18,14 +18,14 @@ class Selected:
     """
 
     dialect: Dialect
-    column: str
+    column: str | None
     types: Mapping[str, str]
     rows: Selection
 
     @property
     def cells(self) -> Cells:
         """How the column is read."""
-        return self.cells_of(self.column)
+        return self.cells_of(str(self.column))
 
     def cells_of(self, column: str) -> Cells:
         """How any column is read."""
@@ -33,25 +33,32 @@ class Selected:
 
     def raw(self, cell: str) -> str:
         """The raw number of a cell that stands under this name."""
-        return cell if self.cells.literal is None else self.dialect.cells(self.column, self.types[self.column], cell).raw
+        return cell if self.cells.literal is None else self.dialect.cells(str(self.column), self.types[str(self.column)], cell).raw
 
     def kept(self, relation: str) -> str:
         """Each `cell` that counts, the number of its group, and with units the text of its unit."""
-        cell, keep = self.dialect.name(self.column), [self.cells.present.format("cell")]
+        cell, keep = self.dialect.name(str(self.column)), self.cells.present.format("cell")
         if self.cells.literal is None:
-            cell, keep = self.cells.raw, ["cell IS NOT NULL" if self.cells.type.unit is not None else self.dialect.is_number("cell")]
-        columns = [f"{cell} AS cell", *(f"{self._key(key)} AS key{i}" for i, key in enumerate(self.rows.keys))]
-        unit = []
+            whole = self.cells.type.unit is not None or self.cells.type.kind == "text"
+            cell, keep = self.cells.raw, "cell IS NOT NULL" if whole else self.dialect.is_number("cell")
+        return self._rows(relation, ["cell"], [f"{cell} AS cell"], [keep])
+
+    def present(self, relation: str) -> str:
+        """The number of the group, and with units the unit, of each row in which the column has a cell; of each row without a column."""
+        return self._rows(relation, [], [], []) if self.column is None else self.kept(relation)
+
+    def _rows(self, relation: str, names: Sequence[str], cells: Sequence[str], keep: Sequence[str]) -> str:
+        columns = [*cells, *(f"{self._key(key)} AS key{i}" for i, key in enumerate(self.rows.keys))]
+        unit: list[str] = []
         if self.rows.units is not None:
             columns.append(f"{self._unit()} AS unit")
             unit, keep = ["unit"], [*keep, "unit IS NOT NULL"]
         where = f" WHERE {self.rows.where.sql(self.dialect, self.cells_of)}" if self.rows.where else ""
         joins = "".join(f" JOIN {self._keys(i, key)} ON key{i} = keys{i}.name" for i, key in enumerate(self.rows.keys))
         group = " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
-        chosen = f"SELECT {', '.join(columns)} FROM {relation}{where}"
-        return (
-            f"(SELECT {', '.join(['cell', f'{group} AS grp', *unit])} FROM ({chosen}) AS cells{joins} WHERE {' AND '.join(keep)}) AS kept"
-        )
+        chosen = f"SELECT {', '.join(columns or ['1 AS one'])} FROM {relation}{where}"
+        kept = f" WHERE {' AND '.join(keep)}" if keep else ""
+        return f"(SELECT {', '.join([*names, f'{group} AS grp', *unit])} FROM ({chosen}) AS cells{joins}{kept}) AS kept"
 
     def raws(self, relation: str) -> str:
         """The same with `raw` numbers in place of cells."""

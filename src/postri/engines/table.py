@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.columns import ColumnType, no_order
-from postri.engines.base import Engine, Target
+from postri.engines.base import Engine, Target, Total
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -76,6 +76,10 @@ class Table:
             raise no_order(column, declared.name)
         return declared
 
+    def check_column(self, column: str) -> None:
+        """Refuse a column of a declared type that cannot be read at all."""
+        self._engine.type_of(column)
+
     def bind(self, rows: Rows) -> Selection:
         """The rows that a question selects, in terms of this table's columns; InputError if it has no such ones."""
         return bind(rows, self._engine.names, self._engine.type_of)
@@ -95,6 +99,14 @@ class Table:
 
         found = self._fetch((column, grid, rows), targets)
         return [[widening(target, group, each[group]) for target, each in zip(targets, found, strict=True)] for group in range(rows.number)]
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
+        """For each group how many cells of a column count, and the sum of their grid indexes."""
+        return self._engine.totals(column, grid, rows)
+
+    def sizes(self, column: str | None, rows: Selection) -> list[int]:
+        """For each group how many rows there are; with a column, how many in which it has a cell that can be read."""
+        return self._engine.sizes(column, rows)
 
     def _fetch(self, what: Counted, targets: Sequence[Target]) -> list[list[RankWindow]]:
         """For each target the windows of all groups, cut from kept ones where those are as wide; one scan for all that are missing."""

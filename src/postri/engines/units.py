@@ -1,4 +1,4 @@
-"""At most so many rows of each unit, chosen inside the database.
+"""Rows with their grid indexes inside the database, and at most so many rows of each unit.
 
 The rows of a unit are put in the order of the md5 of `unit:grid index:number of the group`, and the first ones stay. So which of them
 stay depends on that unit's rows alone, and is the same on every engine. Rows with the same text are alike, whichever of them stays.
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import Bracket, Target
+from postri.engines.base import Bracket, Target, Total
+from postri.engines.dialects.common import UNIT_BITS
 from postri.engines.keys import LARGEST, keys_of
 from postri.engines.reading import Reading
 from postri.engines.selected import Selected
@@ -25,10 +26,11 @@ Columns = Callable[[str], list[NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Numbered:
-    """The selected rows with their place, a whole number of 64 bits, and the digits of their grid index."""
+    """The selected rows with their place, a whole number of 64 bits: the `number` that it is, plus `shift`, is their grid index."""
 
     relation: str
-    digits: str
+    number: str
+    shift: int
     indexes: Callable[[NDArray[Any]], Indexes]
 
 
@@ -37,7 +39,7 @@ def bounded_windows(
 ) -> list[list[RankWindow]]:
     """For each group the window of each target, in one scan that ranks the rows of each unit, and counts those that stay."""
     numbered = _numbered(relation, columns, selected, reading)
-    counted = f"SELECT grp, place, count(*) AS number FROM {_bounded(numbered, selected)} GROUP BY grp, place"
+    counted = f"SELECT grp, place, count(*) AS number FROM {_kept(numbered, selected)} GROUP BY grp, place"
     groups, places, numbers, upto, totals = columns(_near(counted, targets, selected))
     indexes = numbered.indexes(places)
     order = np.lexsort((indexes, groups))
@@ -47,13 +49,42 @@ def bounded_windows(
     ]
 
 
-def _bounded(numbered: Numbered, selected: Selected) -> str:
-    """The rows that stay."""
+def totals(relation: str, columns: Columns, selected: Selected, reading: Reading) -> list[Total]:
+    """For each group how many rows count, and the sum of their indexes, in one scan."""
+    numbered = _numbered(relation, columns, selected, reading)
+    high, low = selected.dialect.total(numbered.number)
+    query = f"SELECT grp, count(*) AS n, {high} AS high, {low} AS low FROM {_kept(numbered, selected)} GROUP BY grp"
+    found = {
+        int(group): Total(int(n), (int(high) << UNIT_BITS) + int(low) + int(n) * numbered.shift)
+        for group, n, high, low in zip(*columns(query), strict=True)
+    }
+    return [found.get(group, Total(0, 0)) for group in range(selected.rows.number)]
+
+
+def sizes(relation: str, columns: Columns, selected: Selected) -> list[int]:
+    """For each group how many rows there are in which the column has a cell; without a column, how many rows."""
+    dialect, kept = selected.dialect, selected.present(relation)
+    if selected.rows.units is not None:
+        kept = _bounded(f"(SELECT grp, unit, 0 AS place FROM {kept}) AS numbered", dialect.text_literal(""), selected)
+    groups, numbers = columns(f"SELECT grp, count(*) AS n FROM {kept} GROUP BY grp")
+    found = dict(zip(map(int, groups), map(int, numbers), strict=True))
+    return [found.get(group, 0) for group in range(selected.rows.number)]
+
+
+def _kept(numbered: Numbered, selected: Selected) -> str:
+    """The rows that stay: all of them where nothing is said of units."""
+    if selected.rows.units is None:
+        return numbered.relation
+    return _bounded(numbered.relation, selected.dialect.text_of_integer(numbered.number, numbered.shift), selected)
+
+
+def _bounded(relation: str, digits: str, selected: Selected) -> str:
+    """The first so many rows of each unit."""
     dialect, units = selected.dialect, selected.rows.units
     assert units is not None
-    text = dialect.joined_text(["unit", numbered.digits, dialect.text_of_integer("grp")])
+    text = dialect.joined_text(["unit", digits, dialect.text_of_integer("grp")])
     turn = f"row_number() OVER (PARTITION BY unit ORDER BY {dialect.md5(text)}) AS turn"
-    return f"(SELECT grp, place FROM (SELECT grp, place, {turn} FROM {numbered.relation}) AS turns WHERE turn <= {units.rows}) AS bounded"
+    return f"(SELECT grp, place FROM (SELECT grp, place, {turn} FROM {relation}) AS turns WHERE turn <= {units.rows}) AS bounded"
 
 
 def _numbered(relation: str, columns: Columns, selected: Selected, reading: Reading) -> Numbered:
@@ -62,23 +93,23 @@ def _numbered(relation: str, columns: Columns, selected: Selected, reading: Read
     keys = keys_of(reading, Bracket(grid.first, grid.last), selected.dialect)
     if keys.shift is None:
         raise InputError(
-            "rows cannot be bounded by unit on a domain with so many points; give one of fewer points, or with the column's own step"
+            "sums, means and rows bounded by unit need a domain of fewer points than this one; give a larger step, or the column's own step"
         )
-    dialect = selected.dialect
+    dialect, unit = selected.dialect, "unit, " if selected.rows.units is not None else ""
     if keys.doubtful is None:
         exact, lowest = keys.indexes, grid.first - keys.shift
         # Where all places lie beyond the numbers with a sign, a database that has no others wraps them around.
-        place = "place" if lowest <= LARGEST else f"CASE WHEN place < {lowest} THEN place + {2**64} ELSE place END"
-        numbered = f"(SELECT grp, unit, {keys.key} AS place FROM {kept}) AS numbered"
-        return Numbered(numbered, dialect.text_of_integer(place, keys.shift), lambda places: exact(places, places))
+        number = "place" if lowest <= LARGEST else f"CASE WHEN place < {lowest} THEN place + {2**64} ELSE place END"
+        numbered = f"(SELECT grp, {unit}{keys.key} AS place FROM {kept}) AS numbered"
+        return Numbered(numbered, number, keys.shift, lambda places: exact(places, places))
     (doubtful,) = columns(f"SELECT DISTINCT raw FROM {kept} WHERE {keys.doubtful}")
     found = {float(raw): reading.index(float(raw)) for raw in doubtful}
     rows = ", ".join(f"({dialect.double(raw)}, {index})" for raw, index in (found or {0.0: 0}).items())
     sure = dialect.integer(keys.key, unsigned=False)
     place = f"CASE WHEN {keys.doubtful} THEN sought ELSE {sure} END"
     joined = f"{kept} LEFT JOIN (VALUES {rows}) AS doubts(cell, sought) ON raw = cell"
-    numbered = f"(SELECT grp, unit, {dialect.integer(place, unsigned=False)} AS place FROM {joined}) AS numbered"
-    return Numbered(numbered, dialect.text_of_integer("place"), np.asarray)
+    numbered = f"(SELECT grp, {unit}{dialect.integer(place, unsigned=False)} AS place FROM {joined}) AS numbered"
+    return Numbered(numbered, "place", 0, np.asarray)
 
 
 def _near(counted: str, targets: Sequence[Target], selected: Selected) -> str:

@@ -10,6 +10,9 @@ from postri.predicates.pattern import ESCAPE
 
 MOST_DIGITS = 18
 FURTHEST = 2**63 - 1
+# A sum of whole numbers of 64 bits comes back in two parts: so many bits below, the rest above.
+UNIT_BITS = 48
+UNIT = 1 << UNIT_BITS
 DAYS = ("DATE '0001-01-01'", "DATE '9999-12-31'")
 EPOCH, EPOCH_DAY = "DATE '1970-01-01'", date(1970, 1, 1).toordinal()
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
-from postri.engines.dialects.common import DAYS, EPOCH, FURTHEST, between, check_digits, decimal_text, like
+from postri.engines.dialects.common import DAYS, EPOCH, FURTHEST, UNIT, between, check_digits, decimal_text, like
 from postri.engines.dialects.protocol import Cells
 from postri.predicates.pattern import Pattern
 
@@ -72,6 +72,10 @@ class DuckDialect:
     def unnested(self, expression: str) -> str:
         """A row for each value of such a list."""
         return f"unnest({expression})"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest. DuckDB adds with 128 bits."""
+        return f"CAST(sum({whole}) // {UNIT} AS BIGINT)", f"CAST(sum({whole}) % {UNIT} AS BIGINT)"
 
     def as_double(self, whole: str) -> str:
         """The nearest number of double precision to a whole number of 64 bits."""

@@ -12,6 +12,7 @@ from postri.engines.dialects.common import (
     EPOCH,
     FURTHEST,
     MOST_DIGITS,
+    UNIT,
     between,
     check_digits,
     date_literal,
@@ -95,6 +96,10 @@ class PostgresDialect:
     def as_double(self, whole: str) -> str:
         """The nearest number of double precision to a whole number of 64 bits."""
         return f"CAST({whole} AS double precision)"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest. PostgreSQL adds without a limit."""
+        return f"CAST(div(sum({whole}), {UNIT}) AS bigint)", f"CAST(mod(sum({whole}), {UNIT}) AS bigint)"
 
     def wide(self, whole: str) -> str:
         """A whole number with room for any product."""

@@ -52,6 +52,9 @@ class Dialect(PredicateDialect, Protocol):
     def count_of(self, condition: str) -> str:
         """The number of rows on which a condition holds."""
 
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers of 64 bits over the rows, as two of 64 bits: in units of 2^48, and the rest."""
+
     def as_double(self, expression: str) -> str:
         """A whole number of 64 bits in double precision, the nearest one."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isinf
 
 from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
-from postri.engines.dialects.common import between, check_digits
+from postri.engines.dialects.common import UNIT, between, check_digits
 from postri.engines.dialects.protocol import Cells
 from postri.errors import InputError
 from postri.predicates.pattern import Pattern, Segment
@@ -77,6 +77,11 @@ class SparkDialect:
     def as_double(self, whole: str) -> str:
         """The nearest number of double precision to a whole number of 64 bits."""
         return f"CAST({whole} AS DOUBLE)"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest. Spark adds decimals of 30 digits, and would wrap others around."""
+        added, unit = f"sum(CAST({whole} AS DECIMAL(20,0)))", f"CAST({UNIT} AS DECIMAL(20,0))"
+        return f"CAST({added} DIV {unit} AS BIGINT)", f"CAST({added} % {unit} AS BIGINT)"
 
     def wide(self, whole: str) -> str:
         """A whole number of 64 bits with room for the product of two."""

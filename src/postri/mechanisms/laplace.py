@@ -1,0 +1,46 @@
+"""Exact discrete Laplace noise, from coins and whole numbers alone (Canonne, Kamath and Steinke, 2020, algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import count
+
+from postri.mechanisms.coins import Coins, Draw, below
+from postri.noise import DiscreteLaplace
+
+
+def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
+    """One number of this noise."""
+    flips = _Flips(coins.draw())
+    scale = noise.scale
+    while True:
+        start = flips.below(scale.numerator)
+        if not flips.decays(Fraction(start, scale.numerator)):
+            continue
+        turns = 0
+        while flips.decays(Fraction(1)):
+            turns += 1
+        number, negative = (start + scale.numerator * turns) // scale.denominator, flips.below(2)
+        # Zero has no sign: half of its draws are thrown away.
+        if number or not negative:
+            return -number if negative else number
+
+
+class _Flips:
+    """Coins that are used one after the other."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._turn: Iterator[int] = count()
+
+    def below(self, bound: int) -> int:
+        """A uniform whole number in `0..bound-1`."""
+        return below(self._draw, ("laplace", next(self._turn)), bound)
+
+    def decays(self, rate: Fraction) -> bool:
+        """True with probability exp(-rate), for a rate of at most 1."""
+        for k in count(1):
+            if self.below(k * rate.denominator) >= rate.numerator:
+                return k % 2 == 1
+        raise AssertionError("unreachable")

@@ -1,0 +1,92 @@
+"""Questions that are answered from the same counts: what is counted for them, and what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from postri.agg import Aggregate, Mean
+from postri.answer import Answer
+from postri.engines.base import Target, Total
+from postri.engines.rows import Selection
+from postri.engines.table import Table
+from postri.grid import Grid
+from postri.intervals.method import Question
+from postri.mechanisms.coins import Coins
+from postri.queries.count import Ask, count_answer
+from postri.queries.mean import mean_answer
+from postri.queries.quantile import Terms, quantile_answers
+from postri.queries.total import sum_answer
+from postri.window import Windows
+
+
+class Sheet(Protocol):
+    """Questions that are answered from the same counts, and their places among all that were asked."""
+
+    @property
+    def places(self) -> list[int]:
+        """Their places."""
+
+    def count(self, table: Table, rows: Selection) -> Sequence[Any]:
+        """What is counted for each group."""
+
+    def draw(self, counted: Any, coins: Coins) -> list[Answer]:
+        """The answers for one group."""
+
+
+@dataclass(frozen=True)
+class QuantileSheet:
+    """Quantiles of one column on one domain."""
+
+    places: list[int]
+    column: str | None
+    terms: Terms
+    questions: list[Question]
+
+    def count(self, table: Table, rows: Selection) -> list[list[Windows]]:
+        """Their windows."""
+        targets = [Target(question.p, self.terms.method.half(question, self.terms.grid)) for question in self.questions]
+        return table.grouped_windows(self.column, self.terms.grid, targets, rows)
+
+    def draw(self, counted: list[Windows], coins: Coins) -> list[Answer]:
+        """Values and intervals, one after the other."""
+        return quantile_answers(self.questions, counted, self.terms, coins)
+
+
+@dataclass(frozen=True)
+class TotalSheet:
+    """Sums and means of one column on one domain."""
+
+    places: list[int]
+    column: str | None
+    grid: Grid
+    wanted: list[tuple[Aggregate, Ask]]
+
+    def count(self, table: Table, rows: Selection) -> list[Total]:
+        """How many cells count, and their sum."""
+        return table.totals(self.column, self.grid, rows)
+
+    def draw(self, counted: Total, coins: Coins) -> list[Answer]:
+        """Each with noise of its own."""
+        return [
+            (mean_answer if isinstance(aggregate, Mean) else sum_answer)(counted.n, counted.indexes, self.grid, ask, coins)
+            for aggregate, ask in self.wanted
+        ]
+
+
+@dataclass(frozen=True)
+class SizeSheet:
+    """Numbers of rows."""
+
+    places: list[int]
+    column: str | None
+    asks: list[Ask]
+
+    def count(self, table: Table, rows: Selection) -> list[int]:
+        """How many there are."""
+        return table.sizes(self.column, rows)
+
+    def draw(self, counted: int, coins: Coins) -> list[Answer]:
+        """Each with noise of its own."""
+        return [count_answer(counted, ask, coins) for ask in self.asks]
