@@ -8,13 +8,13 @@ from typing import Any
 
 from postri import agg
 from postri.answer import Answer, Answers, Plan, Result
-from postri.asking import METHODS, checked_request
+from postri.asking import METHODS, check_aggregates, check_weights, checked_request
 from postri.domain import Domain
 from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
 from postri.engines.table import Table
 from postri.errors import InputError
-from postri.exact import Number, exact, shown
+from postri.exact import Number, shown
 from postri.intervals.method import Method
 from postri.intervals.plan import forecast
 from postri.mechanisms.coins import Coins
@@ -150,7 +150,7 @@ def ask(
     >>> result.columns
     ['city', 'mid', 'mid_low', 'mid_high']
     """
-    wanted = _check_aggregates(aggregates)
+    wanted = check_aggregates(aggregates)
     request = checked_request(
         list(wanted.values()),
         epsilon=epsilon,
@@ -159,7 +159,7 @@ def ask(
         coins=coins,
         where=where,
         by=by,
-        shares=_check_weights(weights, wanted),
+        shares=check_weights(weights, wanted),
         joint=simultaneous,
     )
     groups = request.groups
@@ -207,28 +207,6 @@ def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
     if not checked:
         raise InputError("ps must hold at least one quantile, got none")
     return checked
-
-
-def _check_aggregates(aggregates: object) -> dict[str, agg.Aggregate]:
-    if not isinstance(aggregates, Mapping) or not aggregates:
-        raise InputError(f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, got {shown(aggregates)}")
-    for name in aggregates:
-        if not isinstance(name, str) or not name:
-            raise InputError(f"the name of an aggregate must be text, got {shown(name)}")
-    return {name: agg.read(each) for name, each in aggregates.items()}
-
-
-def _check_weights(weights: object, wanted: Mapping[str, agg.Aggregate]) -> list[Fraction]:
-    """The share of epsilon that each aggregate gets."""
-    if weights is None:
-        return [Fraction(1, len(wanted))] * len(wanted)
-    if not isinstance(weights, Mapping) or set(weights) != set(wanted):
-        raise InputError(f"weights must give each of {', '.join(map(repr, wanted))} its weight, and no other; got {shown(weights)}")
-    numbers = {name: exact(weight, f"the weight of {name!r}") for name, weight in weights.items()}
-    for name, number in numbers.items():
-        if number <= 0:
-            raise InputError(f"the weight of {name!r} must be positive, got {shown(weights[name])}")
-    return [numbers[name] / sum(numbers.values()) for name in wanted]
 
 
 def _check_count(number: object, name: str, least: int) -> None:

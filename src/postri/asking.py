@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.agg import Aggregate, Count, Quantile, Sum, check_domain
+from postri.agg import read as read_aggregate
 from postri.answer import Answer
 from postri.answer.words import JOINT, READ_AS_WHOLE
 from postri.columns import ColumnType
@@ -17,7 +18,7 @@ from postri.engines.resolve import engine_of
 from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.errors import InputError, nearest
-from postri.exact import Number, shown
+from postri.exact import Number, exact, shown
 from postri.grid import Grid, grid_of
 from postri.intervals.depth import Depth
 from postri.intervals.method import Method, Question
@@ -199,3 +200,26 @@ def check_coins(coins: Coins | None) -> Coins:
     if isinstance(coins, type) or not callable(getattr(coins, "draw", None)):
         raise InputError(f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}")
     return coins
+
+
+def check_aggregates(aggregates: object) -> dict[str, Aggregate]:
+    """The aggregates by their names, or InputError."""
+    if not isinstance(aggregates, Mapping) or not aggregates:
+        raise InputError(f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, got {shown(aggregates)}")
+    for name in aggregates:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of an aggregate must be text, got {shown(name)}")
+    return {name: read_aggregate(each) for name, each in aggregates.items()}
+
+
+def check_weights(weights: object, wanted: Mapping[str, Aggregate]) -> list[Fraction]:
+    """The share of epsilon that each aggregate gets."""
+    if weights is None:
+        return [Fraction(1, len(wanted))] * len(wanted)
+    if not isinstance(weights, Mapping) or set(weights) != set(wanted):
+        raise InputError(f"weights must give each of {', '.join(map(repr, wanted))} its weight, and no other; got {shown(weights)}")
+    numbers = {name: exact(weight, f"the weight of {name!r}") for name, weight in weights.items()}
+    for name, number in numbers.items():
+        if number <= 0:
+            raise InputError(f"the weight of {name!r} must be positive, got {shown(weights[name])}")
+    return [numbers[name] / sum(numbers.values()) for name in wanted]

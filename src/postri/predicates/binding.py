@@ -31,6 +31,18 @@ KINDS: dict[type[Expression], Kind] = {
 TypeOf = Callable[[str], ColumnType]
 
 
+def column_named(column: tree.Column, names: Sequence[str]) -> str:
+    """The column that is meant; InputError if there is none, or more than one."""
+    if column.name in names:
+        return column.name
+    alike = [] if column.quoted else [name for name in names if str(name).casefold() == column.name.casefold()]
+    if len(alike) > 1:
+        raise InputError(f"the name {shown(column.name)} may mean {' or '.join(map(repr, alike))}; write one of them in double quotes")
+    if not alike:
+        raise InputError(f"there is no column {shown(column.name)}; {nearest(column.name, map(str, names))}")
+    return alike[0]
+
+
 class Binder:
     """Binds an expression to the columns of a table.
 
@@ -55,7 +67,7 @@ class Binder:
     def kind(self, expression: Expression) -> Kind | None:
         """The kind of an expression; None where only its use can tell."""
         if isinstance(expression, tree.Column):
-            return kind_of_type(self._type_of(self._name(expression)))
+            return kind_of_type(self._type_of(column_named(expression, self._names)))
         if isinstance(expression, tree.Case | tree.Coalesce):
             return self._common(expression.values)
         if isinstance(expression, tree.Moment):
@@ -83,19 +95,9 @@ class Binder:
 
     # Columns.
 
-    def _name(self, column: tree.Column) -> str:
-        if column.name in self._names:
-            return column.name
-        alike = [] if column.quoted else [name for name in self._names if str(name).casefold() == column.name.casefold()]
-        if len(alike) > 1:
-            raise InputError(f"the name {shown(column.name)} may mean {' or '.join(map(repr, alike))}; write one of them in double quotes")
-        if not alike:
-            raise InputError(f"there is no column {shown(column.name)}; {nearest(column.name, map(str, self._names))}")
-        return alike[0]
-
     def _input(self, column: tree.Column, kind: Kind) -> Input:
         """How the cells of a column are read as this kind."""
-        name = self._name(column)
+        name = column_named(column, self._names)
         declared = self._type_of(name)
         own = kind_of_type(declared)
         if own is None:
@@ -235,7 +237,7 @@ class Binder:
 
     def _reading(self, expression: Expression) -> Kind:
         """What a column without a type is used as elsewhere."""
-        used = (self._readings or {}).get(self._name(expression), set()) if isinstance(expression, tree.Column) else set()
+        used = (self._readings or {}).get(column_named(expression, self._names), set()) if isinstance(expression, tree.Column) else set()
         if len(used) != 1:
             raise _undeclared([expression])
         return next(iter(used))

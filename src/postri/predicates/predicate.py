@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from postri.columns import ColumnType
-from postri.predicates.binding import Binder
+from postri.predicates.binding import Binder, column_named
 from postri.predicates.node import Node
+from postri.predicates.normal import normal
 from postri.predicates.tree import Expression, columns_of
 from postri.predicates.vectors import Booleans, Input, Vector
 from postri.predicates.writing import Dialect, RawCells, Writer
@@ -43,6 +44,14 @@ class Predicate:
     def bind(self, names: Sequence[str], type_of: Callable[[str], ColumnType]) -> Bound:
         """What it is on a table with these columns, or InputError. Looks at names and declared types, at no cell."""
         return Bound(*Binder.bind(self.expression, names, type_of))
+
+    def normal(self, names: Sequence[str]) -> Predicate:
+        """The same in normal form, on a table with these columns: what means the same in another order is the same predicate.
+
+        >>> print(Predicate.parse("job = 'cook' AND 40 > Age").normal(["age", "job"]))
+        "age" < 40 AND "job" = 'cook'
+        """
+        return Predicate(normal(self.expression, lambda column: column_named(column, names)))
 
     def __str__(self) -> str:
         return str(self.expression)
