@@ -14,10 +14,20 @@ if TYPE_CHECKING:
     from postri.api import ask, median, open, plan, quantile, quantiles
     from postri.domain import Domain
     from postri.engines.table import Table
-    from postri.errors import EngineError, InputError, PostriError, SourceChanged, SourceError
+    from postri.errors import (
+        BudgetExceeded,
+        EngineError,
+        InputError,
+        LedgerError,
+        PolicyError,
+        PostriError,
+        SourceChanged,
+        SourceError,
+    )
     from postri.intervals.depth import Depth
     from postri.mechanisms.coins import SeededCoins, SystemCoins
     from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
+    from postri.session import Budget, Price, Session, connect
 
 __version__ = "0.1.0"
 
@@ -26,10 +36,20 @@ _HOMES = {
     "postri.api": ("ask", "median", "open", "plan", "quantile", "quantiles"),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
-    "postri.errors": ("EngineError", "InputError", "PostriError", "SourceChanged", "SourceError"),
+    "postri.errors": (
+        "BudgetExceeded",
+        "EngineError",
+        "InputError",
+        "LedgerError",
+        "PolicyError",
+        "PostriError",
+        "SourceChanged",
+        "SourceError",
+    ),
     "postri.intervals.depth": ("Depth",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": ("AddOrRemoveRows", "AddOrRemoveUnits", "ReplaceRows", "ReplaceUnits", "Spend"),
+    "postri.session": ("Budget", "Price", "Session", "connect"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -38,17 +58,23 @@ __all__ = [
     "AddOrRemoveUnits",
     "Answer",
     "Answers",
+    "Budget",
+    "BudgetExceeded",
     "Depth",
     "Domain",
     "EngineError",
     "InputError",
     "Interval",
+    "LedgerError",
     "Plan",
+    "PolicyError",
     "PostriError",
+    "Price",
     "ReplaceRows",
     "ReplaceUnits",
     "Result",
     "SeededCoins",
+    "Session",
     "SourceChanged",
     "SourceError",
     "Spend",
@@ -57,6 +83,7 @@ __all__ = [
     "__version__",
     "agg",
     "ask",
+    "connect",
     "median",
     "open",
     "plan",

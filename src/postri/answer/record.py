@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +16,12 @@ from postri.noise import DiscreteLaplace
 from postri.privacy import ProtectedChange, Spend
 
 FORM = 1
+READERS: dict[str, Callable[[str], Any]] = {
+    "timestamp": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "decimal": Decimal,
+    "integer": int,
+}
 
 
 def written(groups: Sequence[Sequence[Answer]]) -> str:
@@ -93,4 +99,4 @@ def _tagged(value: Any) -> list[str]:
 
 def _untagged(tagged: Sequence[str]) -> Any:
     kind, text = tagged
-    return {"timestamp": datetime.fromisoformat, "date": date.fromisoformat, "decimal": Decimal, "integer": int}[kind](text)
+    return READERS[kind](text)

@@ -22,12 +22,22 @@ ENDS = ("", "_low", "_high")
 class Result:
     """Answers as rows and columns: the keys of a group, then `name`, `name_low` and `name_high` for each aggregate.
 
-    `epsilon` is what all of it cost: groups are disjoint and share it.
+    `epsilon` is what all of it cost: groups are disjoint and share it. `charged` is what was paid for it now: nothing, if it was `recorded`
+    in a ledger before. A ledger's answer has an `answer_id`.
     """
 
-    def __init__(self, keys: Sequence[str], names: Sequence[str], groups: Sequence[tuple[tuple[Any, ...], Sequence[Answer]]]) -> None:
+    def __init__(
+        self,
+        keys: Sequence[str],
+        names: Sequence[str],
+        groups: Sequence[tuple[tuple[Any, ...], Sequence[Answer]]],
+        *,
+        answer_id: str | None = None,
+        recorded: bool = False,
+    ) -> None:
         self.keys, self.names = tuple(keys), tuple(names)
         self._groups = [(tuple(values), tuple(answers)) for values, answers in groups]
+        self.answer_id, self.recorded = answer_id, recorded
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
@@ -56,6 +66,11 @@ class Result:
     def epsilon(self) -> Fraction:
         """What all of them cost together."""
         return sum((answer.epsilon for answer in self._groups[0][1]), start=Fraction(0))
+
+    @property
+    def charged(self) -> Fraction:
+        """What was paid for it now."""
+        return Fraction(0) if self.recorded else self.epsilon
 
     @property
     def private(self) -> bool:
@@ -88,8 +103,14 @@ class Result:
         return table_notebook(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Columns, rows and epsilon, as Python values."""
-        return {"columns": self.columns, "rows": self.rows, "epsilon": str(self.epsilon)}
+        """Columns, rows and what they cost, as Python values."""
+        return {
+            "columns": self.columns,
+            "rows": self.rows,
+            "epsilon": str(self.epsilon),
+            "charged": str(self.charged),
+            "answer_id": self.answer_id,
+        }
 
     def to_json(self) -> str:
         """The same as JSON: dates as text, epsilon as a rational, decimals with the step's digits."""

@@ -150,6 +150,11 @@ def footing(result: Result) -> list[str]:
     return [words, *([] if result.private else [NOT_PRIVATE]), *notes]
 
 
+def from_ledger(answer_id: str | None) -> str:
+    """That an answer was given before, and costs nothing now."""
+    return f"from the ledger: answer {answer_id} was asked before, and costs nothing now"
+
+
 def table_notebook(result: Result) -> str:
     """A result as an HTML table."""
     head = "".join(f"<th>{escape(name)}</th>" for name in result.columns)

@@ -65,7 +65,9 @@ def _float(number: Fraction) -> float:
 @lru_cache(maxsize=256)
 def _mean_reach(method: Depth, beta: Fraction, error_ratio: float) -> float:
     """The mean reach in units of the chain's noise scale: over the chain's phase, the value's error and the chain's noise."""
-    threshold = log(method.weight * beta.denominator) - log(2 * beta.numerator)
+    gumbel = method.noise == "gumbel"
+    odds = (beta.denominator - beta.numerator, beta.numerator) if gumbel else (beta.denominator, 2 * beta.numerator)
+    threshold = log(method.weight * odds[0]) - log(odds[1])
     growth, ratio = float(method.growth), log(1 + 1 / method.weight)
     links = np.arange(-40, 60)
     errors = -error_ratio * np.log(1 - (np.arange(ERRORS) + 0.5) / ERRORS)
@@ -76,7 +78,7 @@ def _mean_reach(method: Depth, beta: Fraction, error_ratio: float) -> float:
             depths = reaches - error
             before = np.concatenate(([-np.inf], depths[:-1]))
             scores = -np.maximum(np.maximum(threshold - depths, before - threshold), 0) + links * ratio
-            total += float(_chances(scores) @ reaches)
+            total += float((_gumbel_chances(scores) if gumbel else _chances(scores)) @ reaches)
     return total / (PHASES * ERRORS)
 
 
@@ -87,6 +89,12 @@ def _chances(scores: np.ndarray) -> np.ndarray:
     factors = 1 - weights[:, None] * (nodes + 1) / 2
     chances = weights * ((factors.prod(axis=0) / factors) @ (masses / 2))
     return np.asarray(chances / chances.sum())
+
+
+def _gumbel_chances(scores: np.ndarray) -> np.ndarray:
+    """The same with Gumbel noise: in proportion to the exponentials."""
+    weights = np.exp(scores - scores.max())
+    return np.asarray(weights / weights.sum())
 
 
 def forecast(question: Question, method: Depth, *, rows: int, groups: int, domain: Domain | None, reach: Fraction | None) -> Plan:

@@ -35,8 +35,13 @@ def count_answer(n: int, ask: Ask, coins: Coins) -> Answer:
 
 def noisy_count(n: int, ask: Ask, epsilon: Fraction, coins: Coins) -> Noisy:
     """The number of rows with noise; there is no negative one."""
-    noise = DiscreteLaplace(moved_rows(ask.protect, ask.groups) / epsilon)
+    noise = count_noise(ask, epsilon)
     return Noisy(n + discrete_laplace(noise, coins), Fraction(1), noise, negative=False)
+
+
+def count_noise(ask: Ask, epsilon: Fraction) -> DiscreteLaplace:
+    """The noise of a number of rows: it follows from public numbers."""
+    return DiscreteLaplace(moved_rows(ask.protect, ask.groups) / epsilon)
 
 
 def released(statistic: Statistic, drawn: Noisy | NoisyMean, ask: Ask, coins: Coins) -> Answer:

@@ -1,0 +1,7 @@
+"""Sessions: questions to a policy's datasets, paid for from its ledger."""
+
+from postri.session.budget import Budget, DatasetBudget
+from postri.session.price import Price
+from postri.session.session import Session, connect
+
+__all__ = ["Budget", "DatasetBudget", "Price", "Session", "connect"]
