@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
@@ -29,13 +29,11 @@ _WORDS = {
 
 @contextmanager
 def worded(path: Path, patience: float = 0.0) -> Iterator[None]:
-    """Errors of SQLite and of the file system as a LedgerError that says what to do."""
+    """Errors of SQLite as a LedgerError that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
         raise LedgerError(f"the ledger {str(path)!r} {_words(error, patience)}") from None
-    except OSError as error:
-        raise LedgerError(f"the ledger {str(path)!r} cannot be used ({error.strerror}): check the file, its folder and the disk") from None
 
 
 def _words(error: sqlite3.Error, patience: float) -> str:
@@ -45,11 +43,19 @@ def _words(error: sqlite3.Error, patience: float) -> str:
     return _WORDS.get(code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it")
 
 
-def create_private(path: Path) -> None:
-    """Make an empty file that nobody else may read, whatever the umask. SQLite gives the files beside it the same mode."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+def create_private(path: Path) -> bool:
+    """Make an empty file that nobody else may read, whatever the umask, and those that SQLite makes beside it; False if there is one."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {str(path)!r} cannot be made ({error.strerror}): check that its folder exists and is writable"
+        ) from None
     os.fchmod(file, PRIVATE)
     os.close(file)
+    return True
 
 
 class Database:
@@ -99,11 +105,6 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-
-    def create(self) -> None:
-        """Make an empty file if there is none."""
-        with worded(self.path), suppress(FileExistsError):
-            create_private(self.path)
 
     def _connected(self) -> sqlite3.Connection:
         self._check_open()

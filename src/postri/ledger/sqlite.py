@@ -47,7 +47,7 @@ class SqliteLedger:
 
     def _open(self) -> None:
         """Make what is missing, and refuse what does not belong together."""
-        self._database.create()
+        create_private(self.path)
         with self._database.writing() as connection:
             migrate(connection, str(self.path))
             book = Book(connection)
@@ -158,8 +158,9 @@ class SqliteLedger:
 
     def backup(self, path: str | Path) -> None:
         """A copy of the ledger at one moment, into a file that is not there yet; writers go on meanwhile."""
+        if not create_private(Path(path)):
+            raise LedgerError(f"there is a file {str(path)!r} already: name another one for the backup")
         with self._database.aside() as connection, worded(Path(path)):
-            create_private(Path(path))
             copy = sqlite3.connect(path)
             try:
                 copy.execute("PRAGMA synchronous = FULL")
