@@ -1,0 +1,33 @@
+"""The ledger: the durable, append-only store of privacy spends."""
+
+from __future__ import annotations
+
+from postri.ledger.accountants import ZCDP, Accountant, Pure
+from postri.ledger.audit import verify
+from postri.ledger.cost import Cost, bounded_range, pure_draw
+from postri.ledger.entry import Entry
+from postri.ledger.head import Head
+from postri.ledger.sqlite import SqliteLedger
+from postri.ledger.store import Account, DatasetUsage, Ledger, Limits, Recorded, Request, Usage
+from postri.ledger.trail import export_csv
+
+__all__ = [
+    "ZCDP",
+    "Account",
+    "Accountant",
+    "Cost",
+    "DatasetUsage",
+    "Entry",
+    "Head",
+    "Ledger",
+    "Limits",
+    "Pure",
+    "Recorded",
+    "Request",
+    "SqliteLedger",
+    "Usage",
+    "bounded_range",
+    "export_csv",
+    "pure_draw",
+    "verify",
+]

@@ -1,0 +1,177 @@
+"""A SQLite file, shared by threads and processes: connections, transactions, and errors in plain words."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from time import monotonic, sleep
+from weakref import WeakSet
+
+from postri.errors import LedgerError
+
+PRIVATE = 0o600
+
+_WORDS = {
+    sqlite3.SQLITE_READONLY: "cannot be written: make the file and its folder writable for this user",
+    sqlite3.SQLITE_PERM: "may not be used by this user: change the permissions of the file",
+    sqlite3.SQLITE_AUTH: "may not be used by this user: change the permissions of the file",
+    sqlite3.SQLITE_FULL: "cannot grow, for the disk is full: make room and ask again; what was recorded is safe",
+    sqlite3.SQLITE_IOERR: "cannot be read or written, for the disk failed: check the disk; what was recorded before is safe",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check that its folder exists and that this user may read and write there",
+    sqlite3.SQLITE_CORRUPT: "is damaged: put back a backup, then accept it (see the documentation of the ledger)",
+    sqlite3.SQLITE_NOTADB: "is not a ledger, or is damaged: name another file, or put back a backup and accept it",
+}
+
+
+@contextmanager
+def worded(path: Path, patience: float = 0.0) -> Iterator[None]:
+    """Errors of SQLite as a LedgerError that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerError(f"the ledger {str(path)!r} {_words(error, patience)}") from None
+
+
+def _words(error: sqlite3.Error, patience: float) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"was locked by another process for {patience:g} seconds: ask again, or end the process that holds it; nothing was spent"
+    return _WORDS.get(code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it")
+
+
+def create_private(path: Path) -> bool:
+    """Make an empty file that nobody else may read, whatever the umask, and those that SQLite makes beside it; False if there is one."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {str(path)!r} cannot be made ({error.strerror}): check that its folder exists and is writable"
+        ) from None
+    os.fchmod(file, PRIVATE)
+    os.close(file)
+    return True
+
+
+class Database:
+    """One SQLite file. Threads take turns on one connection, and each process has its own."""
+
+    def __init__(self, path: Path, patience: float, check: Callable[[sqlite3.Connection], object]) -> None:
+        self.path, self.patience = path, patience
+        self._check = check
+        self.lock = RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+        _OPEN.add(self)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its start, so that what it reads is what it changes."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The file at one moment. Writers go on meanwhile."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def aside(self) -> Iterator[sqlite3.Connection]:
+        """The file at one moment on a connection of its own, so that the thread may use the other one meanwhile."""
+        with self.lock, worded(self.path, self.patience):
+            self._check_open()
+            connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self.lock, worded(self.path, self.patience):
+            connection = self._connected()
+            connection.execute(begin)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _connected(self) -> sqlite3.Connection:
+        self._check_open()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LedgerError(f"the ledger {str(self.path)!r} is closed")
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False)
+        try:
+            # First the check: a file of somebody else's keeps its mode.
+            self._patiently(lambda: self._check(connection))
+            self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+            # FULL waits for the disk at every commit: what was reserved stays reserved if the power fails. WAL alone would not wait.
+            connection.execute("PRAGMA synchronous = FULL")
+            # On macOS the disk's own cache needs to be told.
+            connection.execute("PRAGMA fullfsync = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _patiently(self, action: Callable[[], object]) -> None:
+        """Do it again while the file is locked: SQLite does not wait by itself when the journal's mode changes."""
+        deadline = monotonic() + self.patience
+        while True:
+            try:
+                action()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                    raise
+            sleep(0.01)
+
+    def release(self) -> None:
+        """Close the connection; the next transaction opens another."""
+        with self.lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def close(self) -> None:
+        """Close for good."""
+        self.release()
+        self._closed = True
+
+
+_OPEN: WeakSet[Database] = WeakSet()
+_PAUSED: list[Database] = []
+
+
+def _before_fork() -> None:
+    """A connection must not cross a fork: its locks belong to one process. So all are closed, and both sides open their own."""
+    _PAUSED.extend(_OPEN)
+    for database in _PAUSED:
+        database.lock.acquire()
+        database.release()
+
+
+def _after_fork() -> None:
+    while _PAUSED:
+        _PAUSED.pop().lock.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

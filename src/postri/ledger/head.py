@@ -1,0 +1,153 @@
+"""The chain's head in a second place: the last number, its hash and what was spent. It shows when an old copy of a ledger comes back.
+
+The file has two slots, and a new head overwrites the older one in place. So a power failure leaves at least one of them whole, and the disk
+need not be waited for: a head that is older than its ledger is fine. A slot is a line with a checksum, filled up with blanks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from postri.errors import LedgerError
+from postri.ledger.cost import Cost
+from postri.ledger.rationals import rational
+
+SLOT = 4096
+PRIVATE = 0o600
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a chain ends, and what was spent by then, as canonical JSON: read at every question, and looked into when trouble is found."""
+
+    number: int
+    hash: str
+    spending: str
+
+    @property
+    def line(self) -> str:
+        """The head as a line to print, keep elsewhere and hand to `verify(expected_head=...)`."""
+        return f"{self.number} {self.hash}"
+
+    @property
+    def spent(self) -> dict[str, Cost]:
+        """What was spent, by dataset."""
+        return {dataset: Cost(rational(epsilon), rational(rho)) for dataset, (epsilon, rho) in json.loads(self.spending).items()}
+
+
+def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]) -> str | None:
+    """Why a chain that ends at this number does not fit its head; None if it does."""
+    if head is None:
+        return "its head is missing or damaged" if number else None
+    if head.number > number:
+        return f"it ends at entry {number}, and its head knows of entry {head.number}: this is an old copy, or entries were cut off"
+    if head.number and hash_at(head.number) != head.hash:
+        return f"its entry {head.number} is not the one that its head knows: entries were changed, or the head is another ledger's"
+    return None
+
+
+class HeadFile:
+    """The head of one ledger in a file of its own, shared by processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Head | None:
+        """The head; None if there is no file or nothing whole in it."""
+        with self._worded(), suppress(FileNotFoundError), self._locked(os.O_RDONLY, fcntl.LOCK_SH) as file:
+            return HeldHead(self.path, file).newest
+        return None
+
+    @contextmanager
+    def held(self) -> Iterator[HeldHead]:
+        """The head, to be moved: nobody else can read or move it meanwhile. Makes the file if there is none."""
+        with self._worded(), self._locked(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
+            yield HeldHead(self.path, file)
+
+    @contextmanager
+    def _locked(self, flags: int, lock: int) -> Iterator[int]:
+        """The open file under a lock; opened again if it was replaced while the lock was waited for."""
+        while True:
+            file = os.open(self.path, flags | os.O_CLOEXEC, PRIVATE)
+            try:
+                fcntl.flock(file, lock)
+                if os.path.samestat(os.fstat(file), os.stat(self.path)):
+                    yield file
+                    return
+            finally:
+                os.close(file)
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            words = f"cannot be used ({error.strerror}): make the file and its folder writable for this user, on a disk that has room"
+            raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
+
+
+class HeldHead:
+    """A head under a lock."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        self._path, self._file = path, file
+        content = os.pread(file, os.fstat(file).st_size, 0)
+        self._size = len(content) // 2
+        self._slots = (_slot(content[: self._size]), _slot(content[self._size :]))
+
+    @property
+    def newest(self) -> Head | None:
+        """The head as it stands."""
+        return max((head for head in self._slots if head is not None), key=lambda head: head.number, default=None)
+
+    def move(self, head: Head) -> None:
+        """Write the slot that is not the newest. A head that outgrew the slots gets a new file."""
+        line = _line(head)
+        if len(line) >= self._size:
+            self.replace(head)
+            return
+        first = self._slots[0]
+        os.pwrite(self._file, _padded(line, self._size), 0 if first is None or first is not self.newest else self._size)
+
+    def replace(self, head: Head) -> None:
+        """Put a new file in the place of the old one, all at once: also for a head that is older."""
+        line, size = _line(head), SLOT
+        while size <= 2 * len(line):
+            size *= 2
+        new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb") as file:
+            os.fchmod(file.fileno(), PRIVATE)
+            file.write(_padded(line, size) + _padded(b"", size))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self._path)
+        self._slots = (head, None)
+
+
+def _line(head: Head) -> bytes:
+    text = f"{head.number} {head.hash} {head.spending}"
+    return f"{_checksum(text)} {text}".encode()
+
+
+def _slot(slot: bytes) -> Head | None:
+    """The head of a slot; None if it is not whole."""
+    checksum, _, text = slot.decode("ascii", "replace").strip().partition(" ")
+    if not text or checksum != _checksum(text):
+        return None
+    number, hash, spending = text.split(" ", 2)
+    return Head(int(number), hash, spending)
+
+
+def _checksum(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _padded(line: bytes, size: int) -> bytes:
+    return line.ljust(size - 1) + b"\n"

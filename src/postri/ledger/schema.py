@@ -1,0 +1,65 @@
+"""The tables of a SQLite ledger, as steps from an empty file to the newest schema. A step, once released, is never changed."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from postri.errors import LedgerError
+
+# "pstr": tells a ledger from other SQLite files.
+APPLICATION = 0x70737472
+
+FIRST = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    # The newest entry up to which a version of postri has understood everything.
+    "INSERT INTO meta VALUES ('schema', 0), ('understood', 0)",
+    """CREATE TABLE entries (
+        number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL
+    )""",
+    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are permanent'); END",
+    "CREATE TRIGGER entries_remain BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are permanent'); END",
+    # All below follows from the entries, and is kept in the same transactions so that no question adds up the past.
+    """CREATE TABLE datasets (
+        dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, rho TEXT NOT NULL, entries INTEGER NOT NULL, terms INTEGER
+    ) WITHOUT ROWID""",
+    """CREATE TABLE analysts (
+        dataset TEXT NOT NULL, analyst TEXT NOT NULL, epsilon TEXT NOT NULL, rho TEXT NOT NULL, entries INTEGER NOT NULL,
+        PRIMARY KEY (dataset, analyst)
+    ) WITHOUT ROWID""",
+    "CREATE TABLE fates (reservation INTEGER PRIMARY KEY, number INTEGER NOT NULL)",
+    """CREATE TABLE answers (
+        dataset TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL, reservation INTEGER NOT NULL, PRIMARY KEY (dataset, version, key)
+    ) WITHOUT ROWID""",
+    f"PRAGMA application_id = {APPLICATION}",
+)
+
+# Step i leads from schema i to schema i + 1; schema 0 is an empty file.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST,)
+
+
+def schema_of(connection: sqlite3.Connection, path: str) -> int:
+    """The schema of a file; LedgerError if it is no ledger, or one that a newer version wrote."""
+    if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        return 0
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise LedgerError(f"{path!r} is a database, but not a ledger of postri: name another file")
+    schema = int(connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()[0])
+    check_schema(schema, repr(path))
+    return schema
+
+
+def check_schema(schema: int, name: str) -> None:
+    """LedgerError if a newer version wrote it."""
+    if schema > len(MIGRATIONS):
+        raise LedgerError(
+            f"the ledger {name} was written by a newer version of postri (schema {schema}, this version knows {len(MIGRATIONS)}): "
+            "install that version"
+        )
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Take the steps that are missing, inside the caller's transaction."""
+    for schema in range(schema_of(connection, path), len(MIGRATIONS)):
+        for statement in MIGRATIONS[schema]:
+            connection.execute(statement)
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (schema + 1,))
