@@ -19,6 +19,7 @@ from postri.engines.rows import Selection
 from postri.errors import InputError, SourceChanged
 from postri.exact import shown
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
@@ -80,6 +81,9 @@ class Engine(Protocol):
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
         """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
 
 
 class Counter(Protocol):

@@ -8,10 +8,11 @@ cell swallow the rows of other people.)
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from postri.engines.scans import Sample, SqlEngine
 from postri.engines.statements import grouped
 from postri.errors import InputError
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import Indexes, RankWindow, trim
 
 LONGEST_LINE = 2**21
@@ -71,6 +73,25 @@ class CsvEngine:
             whole = [self._count(str(column), grid)] if rows.plain else self._count_chosen(str(column), grid, rows)
             self._counted = (key, whole)
         return [[trim(window, target.p, target.half) for target in targets] for window in self._counted[1]]
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds. One that looks at no column is judged on all lines, also on those that are no record."""
+        distinct = lru_cache(maxsize=1)(self._distinct)
+        return [self._matching(condition, distinct) for condition in conditions]
+
+    def _matching(self, condition: Bound, distinct: Callable[..., tuple[dict[str, UntypedColumn], NDArray[Any]]]) -> int:
+        if not condition.inputs:
+            (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
+            return int(lines[0]) if condition.mask({})[0] else 0
+        columns, counts = distinct(*dict.fromkeys(wanted.column for wanted in condition.inputs))
+        mask = condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs})
+        return int(counts[mask].sum())
+
+    def _distinct(self, *names: str) -> tuple[dict[str, UntypedColumn], NDArray[Any]]:
+        """The distinct records of some columns, and how often each occurs."""
+        *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
+        cells = zip(names, texts, strict=True)
+        return {name: UntypedColumn(self.type_of(name), [cell or None for cell in each]) for name, each in cells}, counts
 
     def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
         """The windows from one scan that returns no more than they hold; None if some cells are rare."""

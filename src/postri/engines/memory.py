@@ -18,6 +18,7 @@ from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import RankWindow
 
 DAYS = {"D": 1, "W": 7}
@@ -57,6 +58,12 @@ class ArrayEngine:
         if key not in self._counters:
             self._counters = {key: list(self._chosen(column, grid, rows))}
         return [window for counter in self._counters[key] for window in find_windows(counter, grid, targets)]
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
+        rows = len(self._column(next(iter(self._openers))))
+        masks = [condition.mask({each: self._column(each.column).vector(each) for each in condition.inputs}) for condition in conditions]
+        return [int(np.count_nonzero(np.broadcast_to(mask, rows))) for mask in masks]
 
     def _chosen(self, column: str | None, grid: Grid, rows: Selection) -> Iterator[ArrayCounter]:
         """A counter for each group."""
