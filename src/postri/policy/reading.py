@@ -19,7 +19,7 @@ from postri.exact import shown
 from postri.policy import values as v
 from postri.policy.lines import locate
 from postri.policy.model import Accountant, ColumnPolicy, Dataset, Policy
-from postri.policy.section import Notes, Section
+from postri.policy.section import TODO, Notes, Section
 from postri.policy.sources import SourceKind, kind_of_source
 from postri.policy.types import BOUNDED, TYPES
 from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ProtectedChange, ReplaceRows, ReplaceUnits
@@ -254,9 +254,15 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
     listed, keys = section.get("keys", v.a_list) or [], []
     for number, value in enumerate(listed):
         try:
-            keys.append(v.a_key(declared, value))
+            keys.append(_key(declared, value))
         except InputError as error:
             section.note(str(error), "keys", number)
     if not keys or len(keys) < len(listed):
         return None
     return section.get("keys", lambda _, __: Groups.of({name: keys}).columns[0][1])
+
+
+def _key(declared: str, value: object) -> Key:
+    if value == TODO:
+        raise InputError("the keys are still to be filled in: write them in place of TODO, or leave keys out")
+    return v.a_key(declared, value)

@@ -29,27 +29,25 @@ DATASET: tuple[tuple[str, str], ...] = (
     ('version = "1"', "another one when the rows change: recorded answers are then no longer given, spends stay"),
     (f'budget = "{TODO}"', 'what all questions together may cost in epsilon, such as "5"'),
     ('accountant = "pure"', 'or "zcdp", with delta = "1e-6"'),
+    ("# What one person may change: add-or-remove-rows or replace-rows, with rows = how many rows belong to one person at most;", ""),
+    ('# or add-or-remove-units or replace-units, with unit = "the column of persons" and rows = how many rows of each count.', ""),
     (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
-    ("", "    change: add-or-remove-rows | replace-rows, with rows = how many rows belong to one person at most;"),
-    ("", '    or add-or-remove-units | replace-units, with unit = "the column of persons" and rows = how many of each count'),
     ("# rows = 45000", "about how many rows there are, if that is public: forecasts use it"),
     ('# max_epsilon_per_question = "1"', "the most that one question may cost"),
     ('# allowances = { ann = "2" }', "what an analyst may spend on this dataset in all"),
 )
-BOUNDS = {
-    "integer": (f"# lower = {TODO}", f"# upper = {TODO}"),
-    "decimal": (f"# lower = {TODO}", f"# upper = {TODO}", '# step = "0.01"'),
-    "float": (f"# lower = {TODO}", f"# upper = {TODO}", '# step = "0.01"'),
-    "date": (f"# lower = {TODO}", f"# upper = {TODO}"),
-    "timestamp": (f"# lower = {TODO}", f"# upper = {TODO}", "# step = 1"),
+BOUNDS = (
+    (f'# lower = "{TODO}"', "a public bound: cells below count as this"),
+    (f'# upper = "{TODO}"', "a public bound: cells above count as this"),
+)
+STEPS = {
+    **dict.fromkeys(("decimal", "float"), ('# step = "0.01"', "cells are rounded to it; 1 if left out")),
+    "timestamp": ("# step = 1", "in seconds; cells are rounded to it"),
 }
-MEANINGS = {
-    "# lower": "the least value that counts as itself; lower ones are moved up to it",
-    "# upper": "the largest value that counts as itself; higher ones are moved down to it",
-    "# step": "how fine answers are: numbers are rounded to it, timestamps to so many seconds",
-    "# keys": "the public keys to group by; rows with others are left out of groups",
+KEYS = {
+    "text": (f'# keys = ["{TODO}"]', "the public keys to group by: never taken from the rows"),
+    "boolean": ("# keys = [true, false]", "to group by it"),
 }
-KEYS = {"text": '# keys = ["first", "second"]', "boolean": "# keys = [true, false]"}
 
 
 def skeleton(
@@ -124,17 +122,12 @@ def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator
 
 
 def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
-    named = type_name(declared) or "text"
     if kind == "csv":
-        # Booleans are text here; whatever it is, its bounds may be needed.
         choices = " | ".join(each for each in TYPES if each != "boolean")
-        lines = [(f'type = "{named}"', f"say what it holds: {choices}")]
-        return [*lines, *_explained([*BOUNDS["decimal"], KEYS["text"]])]
-    return [(f'type = "{named}"', ""), *_explained(BOUNDS[named] if named in BOUNDED else [KEYS[named]])]
-
-
-def _explained(lines: tuple[str, ...] | list[str]) -> list[tuple[str, str]]:
-    return [(line, MEANINGS[line.partition(" =")[0]]) for line in lines]
+        return [('type = "text"', f"say what it holds: {choices}"), *BOUNDS, STEPS["decimal"], KEYS["text"]]
+    named = type_name(declared) or "text"
+    lines = [*BOUNDS, *([STEPS[named]] if named in STEPS else [])] if named in BOUNDED else [KEYS[named]]
+    return [(f'type = "{named}"', ""), *lines]
 
 
 def toml_key(name: str) -> str:

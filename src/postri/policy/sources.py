@@ -24,7 +24,7 @@ DATABASES = (".duckdb", ".ddb", ".db")
 SERVER = re.compile(r"postgres\w*:|\w{2,}://|.*\b(password|host|dbname)\s*=", re.IGNORECASE | re.DOTALL)
 # As the server's own library reads it: a user ends at a colon, a password at the first @ before a slash.
 URL = re.compile(
-    r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:/@]*)(?P<password>:[^/@]*)?@)?(?P<host>[^/?]*)(?:/(?P<database>[^?]*))?(?:\?(?P<more>.*))?",
+    r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:/@]*)(?P<password>:[^/@]*)?@)?(?P<host>[^/?@]*)(?:/(?P<database>[^?]*))?(?:\?(?P<more>.*))?",
     re.DOTALL,
 )
 SECRETS = ("password", "sslpassword")
