@@ -99,7 +99,7 @@ class Request:
     def _sheet(self, table: Table, kind: type, column: str | None, domain: Domain | None, places: list[int], groups: int) -> Sheet:
         if kind is Count:
             if column is not None:
-                table.check_column(column)
+                table.declared(column)
             return SizeSheet(places, column, [self._ask(place, groups, ()) for place in places])
         declared = table.type_of(column)
         grid, notes = grid_of(declared, domain), self._notes(declared, domain)

@@ -9,6 +9,7 @@ import typer
 from postri.cli.ask import median, quantile
 from postri.cli.demo import demo
 from postri.cli.plan import plan
+from postri.cli.policy import check, init
 from postri.cli.research import compare, reproduce
 from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (median, quantile, plan, demo, reproduce, compare):
+for command in (median, quantile, plan, demo, init, check, reproduce, compare):
     app.command()(command)
 
 

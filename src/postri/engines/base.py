@@ -19,6 +19,7 @@ from postri.engines.rows import Selection
 from postri.errors import InputError, SourceChanged
 from postri.exact import shown
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
@@ -94,6 +95,9 @@ class Engine(Protocol):
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell that can be read."""
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
 
 
 class Counter(Protocol):

@@ -8,10 +8,11 @@ cell swallow the rows of other people.)
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from postri.engines.scans import Sample, SqlEngine
 from postri.engines.statements import grouped
 from postri.errors import InputError
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import Indexes, RankWindow, trim
 
 LONGEST_LINE = 2**21
@@ -82,6 +84,19 @@ class CsvEngine:
         columns, counts = self._distinct(names, rows)
         present = np.ones(len(counts), np.bool_) if column is None else columns[column].present()
         return [int(counts[here].sum()) for here in present_rows(rows, columns.__getitem__, present)]
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds. One that looks at no column is judged on all lines, also on those that are no record."""
+        distinct = lru_cache(maxsize=1)(lambda *names: self._distinct(names, EVERY_ROW))
+        return [self._matching(condition, distinct) for condition in conditions]
+
+    def _matching(self, condition: Bound, distinct: Callable[..., tuple[dict[str, UntypedColumn], NDArray[Any]]]) -> int:
+        if not condition.inputs:
+            (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
+            return int(lines[0]) if condition.mask({})[0] else 0
+        columns, counts = distinct(*dict.fromkeys(wanted.column for wanted in condition.inputs))
+        mask = condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs})
+        return int(counts[mask].sum())
 
     def _indexed(self, column: str, grid: Grid) -> SqlEngine | None:
         """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form."""

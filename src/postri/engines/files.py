@@ -16,7 +16,7 @@ CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> Engine:
     """The engine of a file, or of all files that a pattern such as `trips/*.parquet` matches; their names tell the format."""
-    paths = _matching(path)
+    paths = matching_files(path)
     suffix = Path(paths[0]).suffix.lower()
     if any(Path(other).suffix.lower() != suffix for other in paths):
         raise InputError(f"the files of {path!r} have several formats by their names; choose one, such as {path.rstrip('*')}*{suffix}")
@@ -33,7 +33,7 @@ def file_engine(path: str, types: Mapping[str, ColumnType], csv: CsvFormat) -> E
     raise InputError(f"cannot tell the format of {path!r} by its name; it must end in one of {', '.join(CSV + PARQUET)}")
 
 
-def _matching(path: str) -> list[str]:
+def matching_files(path: str) -> list[str]:
     """The files that a path means, in the order of their names."""
     if Path(path).is_file():
         paths = [path]

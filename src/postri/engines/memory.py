@@ -19,6 +19,7 @@ from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import RankWindow
 
 DAYS = {"D": 1, "W": 7}
@@ -74,6 +75,12 @@ class ArrayEngine:
             with suppress(InputError):
                 return len(self._column(name))
         raise InputError("the source has no column whose rows can be counted")
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
+        rows = self._length()
+        masks = [condition.mask({each: self._column(each.column).vector(each) for each in condition.inputs}) for condition in conditions]
+        return [int(np.count_nonzero(np.broadcast_to(mask, rows))) for mask in masks]
 
     def _chosen(self, column: str | None, grid: Grid, rows: Selection) -> Iterator[ArrayCounter]:
         """A counter for each group."""

@@ -26,6 +26,7 @@ from postri.engines.statements import ANY, BUCKET_LIMITS, BUCKETS, Limits, Scan,
 from postri.engines.units import bounded_windows, sizes, totals
 from postri.errors import SourceChanged
 from postri.grid import Grid
+from postri.predicates import Bound
 from postri.window import Indexes, RankWindow, rank_range
 
 # By how much a bracket may have to be wider than expected: filters and small groups leave fewer cells in a sample.
@@ -102,6 +103,13 @@ class SqlEngine:
         """For each group how many rows there are, or how many in which a column has a cell."""
         with self.snapshot() as source:
             return sizes(source.relation, source.columns, Selected(source.dialect, column, self._types, rows))
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds, by one scan."""
+        with self.snapshot() as source:
+            counts = [source.dialect.count_of(condition.sql(source.dialect, self._cells)) for condition in conditions]
+            listed = ", ".join(f"{source.dialect.integer(count, unsigned=False)} AS number{i}" for i, count in enumerate(counts))
+            return [int(column[0]) for column in source.columns(f"SELECT {listed} FROM {source.relation}")]
 
     def snapshot(self) -> AbstractContextManager[Source]:
         """The source while one question is counted; all its queries see the same rows where the database can say so."""

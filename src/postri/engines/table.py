@@ -12,6 +12,7 @@ from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.grid import Grid
+from postri.predicates import Predicate
 from postri.window import RankWindow, Windows, trim
 
 # Each draw asks for a wider window with a probability of about 2^-40; the next one is so many times as wide.
@@ -69,20 +70,24 @@ class Table:
             raise InputError(f"there is no column {shown(name)}; {nearest(str(name) if isinstance(name, str) else '', map(str, names))}")
         return same[0]
 
+    def declared(self, column: str | None) -> ColumnType:
+        """The declared type of a column, whatever it is."""
+        return self._engine.type_of(column)
+
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column of numbers, dates or timestamps."""
-        declared = self._engine.type_of(column)
+        declared = self.declared(column)
         if declared.kind == "text":
             raise no_order(column, declared.name)
         return declared
 
-    def check_column(self, column: str) -> None:
-        """Refuse a column of a declared type that cannot be read at all."""
-        self._engine.type_of(column)
-
     def bind(self, rows: Rows) -> Selection:
         """The rows that a question selects, in terms of this table's columns; InputError if it has no such ones."""
         return bind(rows, self._engine.names, self._engine.type_of)
+
+    def matching(self, predicates: Sequence[Predicate]) -> list[int]:
+        """How many rows there are on which each predicate holds. Exact, and so not private: for the steward."""
+        return self._engine.matching([predicate.bind(self.columns, self._engine.type_of) for predicate in predicates])
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks for them."""

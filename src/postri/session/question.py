@@ -72,7 +72,7 @@ class Question:
         return self.request.groups.columns if self.request.groups else ()
 
     def _aggregate(self, asked: Asked) -> dict[str, object]:
-        """One aggregate with all that its draw depends on. The interval of a count, sum or mean is free: its confidence is no part of it."""
+        """One aggregate with all that its draw depends on. The interval of a count, sum or mean is free: its confidence is not in it."""
         fields = aggregate_fields(asked.aggregate) | {"epsilon": str(asked.epsilon)}
         if isinstance(asked.aggregate, Quantile):
             fields |= {"beta": str(self.request.beta(self.groups)), "split": str(self.request.split), "method": repr(self.request.method)}

@@ -1,0 +1,157 @@
+"""`postri init` and `postri check`: the steward's commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postri.cli import options as o
+from postri.errors import InputError, PolicyError, Problem
+
+if TYPE_CHECKING:
+    from postri.policy import Look, Policy
+
+NOT_PRIVATE = "NOT PRIVATE: exact counts of the rows, for the steward alone. Show them to nobody, and choose no bound by them."
+NEXT = """\
+What is to be done next, in this order:
+  1. fill in budget and protect, which are marked TODO
+  2. {types}
+  3. give columns of numbers and dates their lower and upper, and columns of text their keys: from public knowledge, never from the rows
+  4. postri check            says what is still wrong, with its line
+  5. postri check --look     shows how many rows types and bounds would drop or move; not private, for you alone"""
+TYPES = "delete the columns that nobody may ask about"
+CSV_TYPES = "say what each column holds (a CSV file does not tell), and delete the columns that nobody may ask about"
+
+Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, a DuckDB database file or a PostgreSQL URL.", show_default=False)]
+TableName = Annotated[str | None, typer.Option(metavar="NAME", help="The table of a database, such as main.trips or schema.table.")]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write the policy.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there already.")]
+LookAt = Annotated[bool, typer.Option("--look", help="Show how many rows types, bounds and keys drop or move. NOT PRIVATE.")]
+
+
+def init(
+    data: Data,
+    table: TableName = None,
+    out: Out = Path("postri.toml"),
+    force: Force = False,
+    delimiter: o.Delimiter = ",",
+    quote: o.Quote = '"',
+    header: o.Header = True,
+    names: o.Names = None,
+) -> None:
+    """Write a first policy from the schema of the data. No row is read."""
+    from postri.engines.base import CsvFormat
+    from postri.policy import skeleton
+    from postri.policy.sources import kind_of_source
+
+    style, listed = CsvFormat(delimiter, quote, header), tuple(names.split(",")) if names else ()
+    text = skeleton(data, table, csv=style, names=listed, folder=out.absolute().parent)
+    _write(out, text, force=force)
+    typer.echo(str(out))
+    typer.echo(NEXT.format(types=CSV_TYPES if kind_of_source(data, table) == "csv" else TYPES), err=True)
+
+
+def _write(out: Path, text: str, *, force: bool) -> None:
+    try:
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"there is a file {str(out)!r} already; --force writes over it, --out names another") from None
+    except OSError as error:
+        raise InputError(f"cannot write {str(out)!r}: {error.strerror}; choose another place with --out") from None
+
+
+def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json = False) -> None:
+    """Check a policy and compare it with the schemas of its sources. No row is read, unless you --look."""
+    from postri.policy import check_policy, read_policy
+
+    try:
+        found = read_policy(policy)
+        errors, warnings = check_policy(found)
+    except PolicyError as error:
+        found, errors, warnings = None, list(error.problems), []
+    seen = _looks(found) if look and found is not None and not errors else []
+    if json:
+        _print_json(errors, warnings, seen if look else None)
+    else:
+        _print_problems(policy, errors, warnings)
+        _print_looks(seen)
+    if errors:
+        raise typer.Exit(2)
+
+
+def _looks(policy: Policy) -> list[Look]:
+    from postri.cli.progress import shown_progress
+    from postri.policy import look
+
+    with shown_progress():
+        return [look(policy, dataset) for dataset in policy.datasets.values()]
+
+
+def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
+    for kind, problems in ("", errors), ("warning: ", warnings):
+        for problem in problems:
+            typer.echo(f"{policy}{f':{problem.line}' if problem.line else ''}: {kind}{problem.text}")
+    if not errors:
+        typer.echo(f"{policy}: no errors" + (f", {len(warnings)} warning{'s' * (len(warnings) != 1)}" if warnings else ": all is well"))
+
+
+def _print_looks(looks: Iterable[Look]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # Never narrower than its numbers: a terminal wraps a line, it must not lose a digit.
+    console = Console()
+    console.width = max(console.width, 100)
+    for number, seen in enumerate(looks):
+        if number == 0:
+            console.print(f"\n{NOT_PRIVATE}")
+        table = Table("column", "dropped", "below lower", "above upper", "unknown key", box=SIMPLE, title_justify="left")
+        table.title = Text(f"{seen.dataset}: {seen.rows:,} rows")
+        for column in seen.columns:
+            counts = (column.dropped, column.below, column.above, column.unknown)
+            table.add_row(Text(column.name), *(_share_in_words(count, seen.rows) for count in counts))
+        console.print(table)
+
+
+def _share_in_words(count: int | None, rows: int) -> str:
+    """A share of the rows; never 0% where there is a row, nor 100% where one is missing."""
+    if count is None:
+        return ""
+    if count == 0 or rows == 0:
+        return "none"
+    share = 100 * count / rows
+    if count < rows and not 0.01 <= share <= 99.99:
+        return "< 0.01%" if share < 1 else "> 99.99%"
+    return f"{share:.2f}%"
+
+
+def _print_json(errors: Sequence[Problem], warnings: Sequence[Problem], looks: Iterable[Look] | None) -> None:
+    from dataclasses import asdict
+    from json import dumps
+
+    said: dict[str, Any] = {"errors": [asdict(each) for each in errors], "warnings": [asdict(each) for each in warnings]}
+    if looks is not None:
+        said |= {"private": False, "notice": NOT_PRIVATE, "look": {seen.dataset: _look_json(seen) for seen in looks}}
+    typer.echo(dumps(said))
+
+
+def _look_json(seen: Look) -> dict[str, Any]:
+    def numbers(count: int | None) -> dict[str, Any] | None:
+        return None if count is None else {"rows": count, "share": count / seen.rows if seen.rows else None}
+
+    columns = {
+        column.name: {
+            "dropped": numbers(column.dropped),
+            "below": numbers(column.below),
+            "above": numbers(column.above),
+            "unknown_keys": numbers(column.unknown),
+        }
+        for column in seen.columns
+    }
+    return {"rows": seen.rows, "columns": columns}

@@ -1,0 +1,149 @@
+"""A policy beside its sources: names and declared types are compared, no row is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+from postri.columns import ColumnType
+from postri.engines.rows import Groups, Rows, Units
+from postri.engines.table import Table
+from postri.errors import InputError, PostriError, Problem, nearest
+from postri.exact import plain, shown
+from postri.grid import grid_of
+from postri.policy.model import ColumnPolicy, Dataset, Policy
+from postri.policy.sources import open_with, places_of
+from postri.policy.types import NUMBERS, agrees, type_name
+from postri.privacy import AddOrRemoveUnits, ReplaceUnits
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong, and what may be."""
+
+    errors: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def tried(self, line: int, work: Callable[[], object]) -> bool:
+        """Whether the work could be done; an error is noted otherwise."""
+        try:
+            work()
+        except PostriError as error:
+            self.errors.append(Problem(line, str(error)))
+            return False
+        return True
+
+
+def check_policy(policy: Policy) -> tuple[list[Problem], list[Problem]]:
+    """The errors and the warnings of a policy against its real sources, in the order of their lines."""
+    found = Findings()
+    found.errors.extend(_ledger_errors(policy))
+    for dataset in policy.datasets.values():
+        found.warnings.extend(_limit_warnings(dataset))
+        _check_source(policy, dataset, found)
+    found.warnings.extend(_shared_rows(policy))
+    return sorted(found.errors, key=_line), sorted(found.warnings, key=_line)
+
+
+def _line(problem: Problem) -> int:
+    return problem.line
+
+
+def _ledger_errors(policy: Policy) -> Iterator[Problem]:
+    for key, file, line in ("ledger", policy.ledger, policy.ledger_line), ("ledger_head", policy.head, policy.head_line):
+        if file is not None and (text := _unwritable(file)):
+            yield Problem(line, f"{key} cannot be written: {text}")
+
+
+def _unwritable(file: Path) -> str | None:
+    folder = str(file.parent)
+    if not file.parent.is_dir():
+        return f"there is no folder {folder!r}; make it, or name another"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"the folder {folder!r} does not allow it; change its rights, or name another"
+    if file.is_dir():
+        return f"{str(file)!r} is a folder; name a file"
+    if file.exists() and not os.access(file, os.W_OK):
+        return f"{str(file)!r} does not allow it; change its rights, or name another"
+    return None
+
+
+def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
+    """Limits that the budget makes idle, and a dataset that offers next to nothing."""
+    limits = {f"the allowance of {name!r}": epsilon for name, epsilon in dataset.allowances.items()}
+    if dataset.max_epsilon_per_question is not None:
+        limits["max_epsilon_per_question"] = dataset.max_epsilon_per_question
+    for what, epsilon in limits.items():
+        if epsilon > dataset.budget:
+            yield Problem(dataset.line, f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: it limits nothing")
+    if not dataset.columns:
+        yield Problem(dataset.line, f"dataset {dataset.name!r} has no columns: nothing but the number of rows can be asked")
+
+
+def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
+    try:
+        names = open_with(policy, dataset, ()).columns
+        known = [column for column in dataset.columns.values() if column.name in names]
+        table = open_with(policy, dataset, known)
+    except PostriError as error:
+        found.errors.append(Problem(dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"))
+        return
+    for column in dataset.columns.values():
+        if column not in known:
+            found.errors.append(Problem(column.line, f"the source has no column {shown(column.name)}; {nearest(column.name, names)}"))
+    if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
+        units = Units(dataset.protect.unit, dataset.protect.rows)
+        found.tried(dataset.line, lambda: _with_hint("protect", lambda: table.bind(Rows(units=units))))
+    for column in known:
+        _check_column(table, column, found)
+
+
+def _with_hint(what: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
+
+
+def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
+    name = column.name
+    if not found.tried(column.line, lambda: _check_type(column, table.declared(name))):
+        return
+    declared = table.declared(name)
+    if column.domain is not None:
+        found.tried(column.line, lambda: _with_hint(f"the bounds of {name!r}", lambda: grid_of(declared, column.domain)))
+    if column.keys is not None:
+        keys = column.keys
+        found.tried(column.line, lambda: table.bind(Rows(groups=Groups.of({name: keys}))))
+    found.warnings.extend(_bound_warnings(column, declared))
+
+
+def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
+    if not agrees(column.type, declared):
+        raise InputError(
+            f"column {column.name!r} has type {column.type!r} in the policy, and the source declares {shown(declared.name)}; "
+            f'write type = "{type_name(declared)}"'
+        )
+
+
+def _bound_warnings(column: ColumnPolicy, declared: ColumnType) -> Iterator[Problem]:
+    if column.domain is not None or column.type not in NUMBERS:
+        return
+    try:
+        grid_of(declared, None)
+        text = "quantiles only: a sum or a mean of it needs lower and upper"
+    except InputError:
+        text = "no quantile, sum or mean of it can be asked: they need lower, upper and step"
+    yield Problem(column.line, f"column {column.name!r} has no bounds, so {text}")
+
+
+def _shared_rows(policy: Policy) -> Iterator[Problem]:
+    """Datasets that read the same rows: nobody adds up their budgets."""
+    places = [(dataset, places_of(policy, dataset)) for dataset in policy.datasets.values()]
+    for (one, here), (other, there) in combinations(places, 2):
+        if here & there:
+            text = f"datasets {one.name!r} and {other.name!r} read the same source: what is asked of both adds up, beyond either budget"
+            yield Problem(max(one.line, other.line), text)

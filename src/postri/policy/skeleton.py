@@ -1,0 +1,144 @@
+"""A first policy from a schema alone: no row, no statistic and no size of a file is looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from postri.columns import ColumnType
+from postri.engines.base import CsvFormat
+from postri.engines.files import PATTERN
+from postri.engines.table import Table
+from postri.errors import InputError
+from postri.policy.section import TODO
+from postri.policy.sources import SourceKind, kind_of_source, open_source, without_password
+from postri.policy.types import BOUNDED, TYPES, type_name
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+WIDTH = 36
+
+HEAD = """\
+# A policy of postri: what may be asked of these data, and what it may cost. Everything in it is public.
+# It was written from the schema alone. Fill in what is marked TODO, then run: postri check
+# Choose bounds and keys from what everybody knows about the subject, never from the rows.
+"""
+DATASET: tuple[tuple[str, str], ...] = (
+    ('version = "1"', "another one when the rows change: recorded answers are then no longer given, spends stay"),
+    (f'budget = "{TODO}"', 'what all questions together may cost in epsilon, such as "5"'),
+    ('accountant = "pure"', 'or "zcdp", with delta = "1e-6"'),
+    ("# What one person may change: add-or-remove-rows or replace-rows, with rows = how many rows belong to one person at most;", ""),
+    ('# or add-or-remove-units or replace-units, with unit = "the column of persons" and rows = how many rows of each count.', ""),
+    (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
+    ("# rows = 45000", "about how many rows there are, if that is public: forecasts use it"),
+    ('# max_epsilon_per_question = "1"', "the most that one question may cost"),
+    ('# allowances = { ann = "2" }', "what an analyst may spend on this dataset in all"),
+)
+BOUNDS = (
+    (f'# lower = "{TODO}"', "a public bound: cells below count as this"),
+    (f'# upper = "{TODO}"', "a public bound: cells above count as this"),
+)
+STEPS = {
+    **dict.fromkeys(("decimal", "float"), ('# step = "0.01"', "cells are rounded to it; 1 if left out")),
+    "timestamp": ("# step = 1", "in seconds; cells are rounded to it"),
+}
+KEYS = {
+    "text": (f'# keys = ["{TODO}"]', "the public keys to group by: never taken from the rows"),
+    "boolean": ("# keys = [true, false]", "to group by it"),
+}
+
+
+def skeleton(
+    source: str,
+    table: str | None = None,
+    *,
+    csv: CsvFormat | None = None,
+    names: tuple[str, ...] = (),
+    folder: str | os.PathLike[str] | None = None,
+) -> str:
+    """The text of a policy for a source, with places to be filled in.
+
+    `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen from `folder`.
+    """
+    style, kind = csv or CsvFormat(), kind_of_source(source, table)
+    opened = open_source(source, table, style, dict.fromkeys(names))
+    name = toml_key(_dataset_name(source, table))
+    lines = [HEAD, *_aligned([('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"), _LEDGER_HEAD])]
+    lines += ["", f"[datasets.{name}]", *_aligned([*_source(source, table, kind, folder), *_style(style, names), *DATASET])]
+    for column in opened.columns:
+        lines += ["", *_column(name, column, opened, kind)]
+    return "\n".join(lines) + "\n"
+
+
+_LEDGER_HEAD = ('# ledger_head = "head.txt"', "better on another disk: the head of the ledger's chain, against tampering")
+
+
+def _aligned(pairs: list[tuple[str, str]]) -> list[str]:
+    return [f"{line:<{WIDTH}}{'  ' * (len(line) >= WIDTH)}# {comment}".rstrip() if comment else line for line, comment in pairs]
+
+
+def _dataset_name(source: str, table: str | None) -> str:
+    """The last part of the table's name, or the file's name without its ending; a pattern's folder where the name says nothing."""
+    if table is not None:
+        return re.split(r"\.", table.replace('"', ""))[-1] or "data"
+    path = Path(source)
+    for part in (path.stem, path.absolute().parent.name):
+        if bare := "".join(sign for sign in part if sign not in PATTERN).strip("-_. "):
+            return bare
+    return "data"
+
+
+def _source(source: str, table: str | None, kind: SourceKind, folder: str | os.PathLike[str] | None) -> list[tuple[str, str]]:
+    written, comment = source, ""
+    if kind == "postgres":
+        written = without_password(source)
+        comment = "" if written == source else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write user:password@"
+    elif folder is not None and not os.path.isabs(source):
+        written = Path(os.path.relpath(source, folder)).as_posix()
+    lines = [(f"source = {toml_text(written)}", comment)]
+    return lines if table is None else [*lines, (f"table = {toml_text(table)}", "")]
+
+
+def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    usual = CsvFormat()
+    marks = [(key, getattr(style, key)) for key in ("delimiter", "quote") if getattr(style, key) != getattr(usual, key)]
+    lines = [f"{key} = {toml_text(mark)}" for key, mark in marks]
+    if not style.header:
+        lines += ["header = false", f"names = [{', '.join(map(toml_text, names))}]"]
+    return [(line, "") for line in lines]
+
+
+def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator[str]:
+    header = f"[datasets.{dataset}.columns.{toml_key(name)}]"
+    try:
+        declared = table.declared(name)
+    except InputError as error:
+        yield from (f"# {header}", f"# left out: {toml_text(str(error))[1:-1]}")
+        return
+    yield header
+    yield from _aligned(_typed(declared, kind))
+
+
+def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
+    if kind == "csv":
+        choices = " | ".join(each for each in TYPES if each != "boolean")
+        return [('type = "text"', f"say what it holds: {choices}"), *BOUNDS, STEPS["decimal"], KEYS["text"]]
+    named = type_name(declared) or "text"
+    lines = [*BOUNDS, *([STEPS[named]] if named in STEPS else [])] if named in BOUNDED else [KEYS[named]]
+    return [(f'type = "{named}"', ""), *lines]
+
+
+def toml_key(name: str) -> str:
+    r"""A key as TOML writes it.
+
+    >>> toml_key("age"), toml_key('say "hi"')
+    ('age', '"say \\"hi\\""')
+    """
+    return name if BARE.fullmatch(name) else toml_text(name)
+
+
+def toml_text(text: str) -> str:
+    """A text as TOML writes it, on one line."""
+    return '"' + "".join(ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}") for sign in text) + '"'

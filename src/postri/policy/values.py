@@ -1,0 +1,170 @@
+"""How single values of a policy are read. Each function takes what is read, for its message, and the value that TOML gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from postri.domain import position
+from postri.engines.rows import Key
+from postri.errors import InputError, nearest
+from postri.exact import as_decimal, decimal_places, exact, shown
+from postri.privacy import LARGEST_EPSILON, check_share
+
+
+def given(value: object) -> str:
+    """A value as the file writes it, or what it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a table"
+    return shown(value)
+
+
+def a_table(what: str, value: object) -> Mapping[str, Any]:
+    """A table of keys and values."""
+    if not isinstance(value, dict):
+        raise InputError(f"{what} must be a table, got {given(value)}")
+    return value
+
+
+def a_list(what: str, value: object) -> list[Any]:
+    """A list that is not empty."""
+    if not isinstance(value, list) or not value:
+        raise InputError(f'{what} must be a list, such as {what} = ["one", "two"], got {"an empty list" if value == [] else given(value)}')
+    return value
+
+
+def a_text(what: str, value: object) -> str:
+    """A text, perhaps empty."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} must be text in quotes, got {given(value)}")
+    return value
+
+
+def a_name(what: str, value: object) -> str:
+    """A text that is not empty."""
+    if a_text(what, value) == "":
+        raise InputError(f"{what} must not be empty")
+    return str(value)
+
+
+def a_version(what: str, value: object) -> str:
+    """A text, or a whole number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else a_name(what, value)
+
+
+def a_number(what: str, value: object) -> Fraction:
+    """An exact number, as TOML or as text."""
+    if isinstance(value, bool | date | time | list | dict):
+        raise InputError(f"{what} must be a number, got {given(value)}")
+    return exact(value, what)
+
+
+def an_epsilon(what: str, value: object) -> Fraction:
+    """A positive number that is an epsilon, or a sum of some."""
+    number = a_number(what, value)
+    if not 0 < number <= LARGEST_EPSILON:
+        raise InputError(f"{what} must be positive and at most {LARGEST_EPSILON}, got {given(value)}")
+    return number
+
+
+def a_share(what: str, value: object) -> Fraction:
+    """A number strictly between 0 and 1."""
+    a_number(what, value)
+    return check_share(value, what)  # type: ignore[arg-type]  # it was read as a number
+
+
+def a_whole(what: str, value: object) -> int:
+    """A whole number."""
+    number = a_number(what, value)
+    if number.denominator != 1:
+        raise InputError(f"{what} must be a whole number, got {given(value)}")
+    return int(number)
+
+
+def a_count(what: str, value: object) -> int:
+    """A whole number of at least 1."""
+    if (number := a_whole(what, value)) < 1:
+        raise InputError(f"{what} must be at least 1, got {given(value)}")
+    return number
+
+
+def a_decimal(what: str, value: object) -> int | Decimal:
+    """A number that a decimal writes exactly."""
+    number = a_number(what, value)
+    places = decimal_places(number)
+    if places is None:
+        raise InputError(f"{what} must be a finite decimal, got {given(value)}")
+    return as_decimal(number, places) if places else int(number)
+
+
+def a_truth(what: str, value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{what} must be true or false, got {given(value)}")
+    return value
+
+
+def a_day(what: str, value: object) -> date:
+    """A date, as TOML or as ISO text."""
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        day = None
+    if isinstance(day, date) and not isinstance(day, datetime):
+        return day
+    raise InputError(f"{what} must be a date, such as 2024-01-31, got {given(value)}")
+
+
+def a_moment(what: str, value: object) -> datetime:
+    """A timestamp, as TOML or as ISO text; a date is its first moment."""
+    moment = datetime(value.year, value.month, value.day) if isinstance(value, date) and not isinstance(value, datetime) else value
+    try:
+        moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+        if isinstance(moment, datetime):
+            # A zone may push it past the calendar's end.
+            position(moment)
+            return moment
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"{what} must be a timestamp, such as 2024-01-31T18:30:00, got {given(value)}")
+
+
+def a_choice(what: str, value: object, known: Iterable[str]) -> str:
+    """One of these texts."""
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        hint = nearest(value, names) if isinstance(value, str) else "there are: " + ", ".join(map(repr, names))
+        raise InputError(f"{what} cannot be {given(value)}; {hint}")
+    return value
+
+
+KEYS: Mapping[str, Callable[[str, object], Key]] = {
+    "text": a_text,
+    "boolean": a_truth,
+    "integer": a_whole,
+    "decimal": a_decimal,
+    "date": a_day,
+    "timestamp": a_moment,
+}
+
+
+def a_key(declared: str, value: object) -> Key:
+    """A public key of a column of this type."""
+    return KEYS[declared](f"a key of a column of type {declared}", value)
+
+
+def a_bound(what: str, value: object, declared: str) -> str | int | float:
+    """A bound of a column of this type, as a domain reads it and as its messages show it well."""
+    if declared == "date":
+        return a_day(what, value).isoformat()
+    if declared == "timestamp":
+        return a_moment(what, value).isoformat()
+    a_number(what, value)
+    return value  # type: ignore[return-value]  # it was read as a number
