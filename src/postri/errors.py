@@ -49,7 +49,12 @@ class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
 
     def __init__(self, requested: Fraction, remaining: Fraction, short_by: Fraction, limit: str) -> None:
         self.requested, self.remaining, self.short_by, self.limit = requested, remaining, short_by, limit
-        super().__init__(f"the question costs epsilon {requested}, and {limit} leaves {remaining}: short by {short_by}; nothing was spent")
+        cost, left, lacking = map(_brief, (requested, remaining, short_by))
+        super().__init__(f"the question costs epsilon {cost}, and {limit} leaves {left}: short by {lacking}; nothing was spent")
+
+
+def _brief(amount: Fraction) -> str:
+    return f"{float(amount):g}" if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6 else str(amount)
 
 
 class LedgerError(PostriError):

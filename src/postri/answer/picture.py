@@ -113,8 +113,23 @@ def check_file(path: str | Path) -> None:
 
 def save(answers: Sequence[Answer], path: str | Path, **how: Any) -> None:
     """Draw answers into a file; its ending chooses the format."""
+    _pyplot().switch_backend("Agg")
+    _save(draw(answers, **how).figure, path)
+
+
+def save_result(result: Result, path: str | Path) -> None:
+    """Draw a result into a file: one picture below the other for its aggregates, each on a scale of its own."""
     plt = _pyplot()
     plt.switch_backend("Agg")
-    figure: Any = draw(answers, **how).figure
+    rows = len(result)
+    height = 1.0 + (0.75 if rows <= ROOMY else 0.22) * rows
+    figure, axes = plt.subplots(len(result.names), 1, figsize=(8, height * len(result.names)), squeeze=False)
+    for name, ax in zip(result.names, axes[:, 0], strict=True):
+        draw_result(result, [name], ax)
+        ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: str | Path) -> None:
     figure.savefig(path, dpi=150)
-    plt.close(figure)
+    _pyplot().close(figure)

@@ -1,8 +1,7 @@
-"""`postri budget`: what was spent and what is left, by dataset and analyst."""
+"""How `postri budget` shows what was spent and what is left, by dataset and analyst."""
 
 from __future__ import annotations
 
-import json as texts
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,26 +29,6 @@ class Line:
     limit: Fraction | None
     spent: Fraction
     entries: int
-
-
-def budget(
-    accounts: Sequence[Account],
-    ledger: Ledger,
-    *,
-    json: bool = False,
-    verify: bool = False,
-    export: str | None = None,
-    expected_head: str | None = None,
-) -> None:
-    """Show the accounts; check the ledger first, and write its trail to a CSV file, if asked. LedgerError if the check finds anything."""
-    if verify:
-        check(ledger, expected_head)
-    if export is not None:
-        save_trail(ledger, export)
-    if json:
-        typer.echo(texts.dumps(as_json(accounts, ledger)))
-    else:
-        show(accounts, ledger)
 
 
 def check(ledger: Ledger, expected_head: str | None = None) -> None:

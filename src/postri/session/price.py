@@ -91,7 +91,7 @@ def _words(each: Forecast) -> str:
     return plan_words(each) if isinstance(each, Plan) else str(each)
 
 
-def price_of(question: Question, limits: Limits, on_dataset: Cost, by_analyst: Cost, *, recorded: bool) -> Price:
+def price_of(question: Question, request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost, *, recorded: bool) -> Price:
     """The price, by what is spent already."""
     left = [limits.budget - limits.accountant.epsilon(on_dataset)]
     if limits.allowance is not None:
@@ -102,14 +102,12 @@ def price_of(question: Question, limits: Limits, on_dataset: Cost, by_analyst: C
         Fraction(0) if recorded else epsilon,
         max(min(left), Fraction(0)),
         recorded,
-        None if recorded else _refusal(question, limits, on_dataset, by_analyst),
+        None if recorded else _refusal(request, limits, on_dataset, by_analyst),
         {name: _forecast(question, question.request.asked[place]) for name, place in zip(question.names, question.places, strict=True)},
     )
 
 
-def _refusal(question: Question, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
-    dataset = question.dataset
-    request = LedgerRequest(dataset.name, dataset.version, "you", question.key, question.normal, question.cost)
+def _refusal(request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
     try:
         check_limits(request, limits, on_dataset, by_analyst)
     except BudgetExceeded as refused:

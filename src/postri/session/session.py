@@ -136,7 +136,7 @@ class Session:
         question = self._question(dataset, aggregates, epsilon, by, where, weights, confidence, simultaneous)
         recorded = not fresh and self._recorded(question) is not None
         spent = self._ledger.spent(dataset), self._ledger.spent(dataset, self.analyst)
-        return price_of(question, self._limits(question.dataset), *spent, recorded=recorded)
+        return price_of(question, self._request(question), self._limits(question.dataset), *spent, recorded=recorded)
 
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
@@ -190,8 +190,7 @@ class Session:
         return self._policy.datasets[name]
 
     def _limits(self, dataset: Dataset) -> Limits:
-        accountant: Accountant = ZCDP(dataset.delta) if dataset.delta is not None else Pure()
-        return Limits(dataset.budget, accountant, dataset.max_epsilon_per_question, dataset.allowances.get(self.analyst))
+        return Limits(dataset.budget, accountant_of(dataset), dataset.max_epsilon_per_question, dataset.allowances.get(self.analyst))
 
     def _request(self, question: Question) -> Request:
         dataset = question.dataset
@@ -207,6 +206,11 @@ class Session:
             raise LedgerError(f"answer {found.id} of the ledger is not of a form that this version knows; ask with fresh=True") from None
         adapted = [[_noted(question.adapted(answer), found.id) for answer in group] for group in answers]
         return Result(question.by, question.names, question.arranged(adapted), answer_id=str(found.id), recorded=True)
+
+
+def accountant_of(dataset: Dataset) -> Accountant:
+    """The accountant that the policy names."""
+    return Pure() if dataset.delta is None else ZCDP(dataset.delta)
 
 
 def _noted(answer: Answer, number: int) -> Answer:
