@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil, log, log10
 
 import numpy as np
@@ -85,10 +85,16 @@ def _mean_reach(method: Depth, beta: Fraction, error_ratio: float) -> float:
 def _chances(scores: np.ndarray) -> np.ndarray:
     """Each link's chance to win with exponential noise: q_i times the integral over [0, 1] of the others' 1 - q_j y."""
     weights = np.exp(scores - scores.max())
-    nodes, masses = np.polynomial.legendre.leggauss(NODES)
+    nodes, masses = _nodes()
     factors = 1 - weights[:, None] * (nodes + 1) / 2
     chances = weights * ((factors.prod(axis=0) / factors) @ (masses / 2))
     return np.asarray(chances / chances.sum())
+
+
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    nodes, masses = np.polynomial.legendre.leggauss(NODES)
+    return nodes, masses
 
 
 def _gumbel_chances(scores: np.ndarray) -> np.ndarray:

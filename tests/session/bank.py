@@ -1,0 +1,115 @@
+"""A small bank as a policy's dataset, in every kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import postri
+from postri import SeededCoins, Session
+from postri.ledger import SqliteLedger
+from postri.mechanisms.coins import Coins
+from postri.policy import read_policy
+from postri.session import session as module
+
+JOBS = ["admin.", "technician", "services"]
+POLICY = """
+[datasets.bank]
+source = "{source}"
+{table}
+version = "{version}"
+budget = "{budget}"
+rows = 2000
+{more}
+protect = {{ change = "add-or-remove-rows", rows = 1 }}
+[datasets.bank.columns.balance]
+type = "integer"
+lower = -1000
+upper = 9000
+[datasets.bank.columns.age]
+type = "integer"
+lower = 0
+upper = 120
+[datasets.bank.columns.since]
+type = "date"
+lower = 2000-01-01
+upper = 2030-12-31
+[datasets.bank.columns.rate]
+type = "float"
+lower = 0
+upper = 10
+step = "0.25"
+[datasets.bank.columns.job]
+type = "text"
+keys = ["admin.", "technician", "nobody"]
+[datasets.bank.columns.vip]
+type = "boolean"
+keys = [true, false]
+"""
+
+
+def bank(rows: int = 2_000) -> pa.Table:
+    source = np.random.default_rng(11)
+    return pa.table(
+        {
+            "balance": pa.array(source.normal(1_400, 2_000, rows).astype(np.int64)),
+            "age": pa.array(source.integers(18, 95, rows)),
+            "since": pa.array((np.datetime64("2005-03-01") + source.integers(0, 6_000, rows)).astype("datetime64[D]")),
+            "rate": pa.array(np.round(source.uniform(-1, 11, rows), 2)),
+            "job": pa.array(source.choice(JOBS, rows)),
+            "vip": pa.array(source.random(rows) < 0.3),
+            "secret": pa.array(source.integers(0, 9, rows)),
+        }
+    )
+
+
+def write_policy(
+    folder: Path,
+    *,
+    table: pa.Table | None = None,
+    source: str = "bank.parquet",
+    budget: str = "5",
+    version: str = "1",
+    name: str = "",
+    more: str = "",
+) -> Path:
+    """The policy, and its Parquet file if none is there."""
+    folder.mkdir(exist_ok=True)
+    if source == "bank.parquet" and (table is not None or not (folder / source).exists()):
+        pq.write_table(bank() if table is None else table, folder / source)
+    path = folder / "postri.toml"
+    path.write_text(POLICY.format(source=source, table=f'table = "{name}"' if name else "", budget=budget, version=version, more=more))
+    return path
+
+
+def session(path: Path, analyst: str = "ann", coins: Callable[[], Coins | None] = lambda: None) -> Session:
+    """A session, with coins of the test's own if it has some."""
+    policy = read_policy(path)
+    return Session(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins)
+
+
+def seeded(path: Path, seed: int = 3) -> Session:
+    return session(path, coins=lambda: SeededCoins(seed))
+
+
+@contextmanager
+def in_memory(rows: int = 50) -> Iterator[None]:
+    """A bank that takes no time to open: what is left is the session and its ledger."""
+    table = postri.open(bank(rows))
+    with patch.object(module, "open_dataset", lambda policy, dataset: table):
+        yield
+
+
+def in_duckdb(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    with duckdb.connect(str(folder / "bank.duckdb")) as connection:
+        connection.register("given", bank())
+        connection.execute("CREATE TABLE accounts AS SELECT * FROM given")
+    return write_policy(folder, source="bank.duckdb", name="main.accounts")

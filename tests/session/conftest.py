@@ -1,0 +1,1 @@
+"""The bank that the tests of sessions ask."""

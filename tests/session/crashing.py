@@ -1,0 +1,94 @@
+"""Sessions that are killed at random moments, again and again, on one ledger: a program, so that its children are forked from one thread.
+
+Prints one line of JSON: how many runs there were, how many answers were handed over, and everything that was wrong afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+from bank import in_memory, session
+
+from postri import Result, Session
+from postri.answer.record import read
+from postri.ledger import SqliteLedger, verify
+from postri.policy import read_policy
+
+LONGEST = 0.12
+
+
+def ask_for_ever(policy: Path, pipe: int) -> None:
+    """The child: asks, and tells of each answer that it holds in its hands."""
+    with session(policy) as db:
+        os.write(pipe, b"ready\n")
+        while True:
+            result = ask(db)
+            row = result.rows[0]
+            os.write(pipe, f"{result.answer_id} {row['n']} {row['mid']}\n".encode())
+
+
+def ask(db: Session) -> Result:
+    return db.ask("bank", {"n": "count()", "mid": "median(age)"}, epsilon="1/1000", fresh=True)
+
+
+def killed(policy: Path) -> list[str]:
+    """What a child told before it was killed."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            ask_for_ever(policy, writing)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    select.select([reading], [], [], 60)
+    time.sleep(random.random() * LONGEST)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        return [line.strip() for line in told if line.endswith("\n") and line != "ready\n"]
+
+
+def troubles(policy: Path, handed_over: list[str]) -> list[str]:
+    """What is wrong with the ledger after a crash."""
+    found = read_policy(policy)
+    with SqliteLedger(found.ledger, found.head) as ledger:
+        wrong = verify(ledger)
+        bodies = [(entry.kind, json.loads(entry.body)) for entry in ledger.entries()]
+        reserved = sum(kind == "reserve" for kind, _ in bodies)
+        spent = ledger.spent("bank").epsilon
+    kept = {body["reservation"]: body["answer"] for kind, body in bodies if kind == "answer"}
+    if spent * 1000 != reserved:
+        wrong.append(f"{reserved} reservations, but {spent} was spent")
+    for line in handed_over:
+        number, count, middle = map(int, line.split())
+        values = [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]] if number in kept else []
+        if sorted(values) != sorted([count, middle]):
+            wrong.append(f"answer {number} was handed over and is not in the ledger")
+    return wrong
+
+
+def main(policy: Path, runs: int) -> None:
+    wrong: list[str] = []
+    answers = 0
+    with in_memory():
+        with session(policy) as db:
+            # What is loaded and computed once, children need not do again.
+            ask(db)
+        for _ in range(runs):
+            handed_over = killed(policy)
+            answers += len(handed_over)
+            wrong += troubles(policy, handed_over)
+    sys.stdout.write(json.dumps({"runs": runs, "answers": answers, "wrong": wrong[:20]}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
