@@ -296,7 +296,8 @@ WRONG = {
         [
             (
                 2,
-                "source must end in one of .csv, .tsv, .txt, .parquet, .pq, or be a DuckDB database file or a PostgreSQL URL, with table = ...",
+                "source must end in one of .csv, .tsv, .txt, .parquet, .pq, "
+                "or be a DuckDB database file or a PostgreSQL URL, with table = ...",
             )
         ],
     ),
