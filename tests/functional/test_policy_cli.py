@@ -69,6 +69,7 @@ def test_from_init_to_a_policy_without_errors(folder):
     assert run("check", folder=folder) == ("postri.toml: no errors: all is well\n", "")
 
 
+@pytest.mark.slow
 def test_init_never_writes_over_a_file_unless_forced(folder):
     (folder / "postri.toml").write_text("mine")
     _, err = run("init", "staff.csv", folder=folder, code=2)
@@ -79,6 +80,7 @@ def test_init_never_writes_over_a_file_unless_forced(folder):
     assert (folder / "postri.toml").read_text() == (folder / "other.toml").read_text()
 
 
+@pytest.mark.slow
 def test_init_takes_what_a_csv_file_does_not_tell(folder):
     (folder / "plain.txt").write_text("1;'x'\n")
     marks = ("--delimiter", ";", "--quote", "'", "--no-header", "--names", "n,t")
@@ -88,6 +90,7 @@ def test_init_takes_what_a_csv_file_does_not_tell(folder):
     assert "[datasets.plain.columns.t]" in text
 
 
+@pytest.mark.slow
 def test_init_of_data_or_into_a_folder_that_is_not_there_exits_with_2(folder):
     assert "did you mean 'staff.csv'?" in run("init", "staf.csv", folder=folder, code=2)[1]
     assert "No such file or directory; choose another place" in run("init", "staff.csv", "--out", "no/p.toml", folder=folder, code=2)[1]
@@ -104,6 +107,7 @@ def test_check_tells_errors_and_warnings_with_their_lines(folder):
     assert [other.partition(": column")[0] for other in others] == [f"postri.toml:{age}: warning", f"postri.toml:{team}: warning"]
 
 
+@pytest.mark.slow
 def test_warnings_alone_exit_with_0(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder, age='type = "integer"')
@@ -111,6 +115,7 @@ def test_warnings_alone_exit_with_0(folder):
     assert out.splitlines()[-1] == "postri.toml: no errors, 1 warning"
 
 
+@pytest.mark.slow
 def test_the_policy_is_named_by_option_by_variable_or_by_default(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)
@@ -130,6 +135,7 @@ def test_look_shows_shares_and_says_that_they_are_not_private(folder):
     assert cells == {"age": ["33.33%", "none", "16.67%"], "team": ["16.67%", "16.67%"]}
 
 
+@pytest.mark.slow
 def test_look_has_exact_numbers_in_json(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)
@@ -142,6 +148,7 @@ def test_look_has_exact_numbers_in_json(folder):
     assert {name: each["rows"] for name, each in team.items() if each} == {"dropped": 1, "unknown_keys": 1}
 
 
+@pytest.mark.slow
 def test_nothing_is_looked_at_without_asking_or_while_there_are_errors(folder):
     run("init", "staff.csv", folder=folder)
     said = json.loads(run("check", "--look", "--json", folder=folder, code=2)[0])
@@ -151,6 +158,7 @@ def test_nothing_is_looked_at_without_asking_or_while_there_are_errors(folder):
     assert "NOT PRIVATE" not in run("check", folder=folder)[0]
 
 
+@pytest.mark.slow
 def test_names_that_look_like_markup_are_shown_as_they_are(folder):
     (folder / "odd.csv").write_text("[red]x[/red]\n1\n")
     run("init", "odd.csv", folder=folder)

@@ -8,11 +8,11 @@ cell swallow the rows of other people.)
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +76,19 @@ class CsvEngine:
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds. One that looks at no column is judged on all lines, also on those that are no record."""
-        distinct = lru_cache(maxsize=1)(self._distinct)
-        return [self._matching(condition, distinct) for condition in conditions]
+        alike = groupby(conditions, key=lambda condition: tuple(dict.fromkeys(wanted.column for wanted in condition.inputs)))
+        return [number for names, group in alike for number in self._matching(names, list(group))]
 
-    def _matching(self, condition: Bound, distinct: Callable[..., tuple[dict[str, UntypedColumn], NDArray[Any]]]) -> int:
-        if not condition.inputs:
+    def _matching(self, names: Sequence[str], conditions: Sequence[Bound]) -> list[int]:
+        """The same of conditions that look at the same columns: distinct records are judged one by one."""
+        if not names:
             (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
-            return int(lines[0]) if condition.mask({})[0] else 0
-        columns, counts = distinct(*dict.fromkeys(wanted.column for wanted in condition.inputs))
-        mask = condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs})
-        return int(counts[mask].sum())
-
-    def _distinct(self, *names: str) -> tuple[dict[str, UntypedColumn], NDArray[Any]]:
-        """The distinct records of some columns, and how often each occurs."""
+            return [int(lines[0]) if condition.mask({})[0] else 0 for condition in conditions]
         *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
-        cells = zip(names, texts, strict=True)
-        return {name: UntypedColumn(self.type_of(name), [cell or None for cell in each]) for name, each in cells}, counts
+        cells = {name: [cell or None for cell in each] for name, each in zip(names, texts, strict=True)}
+        columns = {name: UntypedColumn(self.type_of(name), each) for name, each in cells.items()}
+        masks = [condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs}) for condition in conditions]
+        return [int(counts[mask].sum()) for mask in masks]
 
     def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
         """The windows from one scan that returns no more than they hold; None if some cells are rare."""
