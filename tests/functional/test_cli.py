@@ -154,7 +154,7 @@ def test_a_damaged_file_exits_with_1(tmp_path):
 @pytest.mark.slow
 def test_every_command_has_help_and_stands_in_the_readme():
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    for command in ("median", "quantile", "plan", "demo"):
+    for command in ("median", "quantile", "plan", "demo", "init", "check"):
         assert "Usage: postri" in run(command, "--help")[0]
         assert f"postri {command}" in readme
     assert run("--version")[0].strip() == "0.1.0"

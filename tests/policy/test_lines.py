@@ -147,7 +147,7 @@ class Writer:
         return self
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.data())
 def test_each_key_of_any_file_stands_on_its_line(data):
     written = Writer(data.draw).document()

@@ -296,7 +296,8 @@ WRONG = {
         [
             (
                 2,
-                "source must end in one of .csv, .tsv, .txt, .parquet, .pq, or be a DuckDB database file or a PostgreSQL URL, with table = ...",
+                "source must end in one of .csv, .tsv, .txt, .parquet, .pq, "
+                "or be a DuckDB database file or a PostgreSQL URL, with table = ...",
             )
         ],
     ),
@@ -322,7 +323,7 @@ WRONG = {
     ),
     "equal marks": (DATASET + "quote = ','\n", [(6, "delimiter and quote must differ, got ',' for both")]),
     "marks of a Parquet file": (
-        PARQUET + "delimiter = ';'\nheader = true\n",
+        PARQUET + "delimiter = ';'\nheader = false\n",
         [(6, "delimiter is for CSV files; leave it out"), (7, "header is for CSV files; leave it out")],
     ),
     "no header and no names": (
@@ -459,6 +460,7 @@ def test_the_error_names_the_file_and_lists_the_problems(tmp_path):
         "postgressql://u:pass-xq-word@h/d",
         "mysql://u:pass-xq-word@h/d",
         "host=h user=u password=pass-xq-word",
+        "user=u password=pass-xq-word/x.csv",
         "postgresql://u:pass-xq@word@h/d",
     ],
 )
@@ -468,6 +470,10 @@ def test_a_misspelt_url_is_refused_and_never_shown(tmp_path, source):
         2,
         "source is not the URL of a PostgreSQL server; write postgresql://user@host:port/database, special signs as %XX",
     )
+
+
+def test_a_folder_may_be_named_like_a_part_of_a_url(tmp_path):
+    assert dataset_of(tmp_path, DATASET.replace("d.csv", "host=oslo/*.csv")).source == "host=oslo/*.csv"
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):

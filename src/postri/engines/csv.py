@@ -8,11 +8,11 @@ cell swallow the rows of other people.)
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -87,16 +87,17 @@ class CsvEngine:
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds. One that looks at no column is judged on all lines, also on those that are no record."""
-        distinct = lru_cache(maxsize=1)(lambda *names: self._distinct(names, EVERY_ROW))
-        return [self._matching(condition, distinct) for condition in conditions]
+        alike = groupby(conditions, key=lambda condition: tuple(dict.fromkeys(wanted.column for wanted in condition.inputs)))
+        return [number for names, group in alike for number in self._matching(names, list(group))]
 
-    def _matching(self, condition: Bound, distinct: Callable[..., tuple[dict[str, UntypedColumn], NDArray[Any]]]) -> int:
-        if not condition.inputs:
+    def _matching(self, names: Sequence[str], conditions: Sequence[Bound]) -> list[int]:
+        """The same of conditions that look at the same columns: distinct records are judged one by one."""
+        if not names:
             (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
-            return int(lines[0]) if condition.mask({})[0] else 0
-        columns, counts = distinct(*dict.fromkeys(wanted.column for wanted in condition.inputs))
-        mask = condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs})
-        return int(counts[mask].sum())
+            return [int(lines[0]) if condition.mask({})[0] else 0 for condition in conditions]
+        columns, counts = self._distinct(names, EVERY_ROW)
+        masks = [condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs}) for condition in conditions]
+        return [int(counts[mask].sum()) for mask in masks]
 
     def _indexed(self, column: str, grid: Grid) -> SqlEngine | None:
         """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form."""

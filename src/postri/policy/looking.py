@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -15,7 +15,6 @@ from postri.predicates import Predicate, tree
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
 EVERYTHING = tree.Boolean(True)
-NOTHING = tree.Boolean(False)
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,10 @@ def look(policy: Policy, dataset: Dataset) -> Look:
     """Count the rows that are dropped, clamped to a bound, or have a key that is not listed. NOT PRIVATE."""
     table = open_dataset(policy, dataset)
     columns = [*dataset.columns.values(), *_unit_column(dataset)]
-    tests = [test for column in columns for test in _tests(table, column)]
-    rows, *counts = _counts(table, [EVERYTHING, *tests])
-    each = [counts[i : i + 4] for i in range(0, len(counts), 4)]
-    return Look(dataset.name, rows, tuple(_seen(column, rows, *numbers) for column, numbers in zip(columns, each, strict=True)))
+    tests = {(column.name, what): test for column in columns for what, test in _tests(table, column).items()}
+    rows, *counts = _counts(table, [EVERYTHING, *tests.values()])
+    found = dict(zip(tests, counts, strict=True))
+    return Look(dataset.name, rows, tuple(_seen(column, rows, found) for column in columns))
 
 
 def _counts(table: Table, tests: list[tree.Expression]) -> list[int]:
@@ -60,13 +59,15 @@ def _unit_column(dataset: Dataset) -> Iterator[ColumnPolicy]:
         yield ColumnPolicy(protect.unit, "text", None, None, dataset.line)
 
 
-def _tests(table: Table, column: ColumnPolicy) -> list[tree.Expression]:
+def _tests(table: Table, column: ColumnPolicy) -> dict[str, tree.Expression]:
     """Whether a cell is read at all, lies below or above the bounds, and is one of the keys."""
-    cell, domain, keys = tree.Column(column.name, quoted=True), column.domain, column.keys
-    below = tree.Compare("<", cell, _literal(domain.lower)) if domain else NOTHING
-    above = tree.Compare(">", cell, _literal(domain.upper)) if domain else NOTHING
-    known = tree.In(cell, tuple(map(_literal, keys))) if keys else NOTHING
-    return [_readable(table, column), below, above, known]
+    cell, tests = tree.Column(column.name, quoted=True), {"read": _readable(table, column)}
+    if column.domain is not None:
+        tests["below"] = tree.Compare("<", cell, _literal(column.domain.lower))
+        tests["above"] = tree.Compare(">", cell, _literal(column.domain.upper))
+    if column.keys is not None:
+        tests["known"] = tree.In(cell, tuple(map(_literal, column.keys)))
+    return tests
 
 
 def _readable(table: Table, column: ColumnPolicy) -> tree.Expression:
@@ -86,12 +87,7 @@ def _literal(value: Key) -> tree.Expression:
     return tree.Number(Fraction(value))
 
 
-def _seen(column: ColumnPolicy, rows: int, readable: int, below: int, above: int, known: int) -> ColumnLook:
-    bounded = column.domain is not None
-    return ColumnLook(
-        column.name,
-        rows - readable,
-        below if bounded else None,
-        above if bounded else None,
-        readable - known if column.keys is not None else None,
-    )
+def _seen(column: ColumnPolicy, rows: int, found: Mapping[tuple[str, str], int]) -> ColumnLook:
+    name, read = column.name, found[column.name, "read"]
+    unknown = read - found[name, "known"] if column.keys is not None else None
+    return ColumnLook(name, rows - read, found.get((name, "below")), found.get((name, "above")), unknown)

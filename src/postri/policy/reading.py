@@ -181,6 +181,7 @@ def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[st
     if kind not in ("csv", None):
         for key in filter(section.has, CSV_KEYS):
             section.note(f"{key} is for CSV files; leave it out", key)
+        return CsvFormat(), ()
     delimiter = section.get("delimiter", lambda _, value: CsvFormat(value, "").delimiter)
     quote = section.get("quote", lambda _, value: CsvFormat("\0", value).quote)
     header, names = section.get("header", v.a_truth), section.get("names", _names)

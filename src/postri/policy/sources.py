@@ -21,7 +21,8 @@ from postri.policy.model import ColumnPolicy, Dataset, Policy
 SourceKind = Literal["csv", "parquet", "duckdb", "postgres"]
 
 DATABASES = (".duckdb", ".ddb", ".db")
-SERVER = re.compile(r"postgres\w*:|\w{2,}://|.*\b(password|host|dbname)\s*=", re.IGNORECASE | re.DOTALL)
+# What may hold a password, also where it is misspelt; a folder may be called host=oslo.
+SERVER = re.compile(r"postgres\w*:|\w{2,}://|.*\bpassword\s*=|[^/]*\b(host|dbname|user)\s*=[^/]*$", re.IGNORECASE | re.DOTALL)
 # As the server's own library reads it: a user ends at a colon, a password at the first @ before a slash.
 URL = re.compile(
     r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:/@]*)(?P<password>:[^/@]*)?@)?(?P<host>[^/?@]*)(?:/(?P<database>[^?]*))?(?:\?(?P<more>.*))?",
