@@ -50,12 +50,12 @@ class SqliteLedger:
         create_private(self.path)
         with self._database.writing() as connection:
             migrate(connection, str(self.path))
+        with self._database.writing() as connection, self._head.held() as held:
             book = Book(connection)
             # A head from the start: one that is missing later was lost.
-            with self._head.held() as held:
-                if book.number == 0 and held.newest is None:
-                    held.replace(book.head())
-                self._checked(connection, held.newest)
+            if book.number == 0 and held.newest is None:
+                held.replace(book.head())
+            self._checked(connection, held.newest)
 
     def _check_existing(self) -> None:
         with self._database.reading() as connection:
