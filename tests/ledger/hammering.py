@@ -6,9 +6,10 @@ import json
 import sys
 from pathlib import Path
 
+from some_questions import limits, request
+
 from postri.errors import BudgetExceeded
 from postri.ledger import SqliteLedger
-from some_questions import limits, request
 
 
 def hammer(path: Path, name: str, count: int, budget: str) -> list[int]:
@@ -25,4 +26,4 @@ def hammer(path: Path, name: str, count: int, budget: str) -> list[int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(hammer(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4])))
+    json.dump(hammer(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]), sys.stdout)

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 from time import perf_counter, sleep
 
-from postri.ledger import SqliteLedger, verify
 from some_questions import ENOUGH, key, request
+
+from postri.ledger import SqliteLedger, verify
 
 RUNS_ON_ONE_LEDGER = 10
 # About how long a ledger takes to be made, in seconds.
@@ -88,4 +89,4 @@ def main(folder: Path, runs: int, seed: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))
+    json.dump(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])), sys.stdout)

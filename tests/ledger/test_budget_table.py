@@ -6,11 +6,11 @@ import json
 from fractions import Fraction
 
 import pytest
+from some_questions import limits, request
 
 from postri.cli.budget import bar, budget
 from postri.errors import LedgerError
 from postri.ledger import ZCDP, Account, Pure, bounded_range
-from some_questions import limits, request
 
 BANK = Account("bank", Fraction(5), Pure(), {"ann": Fraction(2)})
 SHOP = Account("shop [red]", Fraction(3))

@@ -6,16 +6,21 @@ import io
 from fractions import Fraction
 
 import pytest
+from some_questions import ENOUGH, key, limits, request
 
 from postri.errors import BudgetExceeded, InputError, LedgerError
 from postri.ledger import ZCDP, Cost, Limits, Pure, Recorded, Request, Usage, bounded_range, export_csv, pure_draw, verify
-from some_questions import ENOUGH, key, limits, request
 
 TENTH = bounded_range(Fraction(1, 10))
 
 
 def kinds(ledger):
     return [entry.kind for entry in ledger.entries()]
+
+
+def reserve_all(ledger, requests, limits):
+    for each in requests:
+        ledger.reserve(each, limits)
 
 
 class TestCharges:
@@ -206,8 +211,7 @@ class TestLimits:
             ledger.reserve(request(number, cost=cost), many)
         assert ledger.spent("bank").epsilon == 10
         with pytest.raises(BudgetExceeded) as caught:
-            while True:
-                ledger.reserve(request("more", cost=cost), many)
+            reserve_all(ledger, (request("more", cost=cost) for _ in range(100)), many)
         error, spent = caught.value, ledger.spent("bank")
         assert accountant.epsilon(spent) <= Fraction("1.8") < accountant.epsilon(spent + cost)
         assert error.requested == accountant.epsilon(spent + cost) - accountant.epsilon(spent)
@@ -217,8 +221,7 @@ class TestLimits:
     def test_odd_fractions_cannot_make_the_sum_too_long_and_decimals_still_pass(self, ledger):
         primes = [number for number in range(10_000, 12_000) if all(number % other for other in range(2, 110))]
         with pytest.raises(InputError, match="use a decimal"):
-            for prime in primes:
-                ledger.reserve(request(prime, f"1/{prime}"), ENOUGH)
+            reserve_all(ledger, (request(prime, f"1/{prime}") for prime in primes), ENOUGH)
         ledger.reserve(request("decimal", "0.000000000001"), ENOUGH)
         assert verify(ledger) == []
 

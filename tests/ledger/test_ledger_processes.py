@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from some_questions import ENOUGH, limits, request
 
 import postri
 from postri.errors import BudgetExceeded
 from postri.ledger import verify
-from some_questions import ENOUGH, limits, request
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(postri.__file__).parents[1]), str(HERE)))}

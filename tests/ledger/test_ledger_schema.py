@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import sqlite3
+from hashlib import sha256
 
 import pytest
+from some_questions import ENOUGH, request
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger, export_csv, schema, verify
 from postri.ledger.schema import APPLICATION
-from some_questions import ENOUGH, request
 
 # Schema 1 as it was released, written out by hand: this text must never follow the code.
 SCHEMA_1 = f"""
@@ -60,11 +61,9 @@ def first_file(tmp_path):
     return path
 
 
-def head_file(number: int, hash: str) -> bytes:
+def head_file(number: int, last: str) -> bytes:
     """A head as it was released, by hand: a checksum, number, hash and totals, in a slot of 4096 bytes; the other slot is blank."""
-    from hashlib import sha256
-
-    text = f'{number} {hash} {{"bank":["1/10","1/800"]}}'
+    text = f'{number} {last} {{"bank":["1/10","1/800"]}}'
     return (f"{sha256(text.encode()).hexdigest()[:16]} {text}".ljust(4095) + "\n" + " " * 4095 + "\n").encode()
 
 
@@ -143,7 +142,7 @@ def test_an_unknown_entry_makes_the_ledger_refuse(store, ledger, kind, body):
         store.open,
     ]
     for action in actions:
-        with pytest.raises(LedgerError, match="entry 3 of the ledger .* does not know"):
+        with pytest.raises(LedgerError, match=r"entry 3 of the ledger .* does not know"):
             action()
     assert len(list(ledger.entries())) == 3
 

@@ -8,11 +8,11 @@ import sqlite3
 from fractions import Fraction
 
 import pytest
+from some_questions import ENOUGH, request
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger, bounded_range, verify
 from postri.ledger.entry import chained
-from some_questions import ENOUGH, request
 
 TENTH = bounded_range(Fraction(1, 10))
 

@@ -7,9 +7,9 @@ import io
 from fractions import Fraction
 
 import pytest
+from some_questions import ENOUGH, limits, request
 
 from postri.ledger import ZCDP, export_csv
-from some_questions import ENOUGH, limits, request
 
 
 def trail(ledger) -> list[dict[str, str]]:

@@ -94,18 +94,14 @@ class HeadFile:
 
 
 class HeldHead:
-    """A head under a lock."""
+    """A head under a lock; `newest` is where it stands."""
 
     def __init__(self, path: Path, file: int) -> None:
         self._path, self._file = path, file
         content = os.pread(file, os.fstat(file).st_size, 0)
         self._size = len(content) // 2
-        self._slots = (_slot(content[: self._size]), _slot(content[self._size :]))
-
-    @property
-    def newest(self) -> Head | None:
-        """The head as it stands."""
-        return max((head for head in self._slots if head is not None), key=lambda head: head.number, default=None)
+        self._first, second = _slot(content[: self._size]), _slot(content[self._size :])
+        self.newest = second if self._first is None or (second is not None and second.number > self._first.number) else self._first
 
     def move(self, head: Head) -> None:
         """Write the slot that is not the newest. A head that outgrew the slots gets a new file."""
@@ -113,8 +109,7 @@ class HeldHead:
         if len(line) >= self._size:
             self.replace(head)
             return
-        first = self._slots[0]
-        os.pwrite(self._file, _padded(line, self._size), 0 if first is None or first is not self.newest else self._size)
+        os.pwrite(self._file, _padded(line, self._size), self._size if self.newest is self._first else 0)
 
     def replace(self, head: Head) -> None:
         """Put a new file in the place of the old one, all at once: also for a head that is older."""
@@ -128,7 +123,7 @@ class HeldHead:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._path)
-        self._slots = (head, None)
+        self.newest = head
 
 
 def _line(head: Head) -> bytes:
@@ -138,7 +133,7 @@ def _line(head: Head) -> bytes:
 
 def _slot(slot: bytes) -> Head | None:
     """The head of a slot; None if it is not whole."""
-    checksum, _, text = slot.decode("ascii", "replace").strip().partition(" ")
+    checksum, _, text = slot.rstrip().decode("ascii", "replace").partition(" ")
     if not text or checksum != _checksum(text):
         return None
     number, hash, spending = text.split(" ", 2)

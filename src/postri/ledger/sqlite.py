@@ -188,6 +188,7 @@ class SqliteLedger:
                 book = self._checked(connection, held.newest)
                 before = book.number
                 yield book
+            self._understood = book.number
             if book.number > before:
                 held.move(book.head())
 
@@ -204,7 +205,7 @@ class SqliteLedger:
         found = trouble(head, book.number, book.hash_at)
         if found is not None:
             raise LedgerError(f"the ledger {str(self.path)!r} is refused: {found}; {ACCEPT}")
-        self._understood = book.understand(self._understood)
+        book.understand(self._understood)
         return book
 
 
