@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import shutil
@@ -147,6 +148,15 @@ class TestTroubles:
                 SqliteLedger(tmp_path / "l", patience=0.1)
             holder.execute("ROLLBACK")
             holder.close()
+            assert ledger.reserve(request(), ENOUGH) == 2
+
+    def test_a_lock_on_the_head_that_stays(self, tmp_path):
+        with SqliteLedger(tmp_path / "l", patience=0.1) as ledger, (tmp_path / "l.head").open() as holder:
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            for action in (lambda: ledger.reserve(request(), ENOUGH), lambda: ledger.recorded("bank", "1", request().key)):
+                with pytest.raises(LedgerError, match=r"head .* was locked by another process"):
+                    action()
+            fcntl.flock(holder, fcntl.LOCK_UN)
             assert ledger.reserve(request(), ENOUGH) == 2
 
     def test_a_lock_that_goes_is_waited_for(self, tmp_path):

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
 
 from postri.errors import LedgerError
 from postri.ledger.cost import Cost
@@ -56,8 +57,8 @@ def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]
 class HeadFile:
     """The head of one ledger in a file of its own, shared by processes."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, patience: float) -> None:
+        self.path, self.patience = path, patience
 
     def read(self) -> Head | None:
         """The head; None if there is no file or nothing whole in it."""
@@ -77,17 +78,31 @@ class HeadFile:
         while True:
             file = os.open(self.path, flags | os.O_CLOEXEC, PRIVATE)
             try:
-                fcntl.flock(file, lock)
+                self._wait_for(file, lock)
                 if os.path.samestat(os.fstat(file), os.stat(self.path)):
                     yield file
                     return
             finally:
                 os.close(file)
 
+    def _wait_for(self, file: int, lock: int) -> None:
+        deadline = monotonic() + self.patience
+        while True:
+            try:
+                fcntl.flock(file, lock | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if monotonic() > deadline:
+                    raise
+            sleep(0.001)
+
     @contextmanager
     def _worded(self) -> Iterator[None]:
         try:
             yield
+        except BlockingIOError:
+            words = f"was locked by another process for {self.patience:g} seconds: ask again, or end the process that holds it"
+            raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
         except OSError as error:
             words = f"cannot be used ({error.strerror}): make the file and its folder writable for this user, on a disk that has room"
             raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None

@@ -35,7 +35,7 @@ class SqliteLedger:
 
     def __init__(self, path: str | Path, head: str | Path | None = None, *, audit: bool = False, patience: float = 30.0) -> None:
         self.path = Path(path)
-        self._head = HeadFile(Path(head) if head is not None else self.path.with_name(f"{self.path.name}.head"))
+        self._head = HeadFile(Path(head) if head is not None else self.path.with_name(f"{self.path.name}.head"), patience)
         # What this process has read and knows: it need not be read again.
         self._understood = 0
         self._database = Database(self.path, patience, lambda connection: schema_of(connection, str(self.path)))
