@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from postri.errors import LedgerError
-from postri.ledger.cost import NOTHING, Cost
+from postri.ledger.cost import Cost
 from postri.ledger.entry import FIRST_HASH, Entry, canonical, new_entry
 from postri.ledger.facts import Answered, Fact, Fate, Reserved, Share, Terms, body_of, read_fact
 from postri.ledger.head import Head
@@ -31,6 +31,11 @@ class Row:
     rho: str = "0"
     terms: int | None = None
 
+    @property
+    def cost(self) -> Cost:
+        """The totals."""
+        return Cost(rational(self.epsilon), rational(self.rho))
+
 
 class Book:
     """The tables of a ledger during one transaction."""
@@ -40,6 +45,7 @@ class Book:
         last = self._do("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
         self.number: int = 0 if last is None else last[0]
         self.hash: str = FIRST_HASH if last is None else last[1]
+        self._spent: dict[tuple[str, str | None], Cost] = {}
 
     @cached_property
     def _datasets(self) -> dict[str, Row]:
@@ -47,14 +53,13 @@ class Book:
         rows = self._do("SELECT dataset, epsilon, rho, terms FROM datasets")
         return {dataset: Row(epsilon, rho, terms) for dataset, epsilon, rho, terms in rows}
 
-    def understand(self, known: int) -> int:
-        """Read the entries that may be unknown; LedgerError if one is. The number up to which all are known."""
+    def understand(self, known: int) -> None:
+        """Read the entries that may be unknown; LedgerError if one is. All up to a number are known to be known."""
         meta = dict(self._do("SELECT name, value FROM meta").fetchall())
         check_schema(meta["schema"], "of this session")
         known = max(known, meta["understood"])
         for entry in self.entries(known) if known < self.number else ():
             read_fact(entry.number, entry.kind, entry.body)
-        return self.number
 
     def append(self, fact: Fact) -> int:
         """One more entry, with the totals and indexes that follow from it."""
@@ -71,7 +76,8 @@ class Book:
         return entry.number
 
     def _charge(self, share: Share) -> None:
-        total, row = self.spent(share.dataset) + share.cost, self._datasets.setdefault(share.dataset, Row())
+        row = self._datasets.setdefault(share.dataset, Row())
+        total = self._spent[share.dataset, None] = self.spent(share.dataset) + share.cost
         row.epsilon, row.rho = str(total.epsilon), str(total.rho)
         self._do(
             "INSERT INTO datasets VALUES (?1, ?2, ?3, 1, NULL) "
@@ -79,7 +85,7 @@ class Book:
             (share.dataset, row.epsilon, row.rho),
         )
         if share.analyst is not None:
-            total = self.spent(share.dataset, share.analyst) + share.cost
+            total = self._spent[share.dataset, share.analyst] = self.spent(share.dataset, share.analyst) + share.cost
             self._do(
                 "INSERT INTO analysts VALUES (?1, ?2, ?3, ?4, 1) "
                 "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = ?3, rho = ?4, entries = entries + 1",
@@ -102,11 +108,15 @@ class Book:
 
     def spent(self, dataset: str, analyst: str | None = None) -> Cost:
         """The total of a dataset, or of an analyst on it."""
+        if (dataset, analyst) not in self._spent:
+            self._spent[dataset, analyst] = self._row(dataset, analyst).cost
+        return self._spent[dataset, analyst]
+
+    def _row(self, dataset: str, analyst: str | None) -> Row:
         if analyst is None:
-            row = self._datasets.get(dataset, Row())
-            return Cost(rational(row.epsilon), rational(row.rho))
+            return self._datasets.get(dataset, Row())
         found = self._do("SELECT epsilon, rho FROM analysts WHERE dataset = ? AND analyst = ?", (dataset, analyst)).fetchone()
-        return NOTHING if found is None else Cost(rational(found[0]), rational(found[1]))
+        return Row() if found is None else Row(*found)
 
     def head(self) -> Head:
         """Where the chain ends, and what was spent by then."""

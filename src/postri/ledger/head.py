@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
 
 from postri.errors import LedgerError
 from postri.ledger.cost import Cost
@@ -56,8 +57,8 @@ def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]
 class HeadFile:
     """The head of one ledger in a file of its own, shared by processes."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, patience: float) -> None:
+        self.path, self.patience = path, patience
 
     def read(self) -> Head | None:
         """The head; None if there is no file or nothing whole in it."""
@@ -77,35 +78,45 @@ class HeadFile:
         while True:
             file = os.open(self.path, flags | os.O_CLOEXEC, PRIVATE)
             try:
-                fcntl.flock(file, lock)
+                self._wait_for(file, lock)
                 if os.path.samestat(os.fstat(file), os.stat(self.path)):
                     yield file
                     return
             finally:
                 os.close(file)
 
+    def _wait_for(self, file: int, lock: int) -> None:
+        deadline = monotonic() + self.patience
+        while True:
+            try:
+                fcntl.flock(file, lock | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if monotonic() > deadline:
+                    raise
+            sleep(0.001)
+
     @contextmanager
     def _worded(self) -> Iterator[None]:
         try:
             yield
+        except BlockingIOError:
+            words = f"was locked by another process for {self.patience:g} seconds: ask again, or end the process that holds it"
+            raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
         except OSError as error:
             words = f"cannot be used ({error.strerror}): make the file and its folder writable for this user, on a disk that has room"
             raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
 
 
 class HeldHead:
-    """A head under a lock."""
+    """A head under a lock; `newest` is where it stands."""
 
     def __init__(self, path: Path, file: int) -> None:
         self._path, self._file = path, file
         content = os.pread(file, os.fstat(file).st_size, 0)
         self._size = len(content) // 2
-        self._slots = (_slot(content[: self._size]), _slot(content[self._size :]))
-
-    @property
-    def newest(self) -> Head | None:
-        """The head as it stands."""
-        return max((head for head in self._slots if head is not None), key=lambda head: head.number, default=None)
+        self._first, second = _slot(content[: self._size]), _slot(content[self._size :])
+        self.newest = second if self._first is None or (second is not None and second.number > self._first.number) else self._first
 
     def move(self, head: Head) -> None:
         """Write the slot that is not the newest. A head that outgrew the slots gets a new file."""
@@ -113,8 +124,7 @@ class HeldHead:
         if len(line) >= self._size:
             self.replace(head)
             return
-        first = self._slots[0]
-        os.pwrite(self._file, _padded(line, self._size), 0 if first is None or first is not self.newest else self._size)
+        os.pwrite(self._file, _padded(line, self._size), self._size if self.newest is self._first else 0)
 
     def replace(self, head: Head) -> None:
         """Put a new file in the place of the old one, all at once: also for a head that is older."""
@@ -128,7 +138,7 @@ class HeldHead:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._path)
-        self._slots = (head, None)
+        self.newest = head
 
 
 def _line(head: Head) -> bytes:
@@ -138,7 +148,7 @@ def _line(head: Head) -> bytes:
 
 def _slot(slot: bytes) -> Head | None:
     """The head of a slot; None if it is not whole."""
-    checksum, _, text = slot.decode("ascii", "replace").strip().partition(" ")
+    checksum, _, text = slot.rstrip().decode("ascii", "replace").partition(" ")
     if not text or checksum != _checksum(text):
         return None
     number, hash, spending = text.split(" ", 2)

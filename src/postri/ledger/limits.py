@@ -22,25 +22,26 @@ def check_limits(request: Request, limits: Limits, on_dataset: Cost, by_analyst:
     if allowance is not None:
         _check_total(cost, by_analyst, allowance, limits.accountant, f"the allowance of {request.analyst!r} on {dataset}")
     _check_total(cost, on_dataset, limits.budget, limits.accountant, f"the budget of {dataset}")
-    for total in (on_dataset + cost, by_analyst + cost):
-        _check_length(total)
+    for spent in (on_dataset, by_analyst):
+        _check_length(spent.epsilon, cost.epsilon)
+        _check_length(spent.rho, cost.rho)
 
 
 def _check_total(cost: Cost, spent: Cost, limit: Fraction, accountant: Accountant, name: str) -> None:
-    if accountant.allows(spent + cost, limit):
+    total = spent + cost
+    if accountant.allows(total, limit):
         return
-    before, after = accountant.epsilon(spent), accountant.epsilon(spent + cost)
+    before, after = accountant.epsilon(spent), accountant.epsilon(total)
     raise BudgetExceeded(after - before, limit - before, after - limit, name)
 
 
-def _check_length(total: Cost) -> None:
+def _check_length(spent: Fraction, cost: Fraction) -> None:
     """InputError if the exact sum would be too long to keep: otherwise a few odd fractions could make the ledger slow for everybody."""
-    for amount in (total.epsilon, total.rho):
-        rest = amount.denominator
-        if rest <= LONGEST_DENOMINATOR:
-            continue
-        for prime in (2, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest > LONGEST_DENOMINATOR:
-            raise InputError("epsilon is a fraction that makes the exact sum of all spends too long: use a decimal, such as 0.1")
+    if spent.denominator * cost.denominator <= LONGEST_DENOMINATOR:
+        return
+    rest = (spent + cost).denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > LONGEST_DENOMINATOR:
+        raise InputError("epsilon is a fraction that makes the exact sum of all spends too long: use a decimal, such as 0.1")

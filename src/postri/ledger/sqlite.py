@@ -35,7 +35,7 @@ class SqliteLedger:
 
     def __init__(self, path: str | Path, head: str | Path | None = None, *, audit: bool = False, patience: float = 30.0) -> None:
         self.path = Path(path)
-        self._head = HeadFile(Path(head) if head is not None else self.path.with_name(f"{self.path.name}.head"))
+        self._head = HeadFile(Path(head) if head is not None else self.path.with_name(f"{self.path.name}.head"), patience)
         # What this process has read and knows: it need not be read again.
         self._understood = 0
         self._database = Database(self.path, patience, lambda connection: schema_of(connection, str(self.path)))
@@ -50,12 +50,12 @@ class SqliteLedger:
         create_private(self.path)
         with self._database.writing() as connection:
             migrate(connection, str(self.path))
+        with self._database.writing() as connection, self._head.held() as held:
             book = Book(connection)
             # A head from the start: one that is missing later was lost.
-            with self._head.held() as held:
-                if book.number == 0 and held.newest is None:
-                    held.replace(book.head())
-                self._checked(connection, held.newest)
+            if book.number == 0 and held.newest is None:
+                held.replace(book.head())
+            self._checked(connection, held.newest)
 
     def _check_existing(self) -> None:
         with self._database.reading() as connection:
@@ -188,6 +188,7 @@ class SqliteLedger:
                 book = self._checked(connection, held.newest)
                 before = book.number
                 yield book
+            self._understood = book.number
             if book.number > before:
                 held.move(book.head())
 
@@ -204,7 +205,7 @@ class SqliteLedger:
         found = trouble(head, book.number, book.hash_at)
         if found is not None:
             raise LedgerError(f"the ledger {str(self.path)!r} is refused: {found}; {ACCEPT}")
-        self._understood = book.understand(self._understood)
+        book.understand(self._understood)
         return book
 
 
