@@ -49,7 +49,7 @@ def test_a_wrong_type_of_a_csv_column_shows(tmp_path):
 def test_a_line_that_is_no_record_is_dropped_in_every_column(tmp_path):
     name, table = write_csv(tmp_path)
     with (tmp_path / name).open("a") as file:
-        file.write('1,2\n\n"open,1,1,1,1,Oslo,,,\n')
+        file.write('1,2\n\n \n"open,1,1,1,1,Oslo,,,\n')
     seen = seen_in(write_policy(tmp_path, dataset(name, table, COLUMNS)))
     assert seen.rows == 10
     assert as_dict(seen)["age"] == (4, 1, 2, None) and as_dict(seen)["id"] == (2, None, None, 6)

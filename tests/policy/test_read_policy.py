@@ -385,6 +385,10 @@ WRONG = {
         COLUMN + "type = 'timestamp'\nlower = 2024-01-01T00:00:00Z\nupper = 2024-01-02\n",
         [(8, "lower and upper must be of one kind, got '2024-01-01T00:00:00+00:00' and '2024-01-02T00:00:00'")],
     ),
+    "beyond the calendar": (
+        COLUMN + "type = 'timestamp'\nlower = 2024-01-01T00:00:00Z\nupper = '9999-12-31T23:00:00-14:00'\n",
+        [(9, "upper must be a timestamp, such as 2024-01-31T18:30:00, got '9999-12-31T23:00:00-14:00'")],
+    ),
     "a negative step": (COLUMN + "type = 'float'\nlower = 0\nupper = 1\nstep = -1\n", [(10, "step must be positive, got -1")]),
     "bounds to be filled in": (
         COLUMN + "type = 'float'\nlower = 'TODO'\nupper = 1\n",

@@ -62,7 +62,7 @@ class _Locator:
 
     @property
     def _line(self) -> int:
-        return bisect_right(self._ends, self._at - 1) + 1
+        return bisect_right(self._ends, self._at) + 1
 
     def _header(self) -> Place:
         """`[a.b]` or `[[a.b]]`: the table that the pairs below it belong to."""

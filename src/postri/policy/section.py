@@ -25,9 +25,7 @@ class Notes:
     problems: list[Problem] = field(default_factory=list)
 
     def line(self, place: Place) -> int:
-        """The line of a key, or of the table that it would stand in; 0 for the file as a whole."""
-        while place and place not in self.lines:
-            place = place[:-1]
+        """The line of a key or a table; 0 for the file as a whole."""
         return self.lines.get(place, 0)
 
     def add(self, place: Place, text: str) -> None:
