@@ -408,3 +408,15 @@ def test_a_session_sees_a_table_that_changed(tmp_path):
         write_policy(tmp_path, table=pa.concat_tables([bank(), bank()]))
         two = db.count("bank", epsilon=1, fresh=True)
     assert two.value > one.value + 1_000
+
+
+def test_a_source_that_is_not_what_the_policy_says_is_refused_and_costs_nothing(policy):
+    policy.write_text(
+        policy.read_text().replace('[datasets.bank.columns.age]\ntype = "integer"', '[datasets.bank.columns.age]\ntype = "float"')
+    )
+    with (
+        session(policy) as db,
+        pytest.raises(PolicyError, match="column 'age' has type 'float' in the policy, and the source declares 'int64'"),
+    ):
+        db.count("bank", epsilon=1)
+    assert spent(policy) == 0

@@ -4,11 +4,10 @@
 bounds do to the rows, and `skeleton` writes a first file from a schema. Only `look` reads rows.
 """
 
-from postri.policy.checking import check_policy
+from postri.policy.checking import check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, look
 from postri.policy.model import ColumnPolicy, Dataset, Policy
 from postri.policy.reading import read_policy
 from postri.policy.skeleton import skeleton
-from postri.policy.sources import open_dataset
 
 __all__ = ["ColumnLook", "ColumnPolicy", "Dataset", "Look", "Policy", "check_policy", "look", "open_dataset", "read_policy", "skeleton"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 from postri.columns import ColumnType
 from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
-from postri.errors import InputError, PostriError, Problem, nearest
+from postri.errors import InputError, PolicyError, PostriError, Problem, nearest
 from postri.exact import plain, shown
 from postri.grid import grid_of
 from postri.policy.model import ColumnPolicy, Dataset, Policy
@@ -35,6 +36,22 @@ class Findings:
             self.errors.append(Problem(line, str(error)))
             return False
         return True
+
+
+def open_dataset(policy: Policy, dataset: Dataset) -> Table:
+    """The table of a dataset. Looks at names and declared types, at no row; PolicyError if they are not what the policy says."""
+    table = open_with(policy, dataset, dataset.columns.values())
+    found = Findings()
+    for column in dataset.columns.values():
+        found.tried(column.line, partial(_check_declared, table, column))
+    if found.errors:
+        raise PolicyError(str(policy.path), found.errors)
+    return table
+
+
+def _check_declared(table: Table, column: ColumnPolicy) -> None:
+    table.column(column.name)
+    _check_type(column, table.declared(column.name))
 
 
 def check_policy(policy: Policy) -> tuple[list[Problem], list[Problem]]:

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from postri.engines.rows import Key
 from postri.engines.table import Table
+from postri.policy.checking import open_dataset
 from postri.policy.model import ColumnPolicy, Dataset, Policy
-from postri.policy.sources import open_dataset
 from postri.predicates import Predicate, tree
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 

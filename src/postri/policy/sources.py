@@ -80,13 +80,8 @@ def path_of(policy: Policy, source: str) -> str:
     return os.path.join(escape(folder) if set(source) & PATTERN else folder, source)
 
 
-def open_dataset(policy: Policy, dataset: Dataset) -> Table:
-    """The table of a dataset. Looks at names and declared types, at no row."""
-    return open_with(policy, dataset, dataset.columns.values())
-
-
 def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy]) -> Table:
-    """The same, where these columns are declared if the source declares none."""
+    """The table of a dataset, where these columns are declared if the source declares none. Looks at names and types, at no row."""
     kind = kind_of_source(dataset.source, dataset.table)
     if kind in ("postgres", "duckdb"):
         source = dataset.source if kind == "postgres" else path_of(policy, dataset.source)
