@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import exp, log
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as some
 
 from postri.errors import InputError
 from postri.ledger import ZCDP, Cost, Pure, bounded_range, pure_draw
+from postri.ledger.conversion import lines
 
 RHOS = ("0.0001", "0.001", "0.01", "0.0625", "0.1", "0.5", "1", "3", "10", "100")
 DELTAS = ("1e-3", "1e-5", "1e-6", "1e-9", "1e-12")
@@ -37,6 +39,20 @@ def test_zcdp_is_never_below_the_tight_conversion_and_within_a_thousandth_of_it(
     for rho in RHOS:
         ours, tight = float(ZCDP(Fraction(delta)).epsilon(Cost(ENDLESS, Fraction(rho)))), theirs(rho, delta)
         assert tight - 1e-9 <= ours <= tight * 1.001, rho
+
+
+def test_every_number_of_the_conversion_is_rounded_up():
+    """Against decimal arithmetic with 60 digits, whose logarithms are correctly rounded."""
+    table = lines(Fraction("1e-6"))
+    with localcontext() as context:
+        context.prec = 60
+        for order, constant in list(zip(table.orders, table.constants, strict=True))[::7]:
+            alpha, given = Decimal(order.numerator) / order.denominator, Decimal(constant.numerator) / constant.denominator
+            exact = -(alpha / 10**6).ln() / (alpha - 1) + (1 - 1 / alpha).ln()
+            assert exact < given < exact + Decimal("1e-29")
+    for rho in RHOS:
+        epsilon = ZCDP(Fraction("1e-6")).epsilon(Cost(ENDLESS, Fraction(rho)))
+        assert 0 <= epsilon - table.least(Fraction(rho)) < Fraction("1e-12") and (epsilon * 10**12).denominator == 1
 
 
 def test_the_comparison_rejects_a_conversion_that_is_a_hundredth_too_small():
