@@ -117,6 +117,10 @@ class Database:
             raise LedgerError(f"the ledger {str(self.path)!r} is closed")
 
     def _connect(self) -> sqlite3.Connection:
+        # SQLite would open a file that cannot be written to read it, and leave a file beside it that stays unwritable. Opening the file to
+        # find out would drop the locks of this process on it.
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise LedgerError(f"the ledger {str(self.path)!r} {_WORDS[sqlite3.SQLITE_READONLY]}")
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False)
         try:
