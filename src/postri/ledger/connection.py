@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from time import monotonic, sleep
 from weakref import WeakSet
 
@@ -163,10 +163,12 @@ class Database:
 
 _OPEN: WeakSet[Database] = WeakSet()
 _PAUSED: list[Database] = []
+_FORKING = Lock()
 
 
 def _before_fork() -> None:
     """A connection must not cross a fork: its locks belong to one process. So all are closed, and both sides open their own."""
+    _FORKING.acquire()
     _PAUSED.extend(_OPEN)
     for database in _PAUSED:
         database.lock.acquire()
@@ -176,6 +178,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _PAUSED:
         _PAUSED.pop().lock.release()
+    _FORKING.release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
