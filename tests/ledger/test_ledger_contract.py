@@ -122,6 +122,13 @@ class TestAnswers:
         assert ledger.recorded("bank", "1", request().key).answer_text == text
         assert verify(ledger) == []
 
+    @pytest.mark.parametrize("answer", [{"value": 7}, b"x", None, 7])
+    def test_what_could_not_be_read_again_is_never_written(self, ledger, answer):
+        number = ledger.reserve(request(), ENOUGH)
+        with pytest.raises(InputError, match="the answer must be a text"):
+            ledger.record(number, answer)
+        ledger.record(number, "x")
+
 
 class TestFates:
     """A reservation ends once."""
@@ -144,7 +151,7 @@ class TestFates:
         with pytest.raises(LedgerError, match="no reservation"):
             ledger.fail(number, "EngineError")
 
-    @pytest.mark.parametrize("reason", ["could not read 'Smith'", "", "a b", "x" * 200, "Error: 5"])
+    @pytest.mark.parametrize("reason", ["could not read 'Smith'", "", "a b", "x" * 201, "Error: 5"])
     def test_a_reason_is_a_name_and_never_a_message(self, ledger, reason):
         number = ledger.reserve(request(), ENOUGH)
         with pytest.raises(InputError) as caught:
@@ -266,6 +273,21 @@ class TestBudgets:
         ledger.reserve(request(), limits(5, per_question=Fraction(1), allowance=Fraction(2)))
         assert kinds(ledger) == ["budget", "reserve"]
 
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            ("", Fraction(1), Pure()),
+            ("bank", 5, Pure()),
+            ("bank", Fraction(5), "pure"),
+            ("bank", Fraction(5), Pure(), None, {"": Fraction(1)}),
+            ("bank", Fraction(5), Pure(), None, {"ann": 1.5}),
+        ],
+    )
+    def test_wrong_terms_are_an_input_error(self, ledger, wrong):
+        with pytest.raises(InputError):
+            ledger.set_budget(*wrong)
+        assert kinds(ledger) == []
+
     def test_a_smaller_budget_than_was_spent_refuses_all(self, ledger):
         ledger.reserve(request(epsilon="2"), limits(5))
         with pytest.raises(BudgetExceeded) as caught:
@@ -324,6 +346,7 @@ class TestRequests:
             {"version": "\ud800"},
             {"key": "abc"},
             {"key": "A" * 64},
+            {"question": 7},
             {"cost": Cost(Fraction(0), Fraction(0))},
         ],
     )

@@ -24,7 +24,7 @@ ROOT = os.geteuid() == 0
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277])
-def umask(request) -> Iterator[None]:
+def umask(request, tmp_path) -> Iterator[None]:
     before = os.umask(request.param)
     yield
     os.umask(before)
@@ -174,8 +174,8 @@ class TestTroubles:
     def test_a_file_that_cannot_be_written(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
             ledger.reserve(request(), ENOUGH)
-        with unwritable(tmp_path / "l"), pytest.raises(LedgerError, match=r"cannot be written|cannot be opened"):
-            SqliteLedger(tmp_path / "l").reserve(request(), ENOUGH)
+        with unwritable(tmp_path / "l"), pytest.raises(LedgerError, match="cannot be written: make the file"):
+            SqliteLedger(tmp_path / "l")
         with SqliteLedger(tmp_path / "l") as ledger:
             assert verify(ledger) == [] and ledger.spent("bank").epsilon == Fraction(1, 10)
 

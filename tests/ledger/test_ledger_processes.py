@@ -91,6 +91,24 @@ def test_both_sides_of_a_fork_go_on_with_connections_of_their_own(ledger):
     assert verify(ledger) == []
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Newer Pythons warn where libraries have started threads.
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list the open files of a process")
+def test_no_open_file_of_the_ledger_crosses_a_fork(store, ledger):
+    """SQLite's locks belong to a process: a child that inherits a connection may damage the file."""
+    ledger.reserve(request(), ENOUGH)
+    assert open_files(store.path) > 0
+    child = os.fork()
+    if child == 0:
+        os._exit(min(open_files(store.path), 100))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert ledger.reserve(request(), ENOUGH) == 3
+
+
+def open_files(path: Path) -> int:
+    return sum(os.path.realpath(link).startswith(str(path)) for link in Path("/proc/self/fd").iterdir())
+
+
 def test_no_lock_is_held_between_reserve_and_record(store, ledger):
     """While one process reads data, others go on."""
     other = store.open(patience=0.2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import suppress
 from fractions import Fraction
 
 import pytest
@@ -127,6 +128,31 @@ class TestTables:
         store.tamper("UPDATE answers SET reservation = 2")
         with pytest.raises(LedgerError, match="index of answers does not fit"):
             filled.recorded("bank", "1", request(3).key)
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "UPDATE datasets SET epsilon = 'much'",
+            "UPDATE datasets SET epsilon = '1/0'",
+            "UPDATE datasets SET epsilon = '-5'",
+            "UPDATE datasets SET rho = x'ff00'",
+            "UPDATE analysts SET epsilon = ''",
+            "UPDATE entries SET body = x'00' WHERE number = 4",
+            "UPDATE entries SET time = x'00' WHERE number = 10",
+            "UPDATE entries SET hash = x'00' WHERE number = 10",
+            "DELETE FROM meta",
+            "UPDATE datasets SET terms = 3",
+            "DROP TABLE datasets",
+            "DROP TABLE fates",
+            "DROP TABLE entries",
+        ],
+    )
+    def test_nonsense_is_found_and_never_a_traceback(self, store, filled, statement):
+        store.tamper(statement)
+        with suppress(LedgerError):
+            assert verify(store.audit())
+        with suppress(LedgerError):
+            filled.reserve(request(), ENOUGH)
 
     def test_a_second_fate_is_found(self, store, filled):
         store.add("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":2}')

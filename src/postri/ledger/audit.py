@@ -17,11 +17,13 @@ def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
 
     `expected_head` is a line that was printed earlier and kept elsewhere (`ledger.head().line`): the ledger must still hold that entry.
     """
+    problems: list[str] = []
     try:
         with ledger.snapshot() as snapshot:
-            return list(_problems(snapshot, expected_head))
+            problems.extend(_problems(snapshot, expected_head))
     except LedgerError as error:
-        return [str(error)]
+        problems.append(f"{error}.")
+    return problems
 
 
 def _problems(snapshot: Snapshot, expected_head: str | None) -> Iterator[str]:
@@ -53,7 +55,7 @@ class Chain:
             yield f"{_range(self.number + 1, entry.number - 1)} missing."
         if entry.previous != self.last:
             yield f"Entry {entry.number} does not follow the one before it: entries were changed, moved or cut out."
-        if entry.hash != entry.expected_hash():
+        if not entry.is_whole():
             yield f"Entry {entry.number} was changed: its hash does not fit what it says."
         self.number, self.last = entry.number, entry.hash
         self._hashes[entry.number] = entry.hash

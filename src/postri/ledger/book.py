@@ -54,10 +54,10 @@ class Book:
         return {dataset: Row(epsilon, rho, terms) for dataset, epsilon, rho, terms in rows}
 
     def understand(self, known: int) -> None:
-        """Read the entries that may be unknown; LedgerError if one is. All up to a number are known to be known."""
+        """Read the entries above the known ones; LedgerError if this version does not know one of them."""
         meta = dict(self._do("SELECT name, value FROM meta").fetchall())
-        check_schema(meta["schema"], "of this session")
-        known = max(known, meta["understood"])
+        check_schema(meta.get("schema", 0), "of this session")
+        known = max(known, meta.get("understood", 0))
         for entry in self.entries(known) if known < self.number else ():
             read_fact(entry.number, entry.kind, entry.body)
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from time import monotonic, sleep
 from weakref import WeakSet
 
@@ -117,6 +117,10 @@ class Database:
             raise LedgerError(f"the ledger {str(self.path)!r} is closed")
 
     def _connect(self) -> sqlite3.Connection:
+        # SQLite would open a file that cannot be written to read it, and leave a file beside it that stays unwritable. Opening the file to
+        # find out would drop the locks of this process on it.
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise LedgerError(f"the ledger {str(self.path)!r} {_WORDS[sqlite3.SQLITE_READONLY]}")
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False)
         try:
@@ -159,10 +163,12 @@ class Database:
 
 _OPEN: WeakSet[Database] = WeakSet()
 _PAUSED: list[Database] = []
+_FORKING = Lock()
 
 
 def _before_fork() -> None:
     """A connection must not cross a fork: its locks belong to one process. So all are closed, and both sides open their own."""
+    _FORKING.acquire()
     _PAUSED.extend(_OPEN)
     for database in _PAUSED:
         database.lock.acquire()
@@ -172,6 +178,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _PAUSED:
         _PAUSED.pop().lock.release()
+    _FORKING.release()
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -43,9 +43,11 @@ def schema_of(connection: sqlite3.Connection, path: str) -> int:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError(f"{path!r} is a database, but not a ledger of postri: name another file")
-    schema = int(connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()[0])
-    check_schema(schema, repr(path))
-    return schema
+    row = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    if row is None:
+        raise LedgerError(f"the ledger {path!r} does not say its schema, so it is damaged: put back a backup, then accept it")
+    check_schema(row[0], repr(path))
+    return int(row[0])
 
 
 def check_schema(schema: int, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,13 +14,13 @@ from postri.errors import InputError, LedgerError
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.connection import Database, create_private, worded
-from postri.ledger.cost import NOTHING, Cost
+from postri.ledger.cost import NOTHING, Cost, check_amount
 from postri.ledger.entry import Entry
 from postri.ledger.facts import Answered, Failed, Reserved, Restored, Terms
 from postri.ledger.head import Head, HeadFile, trouble
 from postri.ledger.limits import check_limits
 from postri.ledger.schema import migrate, schema_of
-from postri.ledger.store import DatasetUsage, Indexes, Limits, Recorded, Request, check_name
+from postri.ledger.store import LONGEST_NAME, DatasetUsage, Indexes, Limits, Recorded, Request, check_name, check_text
 
 ACCEPT = "look for a newer copy, or accept this one: SqliteLedger(path, head, audit=True).accept_restored()"
 
@@ -80,13 +79,14 @@ class SqliteLedger:
 
     def record(self, reservation: int, answer: str) -> None:
         """Keep the answer of a reservation, durably."""
+        check_text(answer, "the answer")
         with self._writing() as book:
             asked = _without_fate(book, reservation)
             book.append(Answered(reservation, asked.dataset, asked.analyst, answer))
 
     def fail(self, reservation: int, reason: str) -> None:
         """Keep that a reservation has no answer. The cost stays spent."""
-        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,99}", reason) is None:
+        if len(reason) > LONGEST_NAME or not all(part.isidentifier() for part in reason.split(".")):
             # What was given is not shown: it may be a message, and with it a cell.
             raise InputError("the reason of a failure must be the name of a class, such as 'EngineError'")
         with self._writing() as book:
@@ -108,8 +108,10 @@ class SqliteLedger:
     ) -> int | None:
         """Keep the terms of a dataset, if they changed. The number of the entry."""
         check_name(dataset, "dataset")
-        for allowance in (None, *(allowances or {}).values()):
-            Limits(budget, accountant, per_question, allowance)
+        Limits(budget, accountant, per_question)
+        for analyst, allowance in (allowances or {}).items():
+            check_name(analyst, "analyst")
+            check_amount(allowance, "an allowance")
         wanted = Terms(dataset, budget, accountant, per_question, MappingProxyType(dict(allowances or {})))
         with self._writing() as book:
             return None if book.terms(dataset) == wanted else book.append(wanted)

@@ -52,6 +52,7 @@ class Request:
             check_name(getattr(self, name), name)
         if not isinstance(self.key, str) or re.fullmatch("[0-9a-f]{64}", self.key) is None:
             raise InputError("the key of a question must be a SHA-256 in hexadecimal")
+        check_text(self.question, "the question")
         if self.cost.epsilon == 0:
             raise InputError("a question must cost an epsilon above 0")
 
@@ -192,6 +193,12 @@ def check_name(name: object, what: str) -> None:
     """InputError unless it can name a dataset, a version or an analyst."""
     if not isinstance(name, str) or not name or not name.isprintable() or len(name) > LONGEST_NAME:
         raise InputError(f"the name of the {what} must be 1 to {LONGEST_NAME} printable characters, got {shown(name)}")
+
+
+def check_text(text: object, what: str) -> None:
+    """InputError unless it is a text: entries are permanent, so what goes in must be what can be read again."""
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be a text, got {shown(text)}")
 
 
 def check_accountant(accountant: object) -> None:
