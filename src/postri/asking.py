@@ -34,10 +34,11 @@ METHODS = {"depth": Depth()}
 
 @dataclass(frozen=True)
 class Asked:
-    """One aggregate, and what it may cost."""
+    """One aggregate, and what it may cost. The interval of a quantile is drawn so that as many as `parts` hold at once."""
 
     aggregate: Aggregate
     epsilon: Fraction
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class Request:
         """How often each interval may fail: if all are to hold at once, they divide it."""
         return (1 - self.confidence) / (len(self.asked) * groups if self.joint else 1)
 
-    def question(self, p: Fraction, epsilon: Fraction, groups: int = 1) -> Question:
+    def question(self, p: Fraction, epsilon: Fraction, groups: int = 1, parts: int = 1) -> Question:
         """A quantile in each group: disjoint groups share epsilon."""
-        return Question(p, split_spend(epsilon, self.split), self.beta(groups), self.protect, groups)
+        return Question(p, split_spend(epsilon, self.split), self.beta(groups) / parts, self.protect, groups)
 
     def answers(self, source: Any) -> list[list[Answer]]:
         """Open the source, count, draw: for each group the answers, in the order in which they were asked for."""
@@ -108,8 +109,10 @@ class Request:
             wanted = [(self.asked[place].aggregate, self._ask(place, groups, notes)) for place in places]
             return TotalSheet(places, column, grid, wanted)
         terms = Terms(grid, domain, self.method, self.confidence, (*notes, *self._joint(groups)))
-        aggregates = [(self.asked[place].aggregate, self.asked[place].epsilon) for place in places]
-        questions = [self.question(each.p, epsilon, groups) for each, epsilon in aggregates if isinstance(each, Quantile)]
+        asked = [self.asked[place] for place in places]
+        questions = [
+            self.question(each.aggregate.p, each.epsilon, groups, each.parts) for each in asked if isinstance(each.aggregate, Quantile)
+        ]
         return QuantileSheet(places, column, terms, questions)
 
     def _ask(self, place: int, groups: int, notes: tuple[str, ...]) -> Ask:
@@ -163,14 +166,15 @@ def checked_request(
     by: Mapping[str, Sequence[Any]] | None = None,
     shares: Sequence[Fraction] | None = None,
     joint: bool = False,
+    parts: Sequence[int] | None = None,
 ) -> Request:
     """The request, or InputError for the first thing that is wrong with it. Epsilon is divided by `shares`, or evenly."""
     total = check_epsilon(epsilon)
     for aggregate in asked:
         check_domain(getattr(aggregate, "domain", None))
-    parts = shares or [Fraction(1, len(asked))] * len(asked)
+    each = zip(asked, shares or [Fraction(1, len(asked))] * len(asked), parts or [1] * len(asked), strict=True)
     return Request(
-        tuple(Asked(aggregate, total * part) for aggregate, part in zip(asked, parts, strict=True)),
+        tuple(Asked(aggregate, total * share, together) for aggregate, share, together in each),
         check_share(confidence, "confidence"),
         check_protect(protect),
         check_method(method),

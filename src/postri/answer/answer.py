@@ -16,7 +16,7 @@ from postri.privacy import ProtectedChange, Spend, check_share
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Statistic = Literal["quantile", "count", "sum", "mean"]
+Statistic = Literal["quantile", "count", "sum", "mean", "computed"]
 
 
 @dataclass(frozen=True, kw_only=True)

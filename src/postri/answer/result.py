@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from postri.answer.answer import Answer
 from postri.errors import InputError, nearest
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ENDS = ("", "_low", "_high")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A column of a result: a key, or the value or an end of the interval of the aggregate of this name."""
+
+    title: str
+    what: Literal["key", "value", "low", "high"]
+    name: str
 
 
 class Result:
@@ -34,10 +44,17 @@ class Result:
         *,
         answer_id: str | None = None,
         recorded: bool = False,
+        layout: Sequence[Cell] | None = None,
+        epsilon: Fraction | None = None,
+        about: Answer | None = None,
     ) -> None:
         self.keys, self.names = tuple(keys), tuple(names)
-        self._groups = [(tuple(values), tuple(answers)) for values, answers in groups]
+        self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
         self.answer_id, self.recorded = answer_id, recorded
+        self._layout = tuple(layout) if layout is not None else _usual(self.keys, self.names)
+        # A result may have lost all its rows by HAVING, and still have cost something.
+        self.about = about or self.groups[0][1][0]
+        self.epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0)) if epsilon is None else epsilon
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
@@ -50,22 +67,23 @@ class Result:
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return [*self.keys, *(name + end for name in self.names for end in ENDS)]
+        return [cell.title for cell in self._layout]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary a group."""
-        return [dict(zip(self.columns, (*values, *_cells(answers)), strict=True)) for values, answers in self._groups]
+        return [{cell.title: self._cell(cell, *group) for cell in self._layout} for group in self.groups]
+
+    def _cell(self, cell: Cell, values: tuple[Any, ...], answers: tuple[Answer, ...]) -> Any:
+        if cell.what == "key":
+            return values[self.keys.index(cell.name)]
+        answer = answers[self.names.index(cell.name)]
+        return answer.value if cell.what == "value" else getattr(answer.interval, cell.what)
 
     @property
     def answers(self) -> list[Answer]:
         """Every answer, group by group."""
-        return [answer for _, answers in self._groups for answer in answers]
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What all of them cost together."""
-        return sum((answer.epsilon for answer in self._groups[0][1]), start=Fraction(0))
+        return [answer for _, answers in self.groups for answer in answers]
 
     @property
     def charged(self) -> Fraction:
@@ -75,19 +93,19 @@ class Result:
     @property
     def private(self) -> bool:
         """Whether all answers were drawn with coins that nobody can foresee."""
-        return all(answer.private for answer in self.answers)
+        return all(answer.private for answer in (self.about, *self.answers))
 
     def answer(self, name: str, *keys: Any) -> Answer:
         """One answer: that of an aggregate, in the group of these keys."""
         if name not in self.names:
             raise InputError(f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}")
-        for values, answers in self._groups:
+        for values, answers in self.groups:
             if values == keys:
                 return answers[self.names.index(name)]
         raise InputError(f"there is no group {shown(keys)}; name a key for each of {', '.join(self.keys) or 'no column'}")
 
     def __len__(self) -> int:
-        return len(self._groups)
+        return len(self.groups)
 
     def __str__(self) -> str:
         from postri.answer.words import table
@@ -151,7 +169,7 @@ class Result:
     def labels(self, names: Sequence[str]) -> list[tuple[str, Answer]]:
         """The answers of some aggregates, each with a label that tells it from the others."""
         chosen = []
-        for values, _ in self._groups:
+        for values, _ in self.groups:
             group = ", ".join(map(str, values))
             chosen += [
                 (group if group and len(names) == 1 else f"{group}: {name}" if group else name, self.answer(name, *values))
@@ -160,5 +178,7 @@ class Result:
         return chosen
 
 
-def _cells(answers: Sequence[Answer]) -> list[Any]:
-    return [cell for answer in answers for cell in (answer.value, answer.interval.low, answer.interval.high)]
+def _usual(keys: Sequence[str], names: Sequence[str]) -> tuple[Cell, ...]:
+    """The keys, then each value with the ends of its interval."""
+    ends: dict[str, Literal["value", "low", "high"]] = dict(zip(ENDS, ("value", "low", "high"), strict=True))
+    return *(Cell(key, "key", key) for key in keys), *(Cell(name + end, what, name) for name in names for end, what in ends.items())

@@ -140,7 +140,7 @@ def table(result: Result) -> str:
 
 def footing(result: Result) -> list[str]:
     """What holds for all answers of a result, and what a reader must know."""
-    first = result.answers[0]
+    first = result.about
     about: dict[str, list[str]] = {}
     for label, answer in result.labels(result.names):
         for note in answer.notes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +25,8 @@ from postri.intervals.depth import Depth
 from postri.ledger import Cost, bounded_range, pure_draw
 from postri.mechanisms.coins import Coins
 from postri.policy import ColumnPolicy, Dataset
+from postri.predicates.tree import Expression
+from postri.sql import Computed
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Question:
     places: tuple[int, ...]
     by: tuple[str, ...]
     request: Request
+    computed: Mapping[str, Expression] = field(default_factory=dict)
 
     @cached_property
     def normal(self) -> str:
@@ -75,7 +78,8 @@ class Question:
         """One aggregate with all that its draw depends on. The interval of a count, sum or mean is free: its confidence is not in it."""
         fields = aggregate_fields(asked.aggregate) | {"epsilon": str(asked.epsilon)}
         if isinstance(asked.aggregate, Quantile):
-            fields |= {"beta": str(self.request.beta(self.groups)), "split": str(self.request.split), "method": repr(self.request.method)}
+            beta = self.request.beta(self.groups) / asked.parts
+            fields |= {"beta": str(beta), "split": str(self.request.split), "method": repr(self.request.method)}
         return fields
 
     def arranged(self, answers: Sequence[Sequence[Answer]]) -> list[tuple[tuple[Any, ...], list[Answer]]]:
@@ -114,9 +118,15 @@ def read_question(
     confidence: Number = 0.95,
     simultaneous: bool = False,
     coins: Coins | None = None,
+    computed: Mapping[str, Computed] | None = None,
+    parts: Mapping[str, int] | None = None,
 ) -> Question:
-    """The question, or InputError for the first thing that is wrong with it. Nothing but the policy is looked at."""
-    wanted = {name: _on_policy(each, dataset) for name, each in check_aggregates(aggregates).items()}
+    """The question, or InputError for the first thing that is wrong with it. Nothing but the policy is looked at.
+
+    `computed` are expressions that aggregates name as columns. `parts` says how many intervals must hold at once with that of an aggregate.
+    """
+    known = computed or {}
+    wanted = {name: _on_policy(each, dataset, known) for name, each in check_aggregates(aggregates).items()}
     shares = check_weights(weights, wanted)
     columns = _check_by(by, dataset)
     # The order of their texts is the normal order; equal ones are interchangeable.
@@ -132,15 +142,19 @@ def read_question(
         by={name: columns[name] for name in sorted(columns)} or None,
         shares=[shares[i] for i in order],
         joint=_check_flag(simultaneous, "simultaneous"),
+        parts=[(parts or {}).get(list(wanted)[i], 1) for i in order],
     )
     if request.where is not None:
         request = replace(request, where=request.where.normal(list(dataset.columns)))
     places = tuple(order.index(i) for i in range(len(wanted)))
-    return Question(dataset, tuple(wanted), places, tuple(columns), request)
+    expressions = {name: each.expression for name, each in known.items()}
+    return Question(dataset, tuple(wanted), places, tuple(columns), request, expressions)
 
 
-def _on_policy(aggregate: Aggregate, dataset: Dataset) -> Aggregate:
-    """The aggregate on the policy's domain."""
+def _on_policy(aggregate: Aggregate, dataset: Dataset, computed: Mapping[str, Computed]) -> Aggregate:
+    """The aggregate on the policy's domain, or on that of an expression."""
+    if aggregate.column in computed:
+        return aggregate if isinstance(aggregate, Count) else replace(aggregate, domain=computed[str(aggregate.column)].domain)
     if isinstance(aggregate, Count):
         return aggregate if aggregate.column is None else replace(aggregate, column=_column(aggregate.column, dataset).name)
     if aggregate.domain is not None:

@@ -27,6 +27,7 @@ from postri.privacy import check_share
 from postri.session.budget import Budget, budget_of
 from postri.session.price import Price, price_of
 from postri.session.question import Question, read_question
+from postri.sql import Statement, located, read_sql
 
 ANALYST = "POSTRI_ANALYST"
 MEDIAN = "0.5"
@@ -84,8 +85,39 @@ class Session:
         """
         question = self._question(dataset, aggregates, epsilon, by, where, weights, confidence, simultaneous)
         Result.check_names(question.by, question.names)
+        return self._answer(question, fresh=fresh)
+
+    def sql(self, text: str, *, epsilon: Number, confidence: Number = 0.95, simultaneous: bool = False, fresh: bool = False) -> Result:
+        """A question in SQL: `SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job ORDER BY mid DESC`.
+
+        `epsilon` is what all its aggregates cost together. What is not answered is refused with the place in the text.
+        """
+        statement = read_sql(text, self._policy.datasets)
+        question = self._sql_question(statement, epsilon, confidence, simultaneous)
+        try:
+            result = self._answer(question, fresh=fresh)
+        except InputError as error:
+            raise located(statement.source, statement.where_words or statement.source.words, error) from None
+        return statement.shaped(result, question.request.beta(question.groups))
+
+    def _sql_question(self, statement: Statement, epsilon: Number, confidence: Number, simultaneous: bool) -> Question:
+        return read_question(
+            self._dataset(statement.dataset),
+            statement.aggregates,
+            epsilon=epsilon,
+            by=statement.by,
+            where=statement.where,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            coins=self._coins(),
+            computed=statement.computed,
+            parts=statement.parts(),
+        )
+
+    def _answer(self, question: Question, *, fresh: bool) -> Result:
+        table = open_dataset(self._policy, question.dataset)
         # Everything that can be refused is refused here, by names and declared types: nothing is spent on it.
-        bound = question.request.bound(open_dataset(self._policy, question.dataset))
+        bound = question.request.bound(table.computed(question.computed) if question.computed else table)
         if not fresh and (found := self._recorded(question)):
             return self._from_ledger(question, found)
         reservation = self._ledger.reserve(self._request(question), self._limits(question.dataset))
@@ -122,7 +154,7 @@ class Session:
     def price(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str],
+        aggregates: Mapping[str, Aggregate | str] | None = None,
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -132,10 +164,18 @@ class Session:
         simultaneous: bool = False,
         fresh: bool = False,
     ) -> Price:
-        """What the question would cost, and how far its intervals will reach: from public numbers, free. The table is not looked at."""
-        question = self._question(dataset, aggregates, epsilon, by, where, weights, confidence, simultaneous)
+        """What the question would cost, and how far its intervals will reach: from public numbers, free. The table is not looked at.
+
+        Takes what `ask` takes, or the text of a question in SQL.
+        """
+        if aggregates is None:
+            statement = read_sql(dataset, self._policy.datasets)
+            question = self._sql_question(statement, epsilon, confidence, simultaneous)
+        else:
+            question = self._question(dataset, aggregates, epsilon, by, where, weights, confidence, simultaneous)
+        name = question.dataset.name
         recorded = not fresh and self._recorded(question) is not None
-        spent = self._ledger.spent(dataset), self._ledger.spent(dataset, self.analyst)
+        spent = self._ledger.spent(name), self._ledger.spent(name, self.analyst)
         return price_of(question, self._request(question), self._limits(question.dataset), *spent, recorded=recorded)
 
     def budget(self, dataset: str | None = None) -> Budget:

@@ -1,0 +1,81 @@
+"""The clauses of a SELECT, and what is refused with a reason before any of them is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import TokenType
+
+from postri.sql.text import SqlText, Word, Words
+
+ORDER = (
+    *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING),
+    *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET),
+)
+JOINS = "joins are not answered: they can multiply one person's rows beyond what the policy protects; ask a table that holds the columns"
+REFUSED = {
+    **dict.fromkeys(("UNION", "INTERSECT", "EXCEPT"), "{} is not answered: ask two questions"),
+    "WITH": "WITH is not answered: ask the dataset itself",
+    **dict.fromkeys(("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "LATERAL", "USING"), JOINS),
+    "OVER": "windows are not answered: they tell of single rows; ask group by group with GROUP BY",
+    "QUALIFY": "QUALIFY is not answered: there are no windows",
+    "DISTINCT": "DISTINCT is not answered: a private count of distinct values is another mechanism; GROUP BY a column with public keys",
+    "EXISTS": "subqueries are not answered: put the condition into WHERE",
+    "INTO": "only SELECT is answered, and nothing can be written",
+    "FILTER": "FILTER is not answered: put the condition into WHERE, or ask another question",
+    "ROLLUP": "ROLLUP is not answered: ask for the totals in another question",
+    "CUBE": "CUBE is not answered: ask for the totals in another question",
+    "GROUPING": "GROUPING SETS are not answered: ask for the totals in another question",
+}
+ONLY_SELECT = "only SELECT is answered, and nothing can be written"
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The words of each clause, without the keyword that begins it; and that keyword."""
+
+    words: dict[TokenType, Words] = field(default_factory=dict)
+    starts: dict[TokenType, Word] = field(default_factory=dict)
+
+    def get(self, kind: TokenType) -> Words:
+        """The words of a clause; none if it is not there."""
+        return self.words.get(kind, ())
+
+
+def split_clauses(source: SqlText) -> Clauses:
+    """The clauses of a text, or InputError that says what is not answered."""
+    first = source.words[0]
+    if first.kind != TokenType.SELECT and first.upper not in REFUSED:
+        raise source.error(first, f"a question begins with SELECT: {ONLY_SELECT}")
+    clauses, depth, current = Clauses(), 0, None
+    for place, word in enumerate(source.words):
+        _check_refused(source, word, place)
+        depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
+        if word.kind in ORDER and (depth == 0 or word.kind in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)):
+            if depth:
+                raise source.error(word, "subqueries are not answered: ask the dataset itself, and put conditions into WHERE")
+            _check_order(source, clauses, word)
+            current = word.kind
+            clauses.starts[current], clauses.words[current] = word, []
+        elif current is not None:
+            list_of = clauses.words[current]
+            assert isinstance(list_of, list)
+            list_of.append(word)
+    return clauses
+
+
+def _check_refused(source: SqlText, word: Word, place: int) -> None:
+    if word.kind in (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER):
+        return
+    # A column may be called left or filter, if it is used as one.
+    called = place + 1 < len(source.words) and source.words[place + 1].kind == TokenType.L_PAREN
+    if word.upper in REFUSED and (word.kind not in (TokenType.VAR, TokenType.FILTER) or called):
+        raise source.error(word, REFUSED[word.upper].format(word.upper))
+
+
+def _check_order(source: SqlText, clauses: Clauses, word: Word) -> None:
+    if word.kind in clauses.starts:
+        raise source.error(word, f"{word.upper} stands here a second time")
+    later = [kind for kind in clauses.starts if ORDER.index(kind) > ORDER.index(word.kind)]
+    if later:
+        raise source.error(word, f"{word.upper} must stand before {clauses.starts[later[0]].upper}")
