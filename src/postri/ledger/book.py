@@ -80,15 +80,15 @@ class Book:
         total = self._spent[share.dataset, None] = self.spent(share.dataset) + share.cost
         row.epsilon, row.rho = str(total.epsilon), str(total.rho)
         self._do(
-            "INSERT INTO datasets VALUES (?1, ?2, ?3, 1, NULL) "
-            "ON CONFLICT (dataset) DO UPDATE SET epsilon = ?2, rho = ?3, entries = entries + 1",
+            "INSERT INTO datasets VALUES (?, ?, ?, 1, NULL) "
+            "ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1",
             (share.dataset, row.epsilon, row.rho),
         )
         if share.analyst is not None:
             total = self._spent[share.dataset, share.analyst] = self.spent(share.dataset, share.analyst) + share.cost
             self._do(
-                "INSERT INTO analysts VALUES (?1, ?2, ?3, ?4, 1) "
-                "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = ?3, rho = ?4, entries = entries + 1",
+                "INSERT INTO analysts VALUES (?, ?, ?, ?, 1) "
+                "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1",
                 (share.dataset, share.analyst, str(total.epsilon), str(total.rho)),
             )
 
@@ -101,8 +101,8 @@ class Book:
         if isinstance(fact, Answered):
             asked = self.reservation(fact.reservation)
             self._do(
-                "INSERT INTO answers VALUES (?1, ?2, ?3, ?4) "
-                "ON CONFLICT (dataset, version, key) DO UPDATE SET reservation = max(reservation, ?4)",
+                "INSERT INTO answers VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (dataset, version, key) DO UPDATE SET reservation = max(reservation, excluded.reservation)",
                 (asked.dataset, asked.version, asked.key, fact.reservation),
             )
 
