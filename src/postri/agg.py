@@ -111,6 +111,15 @@ def read(text: object) -> Aggregate:
     raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, ('count', 'quantile', *OF_COLUMN))}")
 
 
+def usual_name(text: str) -> str:
+    """The name of an aggregate that has none: the words of its text.
+
+    >>> usual_name("MEDIAN(balance)"), usual_name("COUNT(*)"), usual_name("quantile(fare, 0.9)")
+    ('median_balance', 'count', 'quantile_fare_0.9')
+    """
+    return "_".join(re.findall(r"[\w.]+", text)).lower() or text
+
+
 def check_domain(domain: object) -> Domain | None:
     """The domain, or InputError if it is something else."""
     if domain is not None and not isinstance(domain, Domain):

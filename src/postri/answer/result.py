@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
-ENDS = ("", "_low", "_high")
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -51,7 +49,8 @@ class Result:
         self.keys, self.names = tuple(keys), tuple(names)
         self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
         self.answer_id, self.recorded = answer_id, recorded
-        self._layout = tuple(layout) if layout is not None else _usual(self.keys, self.names)
+        usual = [*(Cell(key, "key", key) for key in self.keys), *(cell for name in self.names for cell in usual_cells(name))]
+        self._layout = usual if layout is None else list(layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
         self.about = about or self.groups[0][1][0]
         self.epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0)) if epsilon is None else epsilon
@@ -59,7 +58,7 @@ class Result:
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
         """Refuse names that would give two columns of the same name."""
-        columns = [*keys, *(name + end for name in names for end in ENDS)]
+        columns = [*keys, *(cell.title for name in names for cell in usual_cells(name))]
         for column in columns:
             if columns.count(column) > 1:
                 raise InputError(f"two columns of the result would have the name {column!r}; rename an aggregate")
@@ -178,7 +177,6 @@ class Result:
         return chosen
 
 
-def _usual(keys: Sequence[str], names: Sequence[str]) -> tuple[Cell, ...]:
-    """The keys, then each value with the ends of its interval."""
-    ends: dict[str, Literal["value", "low", "high"]] = dict(zip(ENDS, ("value", "low", "high"), strict=True))
-    return *(Cell(key, "key", key) for key in keys), *(Cell(name + end, what, name) for name in names for end, what in ends.items())
+def usual_cells(name: str) -> list[Cell]:
+    """A value, and the ends of its interval after it."""
+    return [Cell(name, "value", name), Cell(f"{name}_low", "low", name), Cell(f"{name}_high", "high", name)]

@@ -12,6 +12,8 @@ from postri.cli.plan import plan
 from postri.cli.policy import check, init
 from postri.cli.research import compare, reproduce
 from postri.cli.session import ask, budget
+from postri.cli.shell import shell
+from postri.cli.sql import sql
 from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
 
 app = typer.Typer(
@@ -24,7 +26,7 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (median, quantile, plan, demo, init, check, ask, budget, reproduce, compare):
+for command in (median, quantile, plan, demo, init, check, ask, sql, shell, budget, reproduce, compare):
     app.command()(command)
 
 

@@ -90,7 +90,7 @@ def ask(
             simultaneous=simultaneous,
             fresh=fresh,
         )
-    _show(result, json=json, csv=csv, plot=plot)
+    show_result(result, json=json, csv=csv, plot=plot)
 
 
 def named(aggregates: list[str]) -> dict[str, str]:
@@ -99,10 +99,12 @@ def named(aggregates: list[str]) -> dict[str, str]:
     >>> named(["count()", "mid = median(fare)", "quantile(fare, 0.9)"])
     {'count': 'count()', 'mid': 'median(fare)', 'quantile_fare_0.9': 'quantile(fare, 0.9)'}
     """
+    from postri.agg import usual_name
+
     found: dict[str, str] = {}
     for aggregate in aggregates:
         given = NAMED.fullmatch(aggregate)
-        name, text = (given["name"], given["text"]) if given else ("_".join(re.findall(r"[\w.]+", aggregate)) or aggregate, aggregate)
+        name, text = (given["name"], given["text"]) if given else (usual_name(aggregate), aggregate)
         if name in found:
             raise InputError(f'two aggregates have the name {name!r}; name them, such as "first={text}"')
         found[name] = text
@@ -118,7 +120,7 @@ def _weights(text: str, wanted: dict[str, str]) -> dict[str, str]:
     return dict(zip(wanted, (part.strip() for part in parts), strict=True))
 
 
-def _show(result: Result, *, json: bool, csv: bool, plot: str | None) -> None:
+def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> None:
     typer.echo(result.to_json() if json else result.to_csv().rstrip("\n") if csv else str(result))
     if plot is not None:
         from postri.answer.picture import save_result

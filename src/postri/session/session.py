@@ -65,6 +65,10 @@ class Session:
         """The names of the datasets."""
         return list(self._policy.datasets)
 
+    def describe(self) -> Mapping[str, Dataset]:
+        """What the policy says of each dataset: all of it is public but where the data are."""
+        return dict(self._policy.datasets)
+
     def ask(
         self,
         dataset: str,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from sqlglot import TokenType
 
+from postri.errors import InputError
 from postri.exact import exact
 from postri.predicates.kinds import read_day
 from postri.sql.released import Arithmetic, Constant, Logic, Node, Test
@@ -22,6 +22,7 @@ BINDING = {
 }
 NOT_BINDING, TEST, SUM = 3, 4, 5
 SIGNS = {TokenType.NEQ: "<>"}
+Found = TypeVar("Found")
 ARITHMETIC = "numbers can be added, subtracted, multiplied and divided"
 
 
@@ -82,29 +83,35 @@ class ExpressionParser:
 
     def _atom(self, word: Word) -> Node:
         following = self._peek()
-        if word.kind == TokenType.DOT and following is not None and following.kind == TokenType.NUMBER:
-            self._at += 1
-            return Constant("number", exact(f"0.{following.text}", "a number"))
-        if word.kind == TokenType.NUMBER:
-            return Constant("number", exact(word.text, "a number"))
-        if word.kind == TokenType.STRING:
-            return Constant("text", word.text)
-        if word.kind in (TokenType.TRUE, TokenType.FALSE):
-            return Constant("truth", word.kind == TokenType.TRUE)
-        if word.upper == "DATE" and following is not None and following.kind == TokenType.STRING:
-            self._at += 1
-            return Constant("date", self._day(following))
+        if (literal := self._literal(word, following)) is not None:
+            return literal
         if following is not None and following.kind == TokenType.L_PAREN:
             return self._called(word)
-        if word.is_name:
-            return self._name(word)
-        self._refuse(word, f"{word.text!r} is not expected here")
+        if not word.is_name:
+            self._refuse(word, f"{word.text!r} is not expected here")
+        return self._name(word)
 
-    def _day(self, word: Word) -> date:
+    def _literal(self, word: Word, following: Word | None) -> Node | None:
+        if word.kind in (TokenType.TRUE, TokenType.FALSE):
+            return Constant("truth", word.kind == TokenType.TRUE)
+        if word.kind in (TokenType.NUMBER, TokenType.STRING):
+            return Constant("number", self._number(word)) if word.kind == TokenType.NUMBER else Constant("text", word.text)
+        if following is not None and (word.kind, following.kind) == (TokenType.DOT, TokenType.NUMBER):
+            self._at += 1
+            return Constant("number", exact(f"0.{following.text}", "a number"))
+        if following is not None and word.upper == "DATE" and following.kind == TokenType.STRING:
+            self._at += 1
+            return Constant("date", self._read(following, read_day))
+        return None
+
+    def _number(self, word: Word) -> Fraction:
+        return self._read(word, lambda text: exact(text, "a number"))
+
+    def _read(self, word: Word, read: Callable[[str], Found]) -> Found:
         try:
-            return read_day(word.text)
-        except ValueError:
-            self._refuse(word, "this is no day; write DATE '2024-01-31'")
+            return read(word.text)
+        except InputError as error:
+            self._refuse(word, str(error))
 
     def _called(self, name: Word) -> Node:
         """A function with what stands in its parentheses, and what `WITHIN GROUP` adds to it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain, count
 from typing import TypeVar
 
 from sqlglot import TokenType
 
-from postri.agg import Aggregate, Count, Sum
+from postri.agg import Aggregate, Count, Mean, Sum, usual_name
 from postri.domain import Domain, position
 from postri.errors import InputError, nearest
 from postri.policy import Dataset
@@ -25,6 +26,7 @@ from postri.sql.statement import Computed, Item, Statement
 from postri.sql.text import SqlText, Word, Words
 
 MOST_ITEMS = 100
+WORDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
 Found = TypeVar("Found")
 
 
@@ -73,7 +75,8 @@ class StatementReader:
     def read(self) -> Statement:
         """The statement."""
         where = self._where()
-        self._by = [self._group(words) for words in self._listed(TokenType.GROUP_BY)]
+        for words in self._listed(TokenType.GROUP_BY):
+            self._by.append(self._group(words))
         items = self._items()
         having = self._having()
         order = [self._ordering(words, items) for words in self._listed(TokenType.ORDER_BY)]
@@ -170,7 +173,7 @@ class StatementReader:
             asked = ", ".join(self._dataset.columns)
             raise self._source.error(words, f"rows are private, so there is no SELECT *; the columns that may be asked about: {asked}")
         words, alias = self._alias(words)
-        title = alias or " ".join(self._source.within(words).split()).lower()
+        title = alias or usual_name(self._source.within(words))
         if words[0].upper in ENDS and len(words) > 1 and words[1].kind == TokenType.L_PAREN:
             return self._end(words, alias)
         if len(words) == 1 and (column := self._column(words[0])) is not None:
@@ -212,16 +215,34 @@ class StatementReader:
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
         aggregate = aggregate_of(self._source, name, inside, within, self._operand)
-        if isinstance(aggregate, Sum) and self._domain(aggregate.column) is None:
+        self._check_kind(aggregate, inside)
+        if isinstance(aggregate, Sum | Mean) and self._domain(aggregate.column) is None:
             raise self._source.error(
-                inside, f"there is no sum of {aggregate.column!r}: the policy gives it no lower and upper; ask for its median"
+                inside, f"there is no sum or mean of {aggregate.column!r}: the policy gives it no lower and upper; ask for its median"
             )
-        known = self._aggregates.setdefault(aggregate, f"a{len(self._aggregates)}")
+        known = self._aggregates.setdefault(aggregate, self._new_name(usual_name(self._source.within([name, *inside, *within]))))
         if isinstance(aggregate, Count):
             return Drawn("number", known, counts=True)
         domain = self._domain(aggregate.column)
         off_zero = domain is not None and domain.kind == "number" and not isinstance(aggregate, Sum) and not _holds_zero(domain)
         return Drawn(domain.kind if domain else "number", known, off_zero=off_zero)
+
+    def _new_name(self, name: str) -> str:
+        """A name for an aggregate that no other has: prices are shown by it."""
+        taken = set(self._aggregates.values())
+        return next(each for each in chain([name], (f"{name}_{number}" for number in count(2))) if each not in taken)
+
+    def _check_kind(self, aggregate: Aggregate, inside: Words) -> None:
+        """Refuse what a column of this type in the policy cannot be asked for."""
+        column = self._dataset.columns.get(str(aggregate.column))
+        if isinstance(aggregate, Count) or column is None:
+            return
+        if column.type in ("text", "boolean"):
+            raise self._source.error(
+                inside, f"{column.name!r} holds {WORDS[column.type]}, which have no order of numbers; COUNT them, or GROUP BY"
+            )
+        if isinstance(aggregate, Sum | Mean) and column.type in ("date", "timestamp"):
+            raise self._source.error(inside, f"there is no sum or mean of {WORDS[column.type]}; ask for the median")
 
     def _operand(self, words: Words) -> str:
         """The column of an aggregate, or the name of an expression that is computed for it."""
@@ -304,8 +325,10 @@ def located(source: SqlText, words: Words, error: InputError) -> InputError:
     message = str(error)
     if "\n" in message:
         return error
-    named = [word for word in words if repr(word.text) in message or f"function {word.text} " in message]
-    return source.error(named[:1] or words, message.replace("in a predicate", "here"))
+    # What is wrong is named before what is meant instead.
+    places = {word: max(message.find(repr(word.text)), message.find(f"function {word.text} ")) for word in words}
+    named = sorted((place, word.start, word) for word, place in places.items() if place >= 0)
+    return source.error(named[0][-1] if named else words, message.replace("in a predicate", "here"))
 
 
 def _holds_zero(domain: Domain) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from postri.agg import Aggregate
 from postri.answer import Answer, Interval, Result
-from postri.answer.result import Cell
+from postri.answer.result import Cell, usual_cells
 from postri.domain import Domain
 from postri.exact import as_decimal, decimal_places
 from postri.predicates.tree import Expression
@@ -105,7 +105,7 @@ class Statement:
         cells: list[Cell] = []
         for item in self.items:
             if item.what == "value" and not written:
-                cells += [Cell(item.title + end, what, item.title) for end, what in (("", "value"), ("_low", "low"), ("_high", "high"))]
+                cells += usual_cells(item.title)
             else:
                 cells.append(Cell(item.title, item.what, item.of or item.title))
         return cells
