@@ -5,7 +5,7 @@ An engine knows nothing of epsilon or of randomness. It is asked for windows by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -19,7 +19,7 @@ from postri.engines.rows import Selection
 from postri.errors import InputError, SourceChanged
 from postri.exact import shown
 from postri.grid import Grid
-from postri.predicates import Bound
+from postri.predicates import Bound, Value
 from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
@@ -86,6 +86,9 @@ class Engine(Protocol):
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
+
+    def computed(self, columns: Mapping[str, Value]) -> Engine:
+        """The same table, which can also be asked about these columns, by names that it does not list."""
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
         """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""

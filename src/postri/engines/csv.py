@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
@@ -25,14 +26,14 @@ from postri.engines.csv_indexes import COLUMNS, USUAL_AND_RARE, indexes_of
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.duckdb import Database, literal
 from postri.engines.grammar import BLANKS, read_index
-from postri.engines.held import UntypedColumn, chosen_rows, present_rows, reads_whole
+from postri.engines.held import Ordered, UntypedColumn, chosen_rows, computed_column, present_rows, reads_whole
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.scans import Sample, SqlEngine
 from postri.engines.statements import grouped
 from postri.errors import InputError
 from postri.grid import Grid
-from postri.predicates import Bound
+from postri.predicates import Bound, Value
 from postri.window import Indexes, RankWindow, trim
 
 LONGEST_LINE = 2**21
@@ -56,23 +57,32 @@ class CsvEngine:
                 raise InputError(f"{other!r} has other columns than {paths[0]!r}; files that are read together must have the same header")
         if not self.names:
             raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
+        self._computed: dict[str, Value] = {}
         self._counted: tuple[tuple[str | None, Grid, Selection], list[RankWindow]] | None = None
 
     def type_of(self, column: str | None) -> ColumnType:
         """What was declared of a column; the file declares nothing."""
+        if str(column) in self._computed:
+            return self._computed[str(column)].type
         if self.names.count(str(column)) > 1:
             raise InputError(f"the header has more than one column {column!r}; rename all but one of them")
         return self._types.get(str(column), UNTYPED)
 
+    def computed(self, columns: Mapping[str, Value]) -> CsvEngine:
+        """The same file, which can also be asked about these columns."""
+        engine = copy(self)
+        engine._computed, engine._counted = {**self._computed, **columns}, None
+        return engine
+
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
         """For each group the window of each target: counted inside DuckDB if all cells have a usual form, else by distinct cells."""
-        if rows.plain and grid.kind != "timestamp" and (windows := self._usual(str(column), grid, targets)):
+        if rows.plain and (windows := self._usual(str(column), grid, targets)):
             return [windows]
         return [[trim(window, target.p, target.half) for target in targets] for window in self._whole(str(column), grid, rows)]
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
-        if rows.plain and grid.kind != "timestamp" and (engine := self._indexed(str(column), grid)):
+        if rows.plain and (engine := self._indexed(str(column), grid)):
             usual, rare = engine.totals("index", _own(grid), USUAL_AND_RARE)
             if rare.n == 0:
                 return [usual]
@@ -80,8 +90,7 @@ class CsvEngine:
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many records there are, or how many in which a column has a cell."""
-        names = list(dict.fromkeys([*([] if column is None else [column]), *rows.columns]))
-        columns, counts = self._distinct(names, rows)
+        columns, counts = self._distinct([*([] if column is None else [column]), *rows.columns], rows)
         present = np.ones(len(counts), np.bool_) if column is None else columns[column].present()
         return [int(counts[here].sum()) for here in present_rows(rows, columns.__getitem__, present)]
 
@@ -100,7 +109,9 @@ class CsvEngine:
         return [int(counts[mask].sum()) for mask in masks]
 
     def _indexed(self, column: str, grid: Grid) -> SqlEngine | None:
-        """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form."""
+        """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form, and if it is computed."""
+        if grid.kind == "timestamp" or column in self._computed:
+            return None
         place = self.names.index(column)
         cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
         relation = indexes_of(cells, grid, whole=reads_whole(self.type_of(column), grid))
@@ -118,12 +129,15 @@ class CsvEngine:
         """All counts of each group; kept for the next question about the same."""
         key = (column, grid, rows)
         if self._counted is None or self._counted[0] != key:
-            self._counted = (key, [self._count(column, grid)] if rows.plain else self._count_chosen(column, grid, rows))
+            self._counted = (
+                key,
+                [self._count(column, grid)] if rows.plain and column not in self._computed else self._count_chosen(column, grid, rows),
+            )
         return self._counted[1]
 
     def _count_chosen(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
         """The counts of each group: distinct records, as far as they matter, are judged one by one."""
-        columns, counts = self._distinct(list(dict.fromkeys([column, *rows.columns])), rows)
+        columns, counts = self._distinct([column, *rows.columns], rows)
         indexes = columns[column].indexes(grid)
         found = np.array([-1 if index is None else 0 for index in indexes])
         windows = []
@@ -133,17 +147,19 @@ class CsvEngine:
             windows.append(RankWindow(*atoms, 0, int(counts[kept].sum())))
         return windows
 
-    def _distinct(self, names: Sequence[str], rows: Selection) -> tuple[dict[str, UntypedColumn], Indexes]:
-        """Distinct records of some columns, and how many there are of each."""
+    def _distinct(self, wanted: Sequence[str], rows: Selection) -> tuple[dict[str, Ordered], Indexes]:
+        """Distinct records of some columns, or of what those read that are computed, and how many there are of each."""
+        computed = [name for name in wanted if name in self._computed]
+        names = list(dict.fromkeys(own for name in wanted for own in (self._computed[name].columns if name in computed else [name])))
         *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
         if rows.units is not None:
             # Of records that are alike, no more than these stay.
             times = np.minimum(counts, rows.units.rows)
             texts, counts = [np.repeat(cells, times) for cells in texts], np.ones(int(times.sum()), np.int64)
-        columns = {
+        columns: dict[str, Ordered] = {
             name: UntypedColumn(self.type_of(name), [cell or None for cell in cells]) for name, cells in zip(names, texts, strict=True)
         }
-        return columns, counts
+        return {**columns, **{name: computed_column(self._computed[name], columns.__getitem__) for name in computed}}, counts
 
     def _count(self, column: str, grid: Grid) -> RankWindow:
         whole = reads_whole(self.type_of(column), grid)

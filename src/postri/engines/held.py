@@ -20,11 +20,12 @@ from postri.engines.reading import Reading
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
 from postri.errors import SourceError
 from postri.grid import Grid
-from postri.predicates import Input, Vector
+from postri.predicates import Input, Value, Vector
 from postri.window import Indexes
 
 Places = NDArray[np.intp]
 FURTHEST = 2**63 - 1
+UNEVEN = "the columns of the source have different lengths"
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,15 @@ Ordered = TypedColumn | UntypedColumn
 Column = Ordered | TextColumn
 
 
+def computed_column(value: Value, column_of: Callable[[str], Column]) -> TypedColumn:
+    """The values of an expression as a column."""
+    cells = {wanted: column_of(wanted.column).vector(wanted) for wanted in value.inputs}
+    if len({len(each.values) for each in cells.values()}) > 1:
+        raise SourceError(UNEVEN)
+    found = value.vector(cells)
+    return TypedColumn(value.type, [Piece(found.values, found.valid)])
+
+
 def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> Indexes:
     """The indexes of untyped cells, without those that are dropped."""
     kinds = set(map(type, cells))
@@ -286,7 +296,7 @@ def _chosen(
 ) -> list[Places]:
     numbers = np.where(present, np.int64(0), np.int64(-1))
     if any(len(column_of(name)) != len(present) for name in selection.columns):
-        raise SourceError("the columns of the source have different lengths")
+        raise SourceError(UNEVEN)
     for i, keys in enumerate(selection.keys):
         found = column_of(keys.column).group_numbers(keys)
         numbers = np.where((found < 0) | (numbers < 0), -1, numbers + found * selection.place(i))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from numpy.typing import NDArray
 from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, text_type, timestamp_type
 from postri.engines.array import ArrayCounter
 from postri.engines.base import Target, Total, find_windows
-from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows, present_rows
+from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows, computed_column, present_rows
 from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
 from postri.grid import Grid
-from postri.predicates import Bound
+from postri.predicates import Bound, Value
 from postri.window import RankWindow
 
 DAYS = {"D": 1, "W": 7}
@@ -32,10 +33,10 @@ MISSING = np.iinfo(np.int64).min
 
 
 class ArrayEngine:
-    """Columns by name, or one column under the name None. A column is opened when it is first asked for."""
+    """Columns by name, or one column under the name None. A column is opened, or computed, when it is first asked for."""
 
-    def __init__(self, columns: Mapping[str | None, Callable[[], Column]]) -> None:
-        self._openers = columns
+    def __init__(self, columns: Mapping[str | None, Callable[[], Column]], computed: Mapping[str, Value] | None = None) -> None:
+        self._openers, self._computed = columns, computed or {}
         self._columns: dict[str | None, Column] = {}
         self._counters: dict[tuple[str | None, Grid, Selection], list[ArrayCounter]] = {}
 
@@ -46,12 +47,18 @@ class ArrayEngine:
 
     def _column(self, name: str | None) -> Column:
         if name not in self._columns:
-            self._columns[name] = self._openers[name]()
+            value = self._computed.get(str(name))
+            self._columns[name] = self._openers[name]() if value is None else computed_column(value, self._column)
         return self._columns[name]
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
-        return self._column(column).type
+        value = self._computed.get(str(column))
+        return self._column(column).type if value is None else value.type
+
+    def computed(self, columns: Mapping[str, Value]) -> ArrayEngine:
+        """The same table, which can also be asked about these columns. Its own are opened once for both."""
+        return ArrayEngine({name: partial(self._column, name) for name in self._openers}, {**self._computed, **columns})
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
         """For each group the window of each target."""

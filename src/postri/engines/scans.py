@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from math import inf, isinf, nextafter, sqrt, ulp
 from typing import Any, Protocol
@@ -26,7 +27,7 @@ from postri.engines.statements import ANY, BUCKET_LIMITS, BUCKETS, Limits, Scan,
 from postri.engines.units import bounded_windows, sizes, totals
 from postri.errors import SourceChanged
 from postri.grid import Grid
-from postri.predicates import Bound
+from postri.predicates import Bound, Value
 from postri.window import Indexes, RankWindow, rank_range
 
 # By how much a bracket may have to be wider than expected: filters and small groups leave fewer cells in a sample.
@@ -71,6 +72,7 @@ class SqlEngine:
 
     def __init__(self, source: Source, types: dict[str, str]) -> None:
         self._source, self._types = source, types
+        self._computed: dict[str, Cells] = {}
 
     @property
     def names(self) -> list[str]:
@@ -78,17 +80,29 @@ class SqlEngine:
         return list(self._types)
 
     def _cells(self, column: str | None) -> Cells:
-        return self._source.dialect.cells(str(column), self._types[str(column)])
+        return self._selected(str(column), EVERY_ROW).cells
+
+    def _selected(self, column: str | None, rows: Selection) -> Selected:
+        return Selected(self._source.dialect, column, self._types, rows, self._computed)
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
         return self._cells(column).type
 
+    def computed(self, columns: Mapping[str, Value]) -> SqlEngine:
+        """The same table, which can also be asked about these columns: expressions of the raw cells of others."""
+        engine, dialect = copy(self), self._source.dialect
+        engine._computed = {
+            **self._computed,
+            **{name: Cells(value.type, value.sql(dialect, self._cells)) for name, value in columns.items()},
+        }
+        return engine
+
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
         """For each group the window of each target."""
         reading = Reading(grid, self._cells(column).type.unit)
         with self.snapshot() as source:
-            selected = Selected(source.dialect, column, self._types, rows)
+            selected = self._selected(column, rows)
             if rows.units is not None:
                 return bounded_windows(source.relation, source.columns, selected, reading, targets)
             return find_windows(SqlCounter(source, selected, reading), grid, targets)
@@ -97,12 +111,12 @@ class SqlEngine:
         """For each group how many cells count, and the sum of their indexes."""
         reading = Reading(grid, self._cells(column).type.unit)
         with self.snapshot() as source:
-            return totals(source.relation, source.columns, Selected(source.dialect, column, self._types, rows), reading)
+            return totals(source.relation, source.columns, self._selected(column, rows), reading)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
         with self.snapshot() as source:
-            return sizes(source.relation, source.columns, Selected(source.dialect, column, self._types, rows))
+            return sizes(source.relation, source.columns, self._selected(column, rows))
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
@@ -21,6 +21,7 @@ class Selected:
     column: str | None
     types: Mapping[str, str]
     rows: Selection
+    computed: Mapping[str, Cells] = field(default_factory=dict)
 
     @property
     def cells(self) -> Cells:
@@ -29,7 +30,7 @@ class Selected:
 
     def cells_of(self, column: str) -> Cells:
         """How any column is read."""
-        return self.dialect.cells(column, self.types[column])
+        return self.computed[column] if column in self.computed else self.dialect.cells(column, self.types[column])
 
     def raw(self, cell: str) -> str:
         """The raw number of a cell that stands under this name."""
@@ -37,10 +38,12 @@ class Selected:
 
     def kept(self, relation: str) -> str:
         """Each `cell` that counts, the number of its group, and with units the text of its unit."""
-        cell, keep = self.dialect.name(str(self.column)), self.cells.present.format("cell")
-        if self.cells.literal is None:
-            whole = self.cells.type.unit is not None or self.cells.type.kind == "text"
-            cell, keep = self.cells.raw, "cell IS NOT NULL" if whole else self.dialect.is_number("cell")
+        cells = self.cells
+        if cells.literal is None:
+            whole = cells.type.unit is not None or cells.type.kind == "text"
+            cell, keep = cells.raw, "cell IS NOT NULL" if whole else self.dialect.is_number("cell")
+        else:
+            cell, keep = self.dialect.name(str(self.column)), cells.present.format("cell")
         return self._rows(relation, ["cell"], [f"{cell} AS cell"], [keep])
 
     def present(self, relation: str) -> str:

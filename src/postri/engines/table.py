@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,8 @@ from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.grid import Grid
-from postri.predicates import Predicate
+from postri.predicates import Predicate, Value
+from postri.predicates.tree import Expression
 from postri.window import RankWindow, Windows, trim
 
 # Each draw asks for a wider window with a probability of about 2^-40; the next one is so many times as wide.
@@ -28,8 +29,8 @@ class Table:
     Made by `postri.open`. It answers for the data as they were at its first question: do not change them while it is in use.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, computed: Sequence[str] = ()) -> None:
+        self._engine, self._computed = engine, computed
         self._kept: dict[tuple[str | None, Grid, Selection, Fraction], tuple[int, list[RankWindow]]] = {}
 
     @classmethod
@@ -65,10 +66,24 @@ class Table:
         if name is None:
             raise InputError(f"choose a column with column=...; {nearest('', names)}")
         # A data frame may have numbers for names.
-        same = [known for known in names if isinstance(name, str | int) and str(known) == str(name)]
+        same = [known for known in (*names, *self._computed) if isinstance(name, str | int) and str(known) == str(name)]
         if not same:
             raise InputError(f"there is no column {shown(name)}; {nearest(str(name) if isinstance(name, str) else '', map(str, names))}")
         return same[0]
+
+    def computed(self, columns: Mapping[str, Expression]) -> Table:
+        """The same table with more columns to ask about, whose cells are the values of expressions; InputError if one does not fit.
+
+        A predicate, keys and units see the table's own columns alone. Looks at names and declared types, at no cell.
+        """
+        names = self._engine.names
+        if names is None:
+            raise InputError("the source is one column without a name; expressions need a table with named columns")
+        for name in columns:
+            if name in (*map(str, names), *self._computed):
+                raise InputError(f"the table has a column {shown(name)}; give the expression another name")
+        values = {name: Value.bind(expression, names, self._engine.type_of) for name, expression in columns.items()}
+        return Table(self._engine.computed(values), (*self._computed, *values))
 
     def declared(self, column: str | None) -> ColumnType:
         """The declared type of a column, whatever it is."""

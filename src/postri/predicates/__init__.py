@@ -8,6 +8,7 @@ written in SQL. Dialects write what databases write differently.
 """
 
 from postri.predicates.predicate import Bound, Predicate
+from postri.predicates.values import Value
 from postri.predicates.vectors import Input, Vector
 
-__all__ = ["Bound", "Input", "Predicate", "Vector"]
+__all__ = ["Bound", "Input", "Predicate", "Value", "Vector"]

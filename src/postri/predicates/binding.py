@@ -14,7 +14,7 @@ from postri.predicates import choices, texts, tree, truths
 from postri.predicates.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
 from postri.predicates.measures import SECONDS, UNKNOWN, Operand, cell_of, chosen, compared, computed, distinct, member
 from postri.predicates.node import Node
-from postri.predicates.tree import Expression
+from postri.predicates.tree import Expression, brief
 from postri.predicates.vectors import Input
 
 CONDITIONS = (
@@ -62,6 +62,17 @@ class Binder:
         second = cls(names, type_of, first.used)
         return second.truth(expression), tuple(second.inputs)
 
+    @classmethod
+    def bind_value(cls, expression: Expression, names: Sequence[str], type_of: TypeOf) -> tuple[Operand, Kind, tuple[Input, ...]]:
+        """The plan of numbers, dates or timestamps, which of these they are, and what it reads. Where nothing tells, they are numbers."""
+        first = cls(names, type_of)
+        kind = first.kind(expression) or Kind.NUMBER
+        if kind not in (Kind.NUMBER, *CALENDAR):
+            raise _misplaced(expression, kind, Kind.NUMBER)
+        first.value(expression, kind)
+        second = cls(names, type_of, first.used)
+        return second.value(expression, kind), kind, tuple(second.inputs)
+
     # What an expression is by itself.
 
     def kind(self, expression: Expression) -> Kind | None:
@@ -84,7 +95,7 @@ class Binder:
             return Kind.TIMESTAMP
         if len(kinds) > 1:
             (one, left), (other, right) = list(kinds.items())[:2]
-            raise InputError(f"{_brief(left)} is {one.value} and {_brief(right)} is {other.value}; they cannot be put side by side")
+            raise InputError(f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they cannot be put side by side")
         return next(iter(kinds), None)
 
     def _decided(self, *expressions: Expression) -> Kind:
@@ -257,13 +268,13 @@ def _place(literal: tree.Day | tree.Moment | tree.Text, kind: Kind) -> Fraction:
     if isinstance(point, str):
         point = read_day(point) if kind == Kind.DATE else read_moment(point)
         if kind != Kind.DATE and (getattr(point, "tzinfo", None) is not None) != (kind == Kind.ZONED):
-            raise InputError(f"{_brief(literal)} must be {kind.value}; add +00:00 to it, or leave its zone out")
+            raise InputError(f"{brief(literal)} must be {kind.value}; add +00:00 to it, or leave its zone out")
     return position(point) * (SECONDS if isinstance(literal, tree.Day) and kind != Kind.DATE else 1)
 
 
 def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputError:
     hint = "; write for example x <> 0" if wanted == Kind.TRUTH and own == Kind.NUMBER else ""
-    return InputError(f"{_brief(expression)} is {own.value if own else 'NULL'}, where {wanted.value} is expected{hint}")
+    return InputError(f"{brief(expression)} is {own.value if own else 'NULL'}, where {wanted.value} is expected{hint}")
 
 
 def _undeclared(expressions: Sequence[Expression]) -> InputError:
@@ -272,8 +283,3 @@ def _undeclared(expressions: Sequence[Expression]) -> InputError:
         f"nothing tells how to read {' and '.join(map(repr, names)) or 'NULL'}, which has no declared type; "
         f"declare it: columns={{{names[0] if names else 'x'!r}: 'text'}}"
     )
-
-
-def _brief(expression: Expression) -> str:
-    text = str(expression)
-    return text if len(text) <= 60 else text[:57] + "..."

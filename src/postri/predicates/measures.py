@@ -118,7 +118,7 @@ def chosen(make: Callable[[list[Node | None], Fraction | None], Node], operands:
         return make([None if operand is None else _real(operand) for operand in operands], None)
     nodes = [None if operand is None else _whole(operand) for operand in operands]
     units = [node.unit for node in nodes if node is not None and node.unit is not None]
-    unit = _checked(reduce(_common, units))
+    unit = _checked(reduce(common_unit, units))
     if all(each == unit for each in units) and not any(map(_is_unsigned, nodes)):
         return make(nodes, unit)
     return Fitted(make([node and Widened(node, int((node.unit or unit) / unit)) for node in nodes], unit), unit)
@@ -132,7 +132,7 @@ def _side_by_side(left: Node, right: Node | Fraction) -> tuple[Node, Node]:
     """Two operands of which the second is a float literal only beside a float."""
     if isinstance(right, Fraction) or left.unit is None or right.unit is None:
         return _real(left), _real(right)
-    unit = _common(left.unit, right.unit)
+    unit = common_unit(left.unit, right.unit)
     return _widened(left, left.unit / unit), _widened(right, right.unit / unit)
 
 
@@ -171,12 +171,12 @@ def _exactly(sign: Operator, left: Node, right: Node) -> Node:
     assert one is not None
     assert other is not None
     if sign == "*":
-        return WholeArithmetic(sign, Widened(_signed(left), 1), Widened(_signed(right), 1), _checked(one * other))
-    unit = _checked(_common(one, other))
-    return WholeArithmetic(sign, Widened(_signed(left), int(one / unit)), Widened(_signed(right), int(other / unit)), unit)
+        return WholeArithmetic(sign, Widened(signed(left), 1), Widened(signed(right), 1), _checked(one * other))
+    unit = _checked(common_unit(one, other))
+    return WholeArithmetic(sign, Widened(signed(left), int(one / unit)), Widened(signed(right), int(other / unit)), unit)
 
 
-def _common(one: Fraction, other: Fraction) -> Fraction:
+def common_unit(one: Fraction, other: Fraction) -> Fraction:
     """The largest unit of which both are multiples."""
     return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), one.denominator * other.denominator)
 
@@ -207,7 +207,8 @@ def _is_unsigned(node: Node | None) -> bool:
     return isinstance(node, NumberCell) and node.unsigned
 
 
-def _signed(node: Node) -> Node:
+def signed(node: Node) -> Node:
+    """A whole number of 64 bits with a sign; null where it does not fit."""
     return Fitted(node, node.unit) if _is_unsigned(node) and node.unit is not None else node
 
 

@@ -356,5 +356,11 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
     return tuple(found)
 
 
+def brief(expression: Expression) -> str:
+    """Its text as an error message shows it."""
+    text = str(expression)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

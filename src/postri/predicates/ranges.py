@@ -1,0 +1,322 @@
+"""The public domain of an expression: what it can be by the domains of its columns alone, and the expression that is computed.
+
+Each part of an expression has a range, and a unit of which all its values are whole multiples:
+
+    a number      itself, of the unit that it is
+    a column      its domain, of the largest unit of which its lower bound and its step are multiples
+    a sum         the sums of the ends, of the largest common unit
+    a product     the products of the ends, of the product of the units
+    a choice      all that one of its values can be, of the largest common unit
+    a quotient    the quotients of the ends; of the quotient of the units if the divisor is a number with a short inverse
+
+Any other quotient has no unit. The domain then has the largest power of ten as its step that makes a million steps or more, and so fewer
+than about ten million: a value is rounded by at most half a step.
+
+For this to hold, each column is clamped to its own domain before anything is computed. A condition of a CASE looks at cells as they
+stand, as a predicate does; where it compares a column of numbers with a number, it narrows what that column can be in the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from functools import reduce, singledispatch
+from math import ceil, floor, log10
+from typing import TypeVar
+
+from postri.columns import Kind
+from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
+from postri.errors import InputError
+from postri.exact import plain
+from postri.predicates import tree
+from postri.predicates.binding import KINDS, column_named
+from postri.predicates.measures import EXACT, FLIPPED, SECONDS, common_unit
+from postri.predicates.tree import Expression, brief
+
+MOST_POINTS = 2**62
+ROUNDED_DIGITS = 6
+# A divisor whose inverse is no longer is multiplied by instead: few whole numbers of 64 bits are too large for that.
+LONGEST_INVERSE = 10**9
+OPPOSITE: dict[tree.Comparison, tree.Comparison] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a part of an expression can be. Dates are days, timestamps are seconds; without a unit, values are multiples of nothing."""
+
+    low: Fraction
+    high: Fraction
+    unit: Fraction | None
+    kind: Kind = "number"
+    zoned: bool = False
+
+    @classmethod
+    def of(cls, domain: Domain) -> Range:
+        """What a column can be once it is clamped."""
+        low, step = position(domain.lower), Fraction(domain.step)
+        return cls(low, position(domain.upper), common_unit(low, step), domain.kind, domain.zoned)
+
+    @classmethod
+    def at(cls, point: Fraction | Point) -> Range:
+        """One value alone."""
+        place = point if isinstance(point, Fraction) else position(point)
+        return cls(place, place, abs(place), kind_of(point), isinstance(point, datetime) and point.tzinfo is not None)
+
+    def narrowed(self, comparison: tree.Comparison, number: Fraction) -> Range:
+        """The same where a cell also compares so with a number. A limit between two multiples counts as the one outside."""
+        assert self.unit is not None
+        low, high, limit = self.low, self.high, min(max(number, self.low), self.high)
+        if comparison in (">", ">=", "="):
+            low = floor(limit / self.unit) * self.unit
+        if comparison in ("<", "<=", "="):
+            high = ceil(limit / self.unit) * self.unit
+        return replace(self, low=low, high=max(low, high))
+
+
+Ranges = Mapping[str, Range | None]
+Bounds = TypeVar("Bounds")
+
+
+def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> Domain:
+    """The domain of an expression over columns of these domains (None: no bounds), or InputError that says what to do.
+
+    >>> from postri.predicates.reader import read_expression
+    >>> print(domain_of(read_expression("cents / 100"), {"cents": Domain(0, 5_000)}))
+    0 to 50 in steps of 0.01
+    """
+    found = _range(expression, {name: Range.of(domain) if domain else None for name, domain in domains.items()})
+    if found is None or found.low == found.high:
+        raise InputError(f"{brief(expression)} has one value at most, of which nothing can be asked; count the rows instead")
+    step = _step(found.high - found.low) if found.unit is None else found.unit
+    low, high = floor(found.low / step) * step, ceil(found.high / step) * step
+    if (high - low) / step >= MOST_POINTS:
+        raise InputError(
+            f"{brief(expression)} can have more than 2^62 values, in steps of {plain(step)}; "
+            "take fewer factors, or columns with closer bounds or larger steps"
+        )
+    return Domain(_point(low, found), _point(high, found), step)
+
+
+def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Expression:
+    """The expression that is computed: each column is clamped to its domain first. Its values lie in `domain_of`, or are NULL.
+
+    A division by a number with a short inverse is written as a product, which is exact where a quotient would be a float.
+
+    >>> from postri.predicates.reader import read_expression
+    >>> print(clamped(read_expression("x / 100"), {"x": Domain(0, 500)}))
+    CASE WHEN x < 0 THEN 0 WHEN x > 500 THEN 500 ELSE x END * 0.01
+    """
+
+    def inside(part: Expression) -> Expression:
+        return clamped(part, domains)
+
+    if isinstance(expression, tree.Column):
+        return _clamped(expression, _bounds(expression, domains))
+    if isinstance(expression, tree.Case):
+        whens = tuple((condition, inside(value)) for condition, value in expression.whens)
+        return tree.Case(whens, expression.otherwise and inside(expression.otherwise))
+    if isinstance(expression, tree.Coalesce):
+        return tree.Coalesce(tuple(map(inside, expression.values)))
+    if isinstance(expression, tree.Negate):
+        return tree.Negate(inside(expression.operand))
+    if isinstance(expression, tree.Arithmetic):
+        return _multiplied(replace(expression, left=inside(expression.left), right=inside(expression.right)))
+    return expression
+
+
+def _multiplied(expression: tree.Arithmetic) -> Expression:
+    inverse = _inverse(expression)
+    return expression if inverse is None else tree.Arithmetic("*", expression.left, tree.Number(inverse))
+
+
+def _clamped(column: tree.Column, domain: Domain) -> Expression:
+    low, high = map(_literal, (domain.lower, domain.upper))
+    return tree.Case(((tree.Compare("<", column, low), low), (tree.Compare(">", column, high), high)), column)
+
+
+def _literal(point: Point) -> Expression:
+    if isinstance(point, datetime):
+        return tree.Moment(point)
+    return tree.Day(point) if isinstance(point, date) else tree.Number(Fraction(point))
+
+
+def _bounds(column: tree.Column, known: Mapping[str, Bounds | None]) -> Bounds:
+    name = column_named(column, list(known))
+    found = known[name]
+    if found is None:
+        raise InputError(f"the column {name!r} has no public bounds, without which nobody may compute with it; give it a domain")
+    return found
+
+
+# Ranges.
+
+
+@singledispatch
+def _range(expression: Expression, known: Ranges) -> Range | None:
+    """What an expression can be; None if it is always NULL."""
+    hint = "; write a date as DATE '2024-01-31'" if isinstance(expression, tree.Text) else ""
+    raise InputError(f"{brief(expression)} is {KINDS[type(expression)].value}, where a number is expected{hint}")
+
+
+@_range.register
+def _(expression: tree.Null, known: Ranges) -> None:
+    return None
+
+
+@_range.register
+def _(literal: tree.Number | tree.Day | tree.Moment, known: Ranges) -> Range:
+    return Range.at(literal.value)
+
+
+@_range.register
+def _(column: tree.Column, known: Ranges) -> Range:
+    return _bounds(column, known)
+
+
+@_range.register
+def _(choice: tree.Case, known: Ranges) -> Range | None:
+    return _either(choice, [_range(value, reached) for value, reached in _branches(choice, known)])
+
+
+@_range.register
+def _(choice: tree.Coalesce, known: Ranges) -> Range | None:
+    return _either(choice, [_range(value, known) for value in choice.values])
+
+
+@_range.register
+def _(opposite: tree.Negate, known: Ranges) -> Range | None:
+    return _computed(opposite, "-", Range.at(Fraction(0)), _range(opposite.operand, known))
+
+
+@_range.register
+def _(expression: tree.Arithmetic, known: Ranges) -> Range | None:
+    left, right = _range(expression.left, known), _range(expression.right, known)
+    return _computed(expression, expression.operator, left, right)
+
+
+def _computed(expression: Expression, operator: tree.Operator, left: Range | None, right: Range | None) -> Range | None:
+    if left is None or right is None:
+        return None
+    if (left.kind, right.kind) != ("number", "number"):
+        raise InputError(f"there is no arithmetic with dates and timestamps, got {brief(expression)}")
+    if isinstance(expression, tree.Arithmetic) and operator == "/":
+        return _quotient(expression, left, right)
+    ends = [EXACT[operator](one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
+    return Range(min(ends), max(ends), _unit(operator, left.unit, right.unit))
+
+
+def _unit(operator: tree.Operator, one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    if one is None or other is None:
+        return None
+    return one * other if operator == "*" else common_unit(one, other)
+
+
+def _quotient(expression: tree.Arithmetic, left: Range, right: Range) -> Range:
+    if right.low <= 0 <= right.high:
+        raise InputError(
+            f"{brief(expression.right)} can be 0, so that {brief(expression)} has no bounds; give it bounds without 0, "
+            "or divide by a column x inside CASE WHEN x >= 1 THEN ... END"
+        )
+    ends = [one / other for one in (left.low, left.high) for other in (right.low, right.high)]
+    inverse = _inverse(expression)
+    return Range(min(ends), max(ends), None if inverse is None or left.unit is None else left.unit * abs(inverse))
+
+
+def _inverse(expression: tree.Arithmetic) -> Fraction | None:
+    """By what a dividend can be multiplied instead; None if the divisor is no number, or one without a short inverse."""
+    divisor = _number(expression.right) if expression.operator == "/" else None
+    inverse = 1 / divisor if divisor else None
+    short = inverse is not None and abs(inverse) <= LONGEST_INVERSE and (inverse * LONGEST_INVERSE).denominator == 1
+    return inverse if short else None
+
+
+def _number(expression: Expression) -> Fraction | None:
+    """The number that an expression is, by literals alone."""
+    if isinstance(expression, tree.Number):
+        return expression.value
+    if isinstance(expression, tree.Negate):
+        operand = _number(expression.operand)
+        return None if operand is None else -operand
+    if isinstance(expression, tree.Arithmetic) and expression.operator != "/":
+        left, right = _number(expression.left), _number(expression.right)
+        return None if left is None or right is None else Fraction(EXACT[expression.operator](left, right))
+    return None
+
+
+def _either(expression: Expression, ranges: Sequence[Range | None]) -> Range | None:
+    """All that one of several can be."""
+    found = [each for each in ranges if each is not None]
+    if {(each.kind, each.zoned) for each in found} == {("date", False), ("timestamp", False)}:
+        found = [_first_moments(each) if each.kind == "date" else each for each in found]
+    if len({(each.kind, each.zoned) for each in found}) > 1:
+        raise InputError(f"the values of {brief(expression)} must be of one kind: numbers, dates, or timestamps with or without a zone")
+    return reduce(_joined, found) if found else None
+
+
+def _joined(one: Range, other: Range) -> Range:
+    return replace(one, low=min(one.low, other.low), high=max(one.high, other.high), unit=_unit("+", one.unit, other.unit))
+
+
+def _first_moments(days: Range) -> Range:
+    assert days.unit is not None
+    return Range(days.low * SECONDS, days.high * SECONDS, days.unit * SECONDS, "timestamp")
+
+
+# What a CASE tells of columns in its branches. Where a condition is NULL, the columns that decide it are, and compute to NULL.
+
+
+def _branches(case: tree.Case, known: Ranges) -> Iterator[tuple[Expression, Ranges]]:
+    """Each value, with what the columns can be where it is reached."""
+    for condition, value in case.whens:
+        yield value, _narrowed(condition, known, holds=True)
+        known = _narrowed(condition, known, holds=False)
+    if case.otherwise is not None:
+        yield case.otherwise, known
+
+
+def _narrowed(condition: Expression, known: Ranges, *, holds: bool) -> Ranges:
+    """What the columns can be where a condition holds or is NULL, or where it does not hold or is NULL."""
+    if isinstance(condition, tree.Not):
+        return _narrowed(condition.operand, known, holds=not holds)
+    if isinstance(condition, tree.And if holds else tree.Or):
+        return reduce(lambda known, part: _narrowed(part, known, holds=holds), condition.parts, known)
+    if isinstance(condition, tree.Between) and holds:
+        limits = (tree.Compare(">=", condition.operand, condition.low), tree.Compare("<=", condition.operand, condition.high))
+        return _narrowed(tree.And(limits), known, holds=True)
+    return _compared(condition, known, holds=holds) if isinstance(condition, tree.Compare) else known
+
+
+def _compared(condition: tree.Compare, known: Ranges, *, holds: bool) -> Ranges:
+    comparison, column, number = condition.operator, condition.left, _number(condition.right)
+    if number is None:
+        comparison, column, number = FLIPPED[comparison], condition.right, _number(condition.left)
+    if number is None or not isinstance(column, tree.Column):
+        return known
+    # A condition may look at columns without bounds, and at those that nobody may ask about.
+    with suppress(InputError):
+        name = column_named(column, list(known))
+        if (found := known[name]) is not None and found.kind == "number":
+            return {**known, name: found.narrowed(comparison if holds else OPPOSITE[comparison], number)}
+    return known
+
+
+# From a range to a domain.
+
+
+def _step(width: Fraction) -> Fraction:
+    """The largest power of ten that goes a million times, or more, into a width."""
+    power = floor(log10(width.numerator) - log10(width.denominator))
+    power += (Fraction(10) ** (power + 1) <= width) - (Fraction(10) ** power > width)
+    return Fraction(10) ** (power - ROUNDED_DIGITS)
+
+
+def _point(place: Fraction, found: Range) -> Fraction | date:
+    if found.kind == "number":
+        return place
+    if found.kind == "date":
+        return date.fromordinal(EPOCH.toordinal() + int(place))
+    moment = EPOCH + timedelta(microseconds=int(place / MICROSECOND))
+    return moment.replace(tzinfo=UTC) if found.zoned else moment
