@@ -51,6 +51,7 @@ class Question:
                 "by": [[name, list(map(_key, keys))] for name, keys in self._groups],
                 "where": None if self.request.where is None else str(self.request.where),
                 "protect": str(self.dataset.protect),
+                **({"computed": {name: str(each) for name, each in sorted(self.computed.items())}} if self.computed else {}),
             }
         )
 
