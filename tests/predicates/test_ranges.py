@@ -30,6 +30,7 @@ DOMAINS = {
     "moment": Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00", step=60),
     "zoned": Domain(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC), step="0.5"),
     "huge": Domain(0, 10**18),
+    "wide": Domain(-(2**62), 2**62),
     "name": None,
     "Wage": None,
 }
@@ -42,6 +43,8 @@ DERIVED: dict[str, Domain] = {
     "x / 0.01": Domain(0, 100_000, step=100),
     "x / (2 * 50)": Domain(0, 10, step="0.01"),
     "x * (1 / 4)": Domain(0, 250, step="0.25"),
+    "x / (1 / 4)": Domain(0, 4_000, step=4),
+    "x / (1 / 3)": Domain(0, 3_000, step="0.001"),
     "x + y": Domain(1, 1_010),
     "x - y": Domain(-10, 999),
     "x + z": Domain(-5, 1_005, step="0.5"),
@@ -91,6 +94,7 @@ def test_the_domain_follows_from_those_of_the_columns(text):
 ONE_VALUE = "has one value at most, of which nothing can be asked; count the rows instead"
 NO_BOUNDS = "has no public bounds, without which nobody may compute with it; give it a domain"
 ZERO = "has no bounds; give it bounds without 0, or divide by a column x inside CASE WHEN x >= 1 THEN ... END"
+LARGE = "take fewer factors, or columns with closer bounds or larger steps"
 REFUSED = {
     "5": f"5 {ONE_VALUE}",
     "x * 0": f"x * 0 {ONE_VALUE}",
@@ -113,9 +117,10 @@ REFUSED = {
     "COALESCE(moment, zoned)": (
         "the values of COALESCE(moment, zoned) must be of one kind: numbers, dates, or timestamps with or without a zone"
     ),
-    "huge * 5 + x": (
-        "huge * 5 + x can have more than 2^62 values, in steps of 1; take fewer factors, or columns with closer bounds or larger steps"
-    ),
+    "huge * 5 + x": f"huge * 5 can be more than 2^62 steps of 1; {LARGE}",
+    "COALESCE(huge, 0.001)": f"COALESCE(huge, 0.001) can be more than 2^62 steps of 0.001; {LARGE}",
+    "huge / 8 / 1000 * 1000": f"huge / 8 can be more than 2^62 steps of 0.001; {LARGE}",
+    "wide": f"wide can be more than 2^62 steps of 1; {LARGE}",
 }
 
 
