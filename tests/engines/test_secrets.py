@@ -27,6 +27,7 @@ from real_tables import LOADERS, SERVICES, Place, loaded
 import postri
 from postri import AddOrRemoveUnits, Domain, ReplaceUnits, agg
 from postri.engines.table import Table
+from postri.predicates.reader import read_expression
 
 NUMBER = 918_273_645_546_372_819
 TEXT = "xq-secret-cell-zz"
@@ -177,7 +178,27 @@ SELECTED = {
     "where": "whole > 5 AND real * 2 > whole - 1 AND exact / 3 < real AND day > DATE '2024-01-01' AND text LIKE 'x%' AND text <> 'x'",
     "by": {"text": ["x", "y"], "day": [date(2024, 1, 31)]},
 }
+EXPRESSIONS = {
+    "whole_v": "whole * whole + 1 - -whole",
+    "real_v": "CASE WHEN text LIKE 'x%' THEN real * real / whole ELSE whole / exact END",
+    "exact_v": "COALESCE(exact * exact, whole, 0.5) - whole",
+    "day_v": "COALESCE(day, DATE '2024-01-31')",
+    "moment_v": "CASE WHEN real < 3 THEN moment ELSE TIMESTAMP '2024-01-31 00:00:00' END",
+}
+OF_EXPRESSIONS = {
+    **{f"mid_{name}": agg.median(f"{name}_v", domain=NUMBERS) for name in ("whole", "real", "exact")},
+    **{"sum": agg.sum("whole_v", domain=NUMBERS), "average": agg.mean("real_v", domain=NUMBERS), "rows": agg.count("exact_v")},
+    **{"mid_day": agg.median("day_v", domain=DAYS), "mid_moment": agg.median("moment_v", domain=MOMENTS)},
+}
+
+
+def of_expressions(table: Table, names: list[str], **how: Any) -> Any:
+    computed = table.computed({name: read_expression(text) for name, text in EXPRESSIONS.items()})
+    return postri.ask(computed, {name: OF_EXPRESSIONS[name] for name in names}, epsilon=1, **how)
+
+
 GOOD: dict[str, Callable[[Table], Any]] = {
+    "expressions": lambda table: of_expressions(table, list(OF_EXPRESSIONS), where="whole > 5"),
     "selected by units": lambda table: postri.ask(table, REAL, epsilon=1, protect=ReplaceUnits("text", rows=2), **SELECTED),
     "the table": lambda table: table,
     "all columns": lambda table: postri.ask(table, MEDIANS, epsilon=1),
@@ -188,7 +209,7 @@ GOOD: dict[str, Callable[[Table], Any]] = {
     "quantiles": lambda table: postri.quantiles(table, [0.1, 0.5], column="real", domain=NUMBERS, epsilon=1),
 }
 # A question takes Spark a second, whatever it counts.
-SPARK_GOOD = list(GOOD)[:2]
+SPARK_GOOD = list(GOOD)[1:3]
 BAD: dict[str, Callable[[Table], Any]] = {
     "an unknown column": lambda table: postri.median(table, column="wholy", epsilon=1),
     "a column of texts": lambda table: postri.median(table, column="text", epsilon=1, domain=NUMBERS),
@@ -196,6 +217,8 @@ BAD: dict[str, Callable[[Table], Any]] = {
     "units of floats": lambda table: postri.median(table, column="whole", epsilon=1, protect=AddOrRemoveUnits("real")),
     "keys of floats": lambda table: postri.ask(table, MEDIANS, epsilon=1, by={"real": [1]}),
     "a wrong filter": lambda table: postri.ask(table, MEDIANS, epsilon=1, where="text > 1"),
+    "a wrong expression": lambda table: table.computed({"v": read_expression("text + 1")}),
+    "an expression of an unknown column": lambda table: table.computed({"v": read_expression("wholy + 1")}),
 }
 UNTYPED = ("lists", "CSV")
 
@@ -241,6 +264,8 @@ NEIGHBOURS: dict[str, Callable[[Table], Any]] = {
     "together": lambda table: postri.ask(table, REAL, epsilon=1, **TOGETHER),
     "all columns": lambda table: postri.ask(table, MEDIANS, epsilon=1, protect=AddOrRemoveUnits("whole")),
     "a filter": lambda table: postri.ask(table, MEDIANS, epsilon=1, where=COMPUTED),
+    "expressions": lambda table: of_expressions(table, ["sum", "mid_real"], protect=AddOrRemoveUnits("text", rows=2)),
+    "all expressions": lambda table: of_expressions(table, list(OF_EXPRESSIONS)),
     "keys": lambda table: postri.ask(table, REAL, epsilon=1, by={"day": [date.min, date.max], "whole": [0, 2**63 - 1]}),
 }
 
@@ -253,10 +278,10 @@ def with_rows(*rows: dict[str, Any]) -> pa.Table:
 @EVERY_ENGINE
 def test_neighbouring_tables_have_the_same_outcome(engine, watch, request, tmp_path):
     """One row more, whatever stands in it, or all of them, or no row at all: an answer."""
-    place, every = Place(tmp_path, request), ["together"] if engine == "Spark" else list(NEIGHBOURS)
+    place, every = Place(tmp_path, request), ["together", "expressions"] if engine == "Spark" else list(NEIGHBOURS)
     asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], every)]
     if engine != "Spark":
-        asked += [(with_rows(row), ["together"]) for row in EXTREMES.values()]
+        asked += [(with_rows(row), ["together", "expressions"]) for row in EXTREMES.values()]
     for given, names in asked:
         table = loaded(engine, given, place)
         assert [watch.ask(lambda name=name, table=table: NEIGHBOURS[name](table)) for name in names] == ["an answer"] * len(names)
@@ -273,10 +298,20 @@ ODD_REQUESTS: list[dict[str, Any]] = [
     {"protect": AddOrRemoveUnits("k")},
     {"protect": AddOrRemoveUnits("t", rows=2), "by": {"t": ["a", "b"]}},
 ]
+ODD_EXPRESSIONS = {"v": "x * k + 1 / x", "w": "CASE WHEN t = 'a' THEN x ELSE -k END", "d2": "COALESCE(d, DATE '2024-01-31')"}
+ODD_MEDIANS = {
+    **{name: agg.median(name, domain=NUMBERS) for name in ("v", "w")},
+    "d2": agg.median("d2", domain=DAYS),
+}
 
 
 def median_of_x(source: Any, how: dict[str, Any]) -> Callable[[], Any]:
     return lambda: postri.ask(source, {"mid": agg.median("x", domain=NUMBERS)}, epsilon=1, **how)
+
+
+def medians_of_expressions(table: Table) -> Callable[[], Any]:
+    columns = {name: read_expression(text) for name, text in ODD_EXPRESSIONS.items()}
+    return lambda: postri.ask(table.computed(columns), ODD_MEDIANS, epsilon=1)
 
 
 @pytest.mark.parametrize("declared", [False, True])
@@ -288,6 +323,7 @@ def test_whatever_an_untyped_cell_is_it_decides_no_outcome(kind, declared, watch
         table = postri.open({name: holder([1, 2, cell]) for name in ("x", "k", "t", "d")}, columns=types)
         for how in ODD_REQUESTS:
             assert watch.ask(median_of_x(table, how)) == "an answer", (cell, how)
+        assert watch.ask(medians_of_expressions(table)) == "an answer", cell
     assert not watch.leaks
 
 
@@ -318,6 +354,7 @@ def test_whatever_a_line_of_csv_is_it_decides_no_outcome_and_does_not_show(watch
         path.write_bytes("\n".join(["x,k,t,d", "1,2,a,2024-01-31", *lines, "3,4,b,2024-01-31", ""]).encode() + tail)
         table = postri.open(path)
         assert {watch.ask(median_of_x(table, how)) for how in [{}, *ODD_REQUESTS]} == {"an answer"}
+        assert watch.ask(medians_of_expressions(table)) == "an answer"
     assert not watch.leaks
 
 

@@ -1,4 +1,4 @@
-"""Random conditions over the columns of the extreme cells, each of which has a kind."""
+"""Random conditions over the columns of the extreme cells, each of which has a kind; and random numbers over columns with domains."""
 
 from __future__ import annotations
 
@@ -131,3 +131,59 @@ class Expressions:
         if self.source.random() < 0.5:
             return tree.Coalesce((one, other))
         return tree.Case(((self.truth(0), one), (self.truth(0), tree.Null())), other)
+
+
+class NumberExpressions:
+    """Draws numbers that are computed from columns: mostly such ones as have a range."""
+
+    LITERALS = ("0", "1", "-1", "2", "3", "-4", "7", "0.5", "0.125", "-0.3", "100", "1e-3")
+
+    def __init__(self, source: Random, columns: list[str]) -> None:
+        self.source, self.columns = source, columns
+
+    def value(self, depth: int) -> tree.Expression:
+        make = [self._column, self._column, self._number]
+        if depth > 0:
+            make += [self._arithmetic, self._arithmetic, self._arithmetic, self._quotient, self._case, self._coalesce, self._negate]
+        return self.source.choice(make)(depth - 1)
+
+    def truth(self, depth: int) -> tree.Expression:
+        chance = self.source.random()
+        if depth > 0 and chance < 0.3:
+            return self.source.choice([tree.And, tree.Or])((self.truth(depth - 1), self.truth(depth - 1)))
+        if depth > 0 and chance < 0.4:
+            return tree.Not(self.truth(depth - 1))
+        if chance < 0.5:
+            return tree.Between(self._column(0), self._number(0), self._number(0))
+        sides = [self._column(0), self._number(0) if chance < 0.9 else self._column(0)]
+        self.source.shuffle(sides)
+        return tree.Compare(self.source.choice(["=", "<>", "<", "<=", ">", ">="]), *sides)
+
+    def _column(self, depth: int) -> tree.Expression:
+        return tree.Column(self.source.choice(self.columns))
+
+    def _number(self, depth: int) -> tree.Expression:
+        return tree.Number(Fraction(self.source.choice(self.LITERALS)))
+
+    def _arithmetic(self, depth: int) -> tree.Expression:
+        return tree.Arithmetic(self.source.choice("+-*"), self.value(depth), self.value(depth))
+
+    def _quotient(self, depth: int) -> tree.Expression:
+        return tree.Arithmetic("/", self.value(depth), self._number(0) if self.source.random() < 0.6 else self.value(depth))
+
+    def _negate(self, depth: int) -> tree.Expression:
+        return tree.Negate(self.value(depth))
+
+    def _case(self, depth: int) -> tree.Expression:
+        whens = tuple((self.truth(1), self._guarded(depth)) for _ in range(self.source.randint(1, 3)))
+        return tree.Case(whens, self._guarded(depth) if self.source.random() < 0.7 else None)
+
+    def _guarded(self, depth: int) -> tree.Expression:
+        """A value, NULL, or a quotient by a column, which a condition may have kept from 0."""
+        chance = self.source.random()
+        if chance < 0.1:
+            return tree.Null()
+        return tree.Arithmetic("/", self.value(depth - 1), self._column(0)) if chance < 0.3 else self.value(depth)
+
+    def _coalesce(self, depth: int) -> tree.Expression:
+        return tree.Coalesce((self.value(depth), self.value(depth), self._number(0)))

@@ -255,7 +255,7 @@ def _as(cell: Any, wanted: ColumnType) -> str | int | float | None:
     if isinstance(number, float):
         return None if wanted.kind != "number" else FURTHEST if number > 0 else -FURTHEST
     raw = number / wanted.unit
-    return min(max(int(raw), -FURTHEST), FURTHEST) if raw.denominator == 1 else None
+    return min(max(int(raw), -FURTHEST - 1), FURTHEST) if raw.denominator == 1 else None
 
 
 def _float(number: Fraction | float) -> float:

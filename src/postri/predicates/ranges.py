@@ -30,7 +30,7 @@ from typing import TypeVar
 from postri.columns import Kind
 from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
 from postri.errors import InputError
-from postri.exact import plain
+from postri.exact import decimal_places, plain
 from postri.predicates import tree
 from postri.predicates.binding import KINDS, column_named
 from postri.predicates.measures import EXACT, FLIPPED, SECONDS, common_unit
@@ -40,6 +40,7 @@ MOST_POINTS = 2**62
 ROUNDED_DIGITS = 6
 # A divisor whose inverse is no longer is multiplied by instead: few whole numbers of 64 bits are too large for that.
 LONGEST_INVERSE = 10**9
+COMPUTED = (tree.Arithmetic, tree.Negate, tree.Case, tree.Coalesce)
 OPPOSITE: dict[tree.Comparison, tree.Comparison] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -93,10 +94,7 @@ def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> D
     step = _step(found.high - found.low) if found.unit is None else found.unit
     low, high = floor(found.low / step) * step, ceil(found.high / step) * step
     if (high - low) / step >= MOST_POINTS:
-        raise InputError(
-            f"{brief(expression)} can have more than 2^62 values, in steps of {plain(step)}; "
-            "take fewer factors, or columns with closer bounds or larger steps"
-        )
+        raise _too_large(expression, step)
     return Domain(_point(low, found), _point(high, found), step)
 
 
@@ -154,44 +152,60 @@ def _bounds(column: tree.Column, known: Mapping[str, Bounds | None]) -> Bounds:
 # Ranges.
 
 
-@singledispatch
 def _range(expression: Expression, known: Ranges) -> Range | None:
-    """What an expression can be; None if it is always NULL."""
+    """What an expression can be; None if it is always NULL. Refuses what whole numbers of 64 bits may have no room for."""
+    found = _found(expression, known)
+    if found is not None and found.unit is not None and isinstance(expression, COMPUTED):
+        digits = Fraction(1, 10 ** (decimal_places(found.unit) or 0))
+        if max(abs(found.low), abs(found.high)) >= MOST_POINTS * digits:
+            raise _too_large(expression, digits)
+    return found
+
+
+def _too_large(expression: Expression, step: Fraction) -> InputError:
+    return InputError(
+        f"{brief(expression)} can be more than 2^62 steps of {plain(step)}; "
+        "take fewer factors, or columns with closer bounds or larger steps"
+    )
+
+
+@singledispatch
+def _found(expression: Expression, known: Ranges) -> Range | None:
     hint = "; write a date as DATE '2024-01-31'" if isinstance(expression, tree.Text) else ""
     raise InputError(f"{brief(expression)} is {KINDS[type(expression)].value}, where a number is expected{hint}")
 
 
-@_range.register
+@_found.register
 def _(expression: tree.Null, known: Ranges) -> None:
     return None
 
 
-@_range.register
+@_found.register
 def _(literal: tree.Number | tree.Day | tree.Moment, known: Ranges) -> Range:
     return Range.at(literal.value)
 
 
-@_range.register
+@_found.register
 def _(column: tree.Column, known: Ranges) -> Range:
     return _bounds(column, known)
 
 
-@_range.register
+@_found.register
 def _(choice: tree.Case, known: Ranges) -> Range | None:
     return _either(choice, [_range(value, reached) for value, reached in _branches(choice, known)])
 
 
-@_range.register
+@_found.register
 def _(choice: tree.Coalesce, known: Ranges) -> Range | None:
     return _either(choice, [_range(value, known) for value in choice.values])
 
 
-@_range.register
+@_found.register
 def _(opposite: tree.Negate, known: Ranges) -> Range | None:
     return _computed(opposite, "-", Range.at(Fraction(0)), _range(opposite.operand, known))
 
 
-@_range.register
+@_found.register
 def _(expression: tree.Arithmetic, known: Ranges) -> Range | None:
     left, right = _range(expression.left, known), _range(expression.right, known)
     return _computed(expression, expression.operator, left, right)
@@ -240,9 +254,10 @@ def _number(expression: Expression) -> Fraction | None:
     if isinstance(expression, tree.Negate):
         operand = _number(expression.operand)
         return None if operand is None else -operand
-    if isinstance(expression, tree.Arithmetic) and expression.operator != "/":
-        left, right = _number(expression.left), _number(expression.right)
-        return None if left is None or right is None else Fraction(EXACT[expression.operator](left, right))
+    if isinstance(expression, tree.Arithmetic):
+        divided = expression.operator == "/"
+        left, right = _number(expression.left), _inverse(expression) if divided else _number(expression.right)
+        return None if left is None or right is None else EXACT["*" if divided else expression.operator](left, right)
     return None
 
 
