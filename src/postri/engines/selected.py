@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.rows import KeyColumn, Selection
+
+# Rows are grouped before they are joined with the keys if there are at most so many times as many combinations as groups.
+SPREAD = 2
 
 
 @dataclass(frozen=True)
@@ -37,21 +41,75 @@ class Selected:
 
     def kept(self, relation: str) -> str:
         """Each `cell` that counts, the number of its group, and with units the text of its unit."""
-        cell, keep = self.dialect.name(self.column), [self.cells.present.format("cell")]
+        unit = ["unit"] if self.rows.units is not None else []
+        joins = "".join(f" JOIN {self._keys(i, key)} ON key{i} = keys{i}.name" for i, key in enumerate(self.rows.keys))
+        columns = ", ".join(["cell", f"{self._number} AS grp", *unit])
+        return f"(SELECT {columns} FROM {self._chosen(relation)}{joins} WHERE {self._keep}) AS kept"
+
+    def beside(self, relation: str, others: str, columns: Sequence[str]) -> str:
+        """Each `cell` that counts, the number of its group, and columns that another relation has for that group: by one join."""
+        beside = f"(SELECT named.*, {', '.join(columns)} FROM {self._named} JOIN {others} AS others USING (grp)) AS beside"
+        joined = f"{self._chosen(relation)} JOIN {beside} ON {self._same}"
+        return f"(SELECT cell, grp, {', '.join(columns)} FROM {joined} WHERE {self._keep}) AS kept"
+
+    def tallied(self, relation: str, aggregates: Mapping[str, str]) -> str:
+        """For each group that has cells, aggregates of them by name. Where keys lie close together, no row is joined with them."""
+        written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in aggregates.items())
+        if not self.dense:
+            return f"SELECT grp, {written} FROM {self.kept(relation)} GROUP BY grp"
+        keys = ", ".join(f"key{i}" for i in range(len(self.rows.keys)))
+        ends = [
+            f"key{i} BETWEEN {self._raw_key(low, key)} AND {self._raw_key(high, key)}" for i, (key, (low, high)) in enumerate(self._spans)
+        ]
+        tallied = f"SELECT {keys}, {written} FROM {self._chosen(relation)} WHERE {' AND '.join([self._keep, *ends])} GROUP BY {keys}"
+        return f"SELECT grp, {', '.join(aggregates)} FROM ({tallied}) AS tallied JOIN {self._named} ON {self._same}"
+
+    @property
+    def dense(self) -> bool:
+        """Whether the keys are whole numbers, and their ranges hold few others: so few that rows may be grouped before they are joined."""
+        found = self._spans
+        return bool(found) and prod(high - low + 1 for _, (low, high) in found) <= SPREAD * self.rows.number
+
+    @property
+    def _spans(self) -> list[tuple[KeyColumn, tuple[int, int]]]:
+        """The least and the largest key of each column; nothing if one has none, or others than whole numbers."""
+        whole = [[raw for raw in key.raws if isinstance(raw, int)] for key in self.rows.keys]
+        if not all(whole) or any(isinstance(raw, str) for key in self.rows.keys for raw in key.raws):
+            return []
+        return [(key, (min(raws), max(raws))) for key, raws in zip(self.rows.keys, whole, strict=True)]
+
+    @property
+    def _number(self) -> str:
+        """The number of a group, by its keys."""
+        return " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
+
+    @property
+    def _named(self) -> str:
+        """The keys of each group, and its number."""
+        keys = [self._keys(i, key) for i, key in enumerate(self.rows.keys)]
+        names = [f"keys{i}.name AS name{i}" for i in range(len(keys))]
+        return f"(SELECT {', '.join([*names, f'{self._number} AS grp'])} FROM {' CROSS JOIN '.join(keys)}) AS named"
+
+    @property
+    def _same(self) -> str:
+        return " AND ".join(f"key{i} = name{i}" for i in range(len(self.rows.keys)))
+
+    @property
+    def _keep(self) -> str:
+        """Which cells count."""
+        keep = self.cells.present.format("cell")
         if self.cells.literal is None:
-            cell, keep = self.cells.raw, ["cell IS NOT NULL" if self.cells.type.unit is not None else self.dialect.is_number("cell")]
+            keep = "cell IS NOT NULL" if self.cells.type.unit is not None else self.dialect.is_number("cell")
+        return keep if self.rows.units is None else f"{keep} AND unit IS NOT NULL"
+
+    def _chosen(self, relation: str) -> str:
+        """The cells on whose rows the predicate holds, with their keys."""
+        cell = self.cells.raw if self.cells.literal is None else self.dialect.name(self.column)
         columns = [f"{cell} AS cell", *(f"{self._key(key)} AS key{i}" for i, key in enumerate(self.rows.keys))]
-        unit = []
         if self.rows.units is not None:
             columns.append(f"{self._unit()} AS unit")
-            unit, keep = ["unit"], [*keep, "unit IS NOT NULL"]
         where = f" WHERE {self.rows.where.sql(self.dialect, self.cells_of)}" if self.rows.where else ""
-        joins = "".join(f" JOIN {self._keys(i, key)} ON key{i} = keys{i}.name" for i, key in enumerate(self.rows.keys))
-        group = " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
-        chosen = f"SELECT {', '.join(columns)} FROM {relation}{where}"
-        return (
-            f"(SELECT {', '.join(['cell', f'{group} AS grp', *unit])} FROM ({chosen}) AS cells{joins} WHERE {' AND '.join(keep)}) AS kept"
-        )
+        return f"(SELECT {', '.join(columns)} FROM {relation}{where}) AS cells"
 
     def raws(self, relation: str) -> str:
         """The same with `raw` numbers in place of cells."""

@@ -9,45 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from postri.engines.base import Target
+from postri.engines.base import Bracket, Target
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.keys import Keys
+from postri.engines.limits import BUCKET_LIMITS, Ends, Limits
+from postri.engines.reading import Reading
+from postri.engines.sampled import Marked
 from postri.engines.selected import Selected
 
 SPARE, ANY = 4, -1
-# Cells near a target are told from the others by so many buckets; an index never lies in more than two of them.
-BUCKETS, PADDING = 64, 2
-BUCKET_LIMITS = ("start", "first", "final", "width")
+# How a row is held whose rank is left to be summed: the rows up to it are those under its group and target, which a row that is not held
+# tells, and all numbers of keys up to its own.
+LEFT_TO_SUM = 2
+# By how many buckets a window is widened: an index never lies in more than two of them.
+PADDING = 2
 COLUMNS = "grp, target, held, place, doubt, number, upto, n"
-
-
-class Limits:
-    """Numbers that differ by group, as a query names them: literals where there is one group, else columns of a joined list."""
-
-    def __init__(self, values: Mapping[str, Mapping[int, str]], dialect: Dialect, *, groups: int) -> None:
-        self._values, self._dialect, self._literal = values, dialect, groups == 1
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name][0] if self._literal else name
-
-    def joined(self, relation: str) -> str:
-        """The relation with these columns beside its own; rows of groups that are not listed are left out."""
-        if self._literal:
-            return relation
-        groups = next(iter(self._values.values()))
-        columns = {"number": [str(group) for group in groups], **{name: list(each.values()) for name, each in self._values.items()}}
-        return f"{relation} JOIN {self._dialect.listed_rows(columns, 'limits')} ON grp = limits.number"
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a statement counts: the cells of a relation by group, with the ends of a bracket for each target."""
+    """What a statement counts: the cells of a relation by group, in a bracket for each target and each group that is wanted."""
 
     selected: Selected
+    reading: Reading
     relation: str
     targets: Sequence[Target]
-    limits: Limits
+    brackets: Sequence[Mapping[int, Bracket]]
     keys: Keys
 
     @property
@@ -59,6 +48,26 @@ class Scan:
     def grouped(self) -> bool:
         """Whether there are several groups."""
         return self.selected.rows.number > 1
+
+    @property
+    def groups(self) -> list[int]:
+        """The groups that are wanted."""
+        return sorted(set().union(*self.brackets))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a sample told where the windows should lie."""
+        return all(isinstance(bracket, Marked) for each in self.brackets for bracket in each.values())
+
+    @property
+    def ends_of(self) -> Ends:
+        """How the ends of a bracket are written."""
+        return Ends(self.selected, self.reading)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The ends of the brackets."""
+        return self.ends_of.limits(self.brackets, self.groups)
 
     @property
     def kept(self) -> str:
@@ -90,8 +99,11 @@ class Scan:
         """The rows of `ranked` that belong to the windows of some targets; keys at most a margin beyond them stay too."""
         if self.keys.margin is None:
             return f"SELECT {select} FROM ({ranked}) AS ranked"
+        if not self.keys.margin:
+            whole = [" AND ".join(self.near(i)) for i in numbers]
+            return f"SELECT {select} FROM ({ranked}) AS ranked WHERE held = 0 OR {' OR '.join(f'({each})' for each in whole)}"
         bounds, conditions = [], []
-        beyond = (f" - {self.keys.margin}", f" + {self.keys.margin}") if self.keys.margin else ("", "")
+        beyond = f" - {self.keys.margin}", f" + {self.keys.margin}"
         for i in numbers:
             start, end = (f"CASE WHEN held = 1 AND {side} THEN place END" for side in self.near(i))
             bounds += [f"min({start}) OVER (PARTITION BY grp) AS lowest{i}", f"max({end}) OVER (PARTITION BY grp) AS highest{i}"]

@@ -1,0 +1,263 @@
+"""A scan of many groups as one statement, guided by a sample: all cells are counted at one point of each group, and few are looked at.
+
+How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches: over a small distance
+the error of a sample is small. The second pass takes the cells from the point to there, some hundreds of each group. For a database that
+gathers lists, and reads one snapshot in a statement: DuckDB, with its own tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.engines.base import SLACK
+from postri.engines.dialects.duckdb import DuckDialect
+from postri.engines.reading import Raw
+from postri.engines.sampled import Marked, Pick
+from postri.engines.statements import COLUMNS, LEFT_TO_SUM, SPARE, Scan
+from postri.window import Indexes
+
+# A group misleads if it has so many times more rows than its cells in the sample tell, and a few.
+MISLED, FEW = 4, 64
+# A stretch is cut by so many quantiles of its cells that what is left beyond the window should be half as much as the window.
+FEWEST_PARTS, MOST_PARTS = 8, 256
+DIALECT = DuckDialect()
+CLAMPS = ("least", "most", "width")
+
+
+def narrowed(scan: Scan) -> str:
+    """Two passes, of one snapshot: the second takes the few cells of each group between which its window lies."""
+    aims = [Aim(scan, i) for i in range(len(scan.targets))]
+    columns = {"grp": list(map(str, scan.groups)), "spot": list(map(str, range(len(scan.groups))))}
+    for aim in aims:
+        columns |= aim.columns
+    steps = {"limits": f"SELECT * FROM {scan.dialect.listed_rows(columns, 'limits')}", "scanned": _scanned(scan, aims)}
+    parts = []
+    for aim in aims:
+        steps |= aim.steps
+        parts += aim.parts
+    return f"WITH {', '.join(f'{name} AS MATERIALIZED ({step})' for name, step in steps.items())} {' UNION ALL '.join(parts)}"
+
+
+def _scanned(scan: Scan, aims: list[Aim]) -> str:
+    """For each group n, and how many cells lie below the point of each target."""
+    counts = {"n": "count(*)", **{f"below{aim.i}": scan.dialect.count_of(f"cell < {aim.at}") for aim in aims}}
+    if all(aim.common is not None for aim in aims):
+        return f"SELECT * FROM ({scan.selected.tallied(scan.relation, counts)}) AS tallied SEMI JOIN limits USING (grp)"
+    written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in counts.items())
+    points = [aim.at for aim in aims if aim.common is None]
+    return f"SELECT grp, {written} FROM {scan.selected.beside(scan.relation, 'limits', points)} GROUP BY grp"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One target of a scan: where its windows should lie, and the steps by which they are found."""
+
+    scan: Scan
+    i: int
+
+    @cached_property
+    def _brackets(self) -> list[Marked | None]:
+        """The bracket of each group; None where this target is not wanted."""
+        found = [self.scan.brackets[self.i].get(group) for group in self.scan.groups]
+        return [bracket if isinstance(bracket, Marked) else None for bracket in found]
+
+    @cached_property
+    def _pick(self) -> Pick:
+        return next(bracket.pick for bracket in self._brackets if bracket)
+
+    @cached_property
+    def _lows(self) -> Indexes:
+        return self._marks([bracket.lows if bracket else None for bracket in self._brackets], self.scan.reading.grid.first)
+
+    @cached_property
+    def _highs(self) -> Indexes:
+        return self._marks([bracket.highs if bracket else None for bracket in self._brackets], self.scan.reading.grid.last)
+
+    def _marks(self, found: list[tuple[int, ...] | None], end: int) -> Indexes:
+        return np.array([marks or (end,) * len(self._pick.spares) for marks in found], np.int64)
+
+    @cached_property
+    def common(self) -> int | None:
+        """An index inside all brackets, where there is one and it saves the join of all rows; each group has its own otherwise."""
+        brackets = [bracket for bracket in self._brackets if bracket]
+        low, high = max(bracket.low for bracket in brackets), min(bracket.high for bracket in brackets)
+        if low > high or not self.scan.selected.dense or 2 * len(brackets) < self.scan.selected.rows.number:
+            return None
+        return min(max(int(np.median([bracket.lows[0] for bracket in brackets if bracket.size] or [low])), low), high)
+
+    @property
+    def _points(self) -> Indexes:
+        """The index at which each group is counted."""
+        return self._lows[:, 0] if self.common is None else np.full(len(self._lows), self.common)
+
+    @property
+    def at(self) -> str:
+        """The least cell of the index at which a group is counted."""
+        return f"at{self.i}" if self.common is None else self.scan.ends_of.literal(self.scan.ends_of.first(self.common))
+
+    @property
+    def _before(self) -> str:
+        """The largest cell below it."""
+        return f"before{self.i}" if self.common is None else self.scan.ends_of.literal(self.scan.ends_of.before(self.common))
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """What differs by group: its cells in the sample, which shares of them may lie below the point, and the point."""
+        i, double, ends = self.i, self.scan.dialect.double, self.scan.ends_of
+        least, most = self._shares_below()
+        # A target that is not wanted in a group has fewer cells than any sample.
+        sizes = [bracket.size if bracket else -(2**60) for bracket in self._brackets]
+        columns = {f"size{i}": map(float, sizes), f"origin{i}": least.tolist(), f"reached{i}": most.tolist()}
+        written = {name: list(map(double, each)) for name, each in columns.items()}
+        if self.common is None:
+            written |= {f"at{i}": self._literals(self._points, ends.first), f"before{i}": self._literals(self._points, ends.before)}
+        if not ends.single:
+            clamps = [ends.clamps(ends.first(low), ends.last(high)) for low, high in self._outermost]
+            written |= {f"{name}{i}": list(map(double, each)) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
+        return written
+
+    @property
+    def _outermost(self) -> list[tuple[int, int]]:
+        return list(zip(self._lows[:, -1].tolist(), self._highs[:, -1].tolist(), strict=True))
+
+    def _shares_below(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between which shares of each group's sample the cells below its point end."""
+        p, spares = float(self._pick.target.p), np.array(self._pick.spares)
+        shares, marks = np.concatenate((p - spares[::-1], p + spares)), np.hstack((self._lows[:, ::-1], self._highs))
+        points = self._points[:, None]
+        after = np.minimum((marks < points).sum(axis=1), len(shares) - 1)
+        before, rows = np.maximum(after - 1, 0), np.arange(len(marks))
+        low, high = marks[rows, before].astype(np.float64), marks[rows, after].astype(np.float64)
+        part = np.clip((self._points - low) / np.maximum(high - low, 1.0), 0.0, 1.0)
+        between = shares[before] + part * (shares[after] - shares[before])
+        # Where cells are often alike, all that is known of those below one is which mark they pass.
+        inside = (marks > marks[:, :1]) & (marks < marks[:, -1:])
+        alike = (inside[:, 1:] & (np.diff(marks, axis=1) == 0)).any(axis=1)
+        return np.where(alike, shares[before], between), np.where(alike, shares[after], between)
+
+    def _literals(self, indexes: Indexes, cell: Callable[[int], Raw]) -> list[str]:
+        return [self.scan.ends_of.literal(cell(index)) for index in indexes.ravel().tolist()]
+
+    @property
+    def steps(self) -> dict[str, str]:
+        """From the counts at the points to the cells near the target, and the rows under them."""
+        i, scan = self.i, self.scan
+        return {
+            f"stretches{i}": self._stretches,
+            f"gathered{i}": self._gathered,
+            f"chosen{i}": self._chosen,
+            f"near{i}": self._near,
+            f"unders{i}": (
+                f"SELECT grp, {scan.dialect.integer('under + dropped', unsigned=False)} AS under FROM chosen{i} "
+                f"JOIN (SELECT grp, {scan.dialect.count_of('dropped')} AS dropped FROM near{i} GROUP BY grp) AS drops USING (grp)"
+            ),
+        }
+
+    @property
+    def parts(self) -> list[str]:
+        """The rows that return: the counts by key, and for each group n and the rows under its first key."""
+        i, keys = self.i, self.scan.keys
+        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM near{i} WHERE NOT dropped"
+        counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
+        values = {"target": f"{i} AS target", "held": f"{LEFT_TO_SUM} AS held", "upto": "0 AS upto", "n": "0 AS n"}
+        select = ", ".join(values.get(name, name) for name in COLUMNS.split(", "))
+        return [
+            f"SELECT {select} FROM ({counted}) AS counted",
+            f"SELECT grp, {i}, 0, {keys.zero}, {keys.no_doubt}, 0, coalesce(under, 0), n FROM scanned LEFT JOIN unders{i} USING (grp)",
+        ]
+
+    @property
+    def _rank(self) -> str:
+        return f"{self.scan.dialect.double(float(self._pick.target.p))} * n"
+
+    @property
+    def _reach(self) -> int:
+        """A few rows more than half a window."""
+        return self._pick.target.half + SPARE
+
+    @property
+    def _stretches(self) -> str:
+        """From which cell to which one the window of each group should lie; the point is always between them.
+
+        Between two cells of a table, the number of cells in the sample has the variance of a Poisson law, about the number itself.
+        """
+        i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
+        number, spares = len(self._pick.spares), ", ".join(map(double, self._pick.spares))
+
+        def mark(indexes: Indexes, cell: Callable[[int], Raw], side: str) -> str:
+            passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
+            found = DIALECT.list_of_literals(self._literals(indexes, cell))
+            return f"({found})[spot * {number} + least({passed}, {number - 1}) + 1]"
+
+        def spare(rows: str) -> str:
+            return f"({SLACK} * sqrt(abs({rows}) / n * size + 4) + 1) / size"
+
+        p, below, above = double(float(self._pick.target.p)), *(f"({self._rank} {side} {self._reach} - below)" for side in "-+")
+        sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
+        honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
+        aimed = (
+            f"SELECT *, {p} - origin{i} - {below} / n + {spare(below)} AS down, reached{i} + {above} / n - {p} + {spare(above)} AS up "
+            f"FROM ({sampled}) AS sampled WHERE {honest}"
+        )
+        clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
+        return (
+            f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark(self._lows, ends.first, 'down')}) AS first, "
+            f"greatest({self._before}, {mark(self._highs, ends.last, 'up')}) AS last{clamps} FROM ({aimed}) AS aimed"
+        )
+
+    @property
+    def _gathered(self) -> str:
+        """The cells of each stretch, and some quantiles of them: nothing is sorted."""
+        scan = self.scan
+        raw = scan.selected.raw("cell")
+        cells = scan.selected.beside(scan.relation, f"stretches{self.i}", ["point", "first", "last"])
+        shares = [part / self._parts for part in range(self._parts + 1)]
+        return (
+            f"SELECT grp, count(*) AS size, {scan.dialect.count_of('cell < point')} AS left_of, "
+            f"quantile_disc({raw}, [{', '.join(map(repr, shares))}]) AS quantiles, list({raw}) AS raws "
+            f"FROM {cells} WHERE cell >= first AND cell <= last GROUP BY grp"
+        )
+
+    @property
+    def _parts(self) -> int:
+        """Into how many parts a stretch is cut."""
+        pick, sizes = self._pick, [bracket.size for bracket in self._brackets if bracket]
+        rows = sum(sizes) / len(sizes) / pick.share
+        stretch = 2 * self._reach + 2.5 * pick.error(rows) / sqrt(pick.share)
+        return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
+
+    @property
+    def _chosen(self) -> str:
+        """The quantiles of a stretch next to its window. A stretch of far too many cells is left out: the sample misled."""
+        parts = self._parts
+        under = "below - left_of"
+
+        def quantile(side: str, rounded: str) -> str:
+            place = f"{rounded}(({self._rank} {side} {self._reach} - ({under})) / size * {parts})"
+            return f"quantiles[CAST(least(greatest({place}, 0), {parts}) AS INTEGER) + 1]"
+
+        most = f"{4 * self._reach} + {SLACK} * sqrt(n / {self.scan.dialect.double(self._pick.share)})"
+        few = f"CASE WHEN size <= {most} THEN TRUE ELSE list_unique(raws) <= {most} END"
+        return (
+            f"SELECT *, {under} AS under, {quantile('-', 'floor')} AS lowest, {quantile('+', 'ceil')} AS highest "
+            f"FROM gathered{self.i} JOIN stretches{self.i} USING (grp) WHERE {few}"
+        )
+
+    @property
+    def _near(self) -> str:
+        """The cells between those quantiles, with all that are of the same indexes, and the cells that they drop."""
+        single = self.scan.ends_of.single
+        clamps = "" if single else "".join(f", {name}" for name in CLAMPS)
+        unnested = f"SELECT grp, unnest(raws) AS raw, lowest, highest{clamps} FROM chosen{self.i}"
+        raw, lowest, highest = ("raw", "lowest", "highest") if single else map(self._spot, ("raw", "lowest", "highest"))
+        below, above = ("", "") if single else (" - width", " + width")
+        return f"SELECT grp, raw, {raw} < {lowest}{below} AS dropped FROM ({unnested}) AS unnested WHERE {raw} <= {highest}{above}"
+
+    def _spot(self, raw: str) -> str:
+        return f"least(greatest({self.scan.dialect.as_double(raw)}, least), most)"
