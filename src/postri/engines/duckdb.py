@@ -45,6 +45,8 @@ LOCKED = (
 
 # How many rows a sample has: of a table and of each group, if it takes blocks, and if it takes single rows.
 BLOCKS_OF_TABLE, BLOCKS_OF_GROUP, MOST_OF_TABLE = 1 << 19, 1 << 12, 1 / 8
+# Where groups take two passes, a wider bracket costs less.
+FEWER_OF_GROUP = 1 << 11
 SINGLE_ROWS, ROWS_OF_GROUP = 1 << 16, 1 << 9
 # How DuckDB writes a relation that is a table, before its name.
 WHOLE = "SELECT * FROM "
@@ -102,7 +104,8 @@ class RelationSource:
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """Blocks of rows, which cost next to nothing; then single rows, which a table that is in some order needs."""
-        share = min(1.0, max(BLOCKS_OF_TABLE, BLOCKS_OF_GROUP * groups) / rows, MOST_OF_TABLE)
+        size = max(BLOCKS_OF_TABLE, (FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP) * groups)
+        share = min(1.0, size / rows, MOST_OF_TABLE)
         yield Sample(f"(SELECT * FROM {self._named()} USING SAMPLE {100 * share:.6f}% (system)) AS sampled", share)
         yield single_rows(self.relation, rows, groups)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, isinf, nextafter, ulp
 
 from postri.engines.base import Bracket
@@ -106,16 +107,19 @@ class Ends:
         low, high = (0, LARGEST_UNSIGNED) if self.unsigned else (SMALLEST, LARGEST)
         return self.selected.dialect.integer(str(int(min(max(raw, low), high))), unsigned=self.unsigned)
 
-    @property
+    @cached_property
     def unsigned(self) -> bool:
         """Whether cells are whole numbers without a sign."""
         return self.selected.cells.type.high == LARGEST_UNSIGNED
 
-    @property
+    @cached_property
     def single(self) -> bool:
         """Whether each index is one raw cell, whatever the cells are."""
         reading, declared = self.reading, self.selected.cells.type
         if reading.unit is None or declared.low is None or declared.high is None:
             return False
-        alike = reading.unit == reading.grid.step and (reading.grid.base / reading.grid.step).denominator == 1
-        return alike and reading.cut(reading.grid.first + 1) - 1 <= declared.low and declared.high <= reading.cut(reading.grid.last)
+        return (
+            reading.shift is not None
+            and reading.cut(reading.grid.first + 1) - 1 <= declared.low
+            and declared.high <= reading.cut(reading.grid.last)
+        )

@@ -144,6 +144,13 @@ class Aim:
     def _literals(self, indexes: Indexes, cell: Callable[[int], Raw]) -> list[str]:
         return [self.scan.ends_of.literal(cell(index)) for index in indexes.ravel().tolist()]
 
+    def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> str:
+        """The cells of many indexes as a list."""
+        ends, shift = self.scan.ends_of, self.scan.reading.shift
+        if shift is None or not ends.single or self.scan.selected.cells.literal is not None:
+            return DIALECT.list_of_literals(self._literals(indexes, cell))
+        return DIALECT.list_of_integers([index + shift for index in indexes.ravel().tolist()], unsigned=ends.unsigned)
+
     @property
     def steps(self) -> dict[str, str]:
         """From the counts at the points to the cells near the target, and the rows under them."""
@@ -188,12 +195,13 @@ class Aim:
         Between two cells of a table, the number of cells in the sample has the variance of a Poisson law, about the number itself.
         """
         i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
-        number, spares = len(self._pick.spares), ", ".join(map(double, self._pick.spares))
+        spares = ", ".join(map(double, self._pick.spares))
 
         def mark(indexes: Indexes, cell: Callable[[int], Raw], side: str) -> str:
+            # All groups end at the last mark that differs from the one before.
+            number = 1 + int(np.flatnonzero(np.diff(indexes, axis=1).any(axis=0)).max(initial=-1)) + 1
             passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
-            found = DIALECT.list_of_literals(self._literals(indexes, cell))
-            return f"({found})[spot * {number} + least({passed}, {number - 1}) + 1]"
+            return f"({self._list(indexes[:, :number], cell)})[spot * {number} + least({passed}, {number - 1}) + 1]"
 
         def spare(rows: str) -> str:
             return f"({SLACK} * sqrt(abs({rows}) / n * size + 4) + 1) / size"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
+
+import numpy as np
 
 from postri.engines.base import SLACK, Bracket, Target
 from postri.grid import Grid
+from postri.window import Indexes
 
 # How many standard errors beyond the expected window's end the marks of a sample lie that are nearer than the bracket's ends.
 MARKS = (-1.2, -0.5, 0.0, 0.5, 1.0, 1.7, 2.7)
@@ -51,17 +54,19 @@ class Pick:
         p = float(self.target.p)
         return [min(max(p + side * spare, 0.0), 1.0) for side in (-1, 1) for spare in self.spares]
 
-    def bracket(self, size: int, found: Sequence[int], grid: Grid) -> Bracket:
-        """The narrowest bracket that leaves enough to spare, in a group of which the sample holds so many cells; these were found."""
-        p, number = float(self.target.p), len(self.spares)
-        lows = tuple(grid.first if p <= spare else end for spare, end in zip(self.spares, found, strict=False))
-        highs = tuple(grid.last if p + spare >= 1 else end for spare, end in zip(self.spares, found[number:], strict=True))
-        needed = self.spare(size) if size else 1.0
-        narrowest = next((i for i in range(number - len(LADDER), number) if self.spares[i] >= needed), None)
-        if narrowest is None:
-            return Marked(grid.first, grid.last, self, 0, (grid.first,) * number, (grid.last,) * number)
-        low, high = lows[narrowest], max(lows[narrowest], highs[narrowest])
-        return Marked(low, high, self, size, tuple(max(end, low) for end in lows), tuple(min(end, high) for end in highs))
+    def brackets(self, sizes: Indexes, found: Indexes, grid: Grid) -> list[Bracket]:
+        """For groups of which the sample holds so many cells, and such ones, the narrowest brackets that leave enough to spare."""
+        p, spares, number = float(self.target.p), np.array(self.spares), len(self.spares)
+        needed = np.array([self.spare(size) if size else inf for size in sizes.tolist()])
+        narrowest = np.maximum(np.searchsorted(spares, needed), number - len(LADDER))
+        known, rows = narrowest < number, np.arange(len(sizes))
+        narrowest = np.where(known, narrowest, 0)
+        lows = np.where((p > spares) & known[:, None], found[:, :number], grid.first)
+        highs = np.where((p + spares < 1) & known[:, None], found[:, number:], grid.last)
+        lows = np.maximum(lows, lows[rows, narrowest][:, None])
+        highs = np.minimum(highs, np.maximum(highs[rows, narrowest], lows[rows, narrowest])[:, None])
+        ends = zip(np.where(known, sizes, 0).tolist(), lows.tolist(), highs.tolist(), strict=True)
+        return [Marked(low[-1], high[-1], self, size, tuple(low), tuple(high)) for size, low, high in ends]
 
 
 @dataclass(frozen=True)

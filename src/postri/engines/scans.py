@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,13 +110,9 @@ class SqlCounter:
             groups, sizes, *found = self._source.columns(self._ranked(sample.relation, [share for pick in picks for share in pick.shares]))
             marks, known = np.full((self.groups, len(found)), grid.first), np.zeros(self.groups, np.int64)
             marks[groups], known[groups] = np.column_stack([self._reading.indexes(column) for column in found]), sizes
-            ends = np.cumsum([0, *(len(pick.shares) for pick in picks)])
-            parts = [marks[:, start:end].tolist() for start, end in pairwise(ends)]
-            yield [
-                pick.bracket(size, part[group], grid)
-                for group, size in enumerate(known.tolist())
-                for pick, part in zip(picks, parts, strict=True)
-            ]
+            starts = np.cumsum([len(pick.shares) for pick in picks])[:-1]
+            brackets = [pick.brackets(known, part, grid) for pick, part in zip(picks, np.split(marks, starts, axis=1), strict=True)]
+            yield [bracket for each in zip(*brackets, strict=True) for bracket in each]
 
     def _ranked(self, relation: str, shares: Sequence[float]) -> str:
         """For each group the number of its cells, and those cells below which such shares of them lie."""

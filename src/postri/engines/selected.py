@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
+from postri.columns import BOOLEAN, ColumnType
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.rows import KeyColumn, Selection
@@ -26,7 +28,7 @@ class Selected:
     types: Mapping[str, str]
     rows: Selection
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """How the column is read."""
         return self.cells_of(self.column)
@@ -58,25 +60,27 @@ class Selected:
         if not self.dense:
             return f"SELECT grp, {written} FROM {self.kept(relation)} GROUP BY grp"
         keys = ", ".join(f"key{i}" for i in range(len(self.rows.keys)))
-        ends = [
-            f"key{i} BETWEEN {self._raw_key(low, key)} AND {self._raw_key(high, key)}" for i, (key, (low, high)) in enumerate(self._spans)
-        ]
-        tallied = f"SELECT {keys}, {written} FROM {self._chosen(relation)} WHERE {' AND '.join([self._keep, *ends])} GROUP BY {keys}"
+        tallied = f"SELECT {keys}, {written} FROM {self._dense_cells(relation)} WHERE {self._keep} GROUP BY {keys}"
         return f"SELECT grp, {', '.join(aggregates)} FROM ({tallied}) AS tallied JOIN {self._named} ON {self._same}"
 
     @property
     def dense(self) -> bool:
         """Whether the keys are whole numbers, and their ranges hold few others: so few that rows may be grouped before they are joined."""
         found = self._spans
-        return bool(found) and prod(high - low + 1 for _, (low, high) in found) <= SPREAD * self.rows.number
+        return bool(found) and prod(high - low + 1 for _, low, high in found) <= SPREAD * self.rows.number
 
     @property
-    def _spans(self) -> list[tuple[KeyColumn, tuple[int, int]]]:
-        """The least and the largest key of each column; nothing if one has none, or others than whole numbers."""
-        whole = [[raw for raw in key.raws if isinstance(raw, int)] for key in self.rows.keys]
-        if not all(whole) or any(isinstance(raw, str) for key in self.rows.keys for raw in key.raws):
+    def _spans(self) -> list[tuple[str, int, int]]:
+        """Each key column with its least and its largest key; nothing if one has none, or holds other cells than whole numbers."""
+        whole = [[raw for raw in key.raws if isinstance(raw, int)] for key in self.rows.keys if is_integer(key.type)]
+        if len(whole) < len(self.rows.keys) or not all(whole):
             return []
-        return [(key, (min(raws), max(raws))) for key, raws in zip(self.rows.keys, whole, strict=True)]
+        return [(self.dialect.name(key.column), min(raws), max(raws)) for key, raws in zip(self.rows.keys, whole, strict=True)]
+
+    def _dense_cells(self, relation: str) -> str:
+        """The cells between the least and the largest keys. Keys stand as they do in the table: databases know most of such columns."""
+        inside = " AND ".join(f"{name} BETWEEN {low} AND {high}" for name, low, high in self._spans)
+        return self._chosen(relation, [name for name, _, _ in self._spans], inside)
 
     @property
     def _number(self) -> str:
@@ -102,13 +106,18 @@ class Selected:
             keep = "cell IS NOT NULL" if self.cells.type.unit is not None else self.dialect.is_number("cell")
         return keep if self.rows.units is None else f"{keep} AND unit IS NOT NULL"
 
-    def _chosen(self, relation: str) -> str:
-        """The cells on whose rows the predicate holds, with their keys."""
+    def _chosen(self, relation: str, keys: Sequence[str] | None = None, inside: str = "") -> str:
+        """The cells on whose rows the predicate holds, with their keys: raw ones, if not others are given."""
         cell = self.cells.raw if self.cells.literal is None else self.dialect.name(self.column)
-        columns = [f"{cell} AS cell", *(f"{self._key(key)} AS key{i}" for i, key in enumerate(self.rows.keys))]
+        keys = [self._key(key) for key in self.rows.keys] if keys is None else keys
+        columns = [f"{cell} AS cell", *(f"{key} AS key{i}" for i, key in enumerate(keys))]
         if self.rows.units is not None:
             columns.append(f"{self._unit()} AS unit")
-        where = f" WHERE {self.rows.where.sql(self.dialect, self.cells_of)}" if self.rows.where else ""
+        conditions = [
+            *([inside] if inside else []),
+            *([f"({self.rows.where.sql(self.dialect, self.cells_of)})"] if self.rows.where else []),
+        ]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"(SELECT {', '.join(columns)} FROM {relation}{where}) AS cells"
 
     def raws(self, relation: str) -> str:
@@ -135,3 +144,8 @@ class Selected:
         assert self.rows.units is not None
         cells = self.cells_of(self.rows.units.column)
         return cells.raw if cells.type.kind == "text" else self.dialect.text_of_integer(cells.raw)
+
+
+def is_integer(declared: ColumnType) -> bool:
+    """Whether cells are whole numbers, each its own raw cell."""
+    return declared.kind == "number" and declared.unit == 1 and declared != BOOLEAN and not declared.name.startswith("decimal")

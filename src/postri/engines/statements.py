@@ -49,7 +49,7 @@ class Scan:
         """Whether there are several groups."""
         return self.selected.rows.number > 1
 
-    @property
+    @cached_property
     def groups(self) -> list[int]:
         """The groups that are wanted."""
         return sorted(set().union(*self.brackets))
@@ -59,7 +59,7 @@ class Scan:
         """Whether a sample told where the windows should lie."""
         return all(isinstance(bracket, Marked) for each in self.brackets for bracket in each.values())
 
-    @property
+    @cached_property
     def ends_of(self) -> Ends:
         """How the ends of a bracket are written."""
         return Ends(self.selected, self.reading)

@@ -15,7 +15,7 @@ class DuckDialect:
     """DuckDB."""
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
-    TYPED = re.compile(r"CAST\((?P<whole>-?\d+) AS (?P<type>\w+)\)|'(?P<double>[^']+)'::DOUBLE|(?P<bare>\d+)")
+    TYPED = re.compile(r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)|'(?P<double>[^']+)'::DOUBLE|(?P<bare>\d+)")
     DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
     def name(self, identifier: str) -> str:
@@ -59,6 +59,10 @@ class DuckDialect:
             numbers = [match["whole"] or match["double"] or match["bare"] for match in found if match]
             return f"'[{', '.join(numbers)}]'::{types.pop()}[]"
         return f"[{', '.join(cells)}]"
+
+    def list_of_integers(self, numbers: Sequence[int], *, unsigned: bool) -> str:
+        """Whole numbers of 64 bits as a list."""
+        return f"'[{', '.join(map(str, numbers))}]'::{'UBIGINT' if unsigned else 'BIGINT'}[]"
 
     def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
         """For each share the cell below which about that share of them lies."""
