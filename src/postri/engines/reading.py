@@ -70,7 +70,8 @@ class Reading:
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
             # The same distances in both: wrapping arithmetic is exact, whatever the two origins are.
-            moved: Indexes = (clamped.astype(np.uint64) - np.uint64(self.shift % 2**64)).view(np.int64)
+            shift = (self.index(low) - low) % 2**64
+            moved: Indexes = (clamped.astype(np.uint64) + np.uint64(shift)).view(np.int64)
             return moved
         divided = self._divided(clamped, unit / self.grid.step, max(abs(low), abs(high)))
         indexes: Indexes = np.clip(divided, self.grid.first, self.grid.last).astype(np.int64)
