@@ -100,8 +100,10 @@ class Ends:
     def literal(self, raw: Raw) -> str:
         """A raw cell as statements compare it with cells."""
         own = self.selected.cells.literal
-        if own is not None:
-            return own(raw)
+        return self.number(raw) if own is None else own(raw)
+
+    def number(self, raw: Raw) -> str:
+        """A raw cell as a number."""
         if self.reading.unit is None:
             return self.selected.dialect.double(raw)
         low, high = (0, LARGEST_UNSIGNED) if self.unsigned else (SMALLEST, LARGEST)

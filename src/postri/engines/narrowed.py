@@ -1,8 +1,8 @@
 """A scan of many groups as one statement, guided by a sample: all cells are counted at one point of each group, and few are looked at.
 
-How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches: over a small distance
-the error of a sample is small. The second pass takes the cells from the point to there, some hundreds of each group. For a database that
-gathers lists, and reads one snapshot in a statement: DuckDB, with its own tables.
+How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches. The second pass takes
+the cells from the point to there, some hundreds of each group. For a database that gathers lists, and reads one snapshot in a statement:
+DuckDB, with its own tables.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from postri.engines.aims import SPARE, outward, shares_below, sides
 from postri.engines.base import SLACK
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.reading import Raw
 from postri.engines.sampled import Marked, Pick
-from postri.engines.statements import COLUMNS, LEFT_TO_SUM, SPARE, Scan
+from postri.engines.statements import COLUMNS, LEFT_TO_SUM, Scan
 from postri.window import Indexes
 
 # A group misleads if it has so many times more rows than its cells in the sample tell, and a few.
@@ -110,7 +110,7 @@ class Aim:
     def columns(self) -> dict[str, list[str]]:
         """What differs by group: its cells in the sample, which shares of them may lie below the point, and the point."""
         i, double, ends = self.i, self.scan.dialect.double, self.scan.ends_of
-        least, most = self._shares_below()
+        least, most = shares_below(self._pick, self._lows, self._highs, self._points)
         # A target that is not wanted in a group has fewer cells than any sample.
         sizes = [bracket.size if bracket else -(2**60) for bracket in self._brackets]
         columns = {f"size{i}": map(float, sizes), f"origin{i}": least.tolist(), f"reached{i}": most.tolist()}
@@ -125,21 +125,6 @@ class Aim:
     @property
     def _outermost(self) -> list[tuple[int, int]]:
         return list(zip(self._lows[:, -1].tolist(), self._highs[:, -1].tolist(), strict=True))
-
-    def _shares_below(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Between which shares of each group's sample the cells below its point end."""
-        p, spares = float(self._pick.target.p), np.array(self._pick.spares)
-        shares, marks = np.concatenate((p - spares[::-1], p + spares)), np.hstack((self._lows[:, ::-1], self._highs))
-        points = self._points[:, None]
-        after = np.minimum((marks < points).sum(axis=1), len(shares) - 1)
-        before, rows = np.maximum(after - 1, 0), np.arange(len(marks))
-        low, high = marks[rows, before].astype(np.float64), marks[rows, after].astype(np.float64)
-        part = np.clip((self._points - low) / np.maximum(high - low, 1.0), 0.0, 1.0)
-        between = shares[before] + part * (shares[after] - shares[before])
-        # Where cells are often alike, all that is known of those below one is which mark they pass.
-        inside = (marks > marks[:, :1]) & (marks < marks[:, -1:])
-        alike = (inside[:, 1:] & (np.diff(marks, axis=1) == 0)).any(axis=1)
-        return np.where(alike, shares[before], between), np.where(alike, shares[after], between)
 
     def _literals(self, indexes: Indexes, cell: Callable[[int], Raw]) -> list[str]:
         return [self.scan.ends_of.literal(cell(index)) for index in indexes.ravel().tolist()]
@@ -180,20 +165,8 @@ class Aim:
         ]
 
     @property
-    def _rank(self) -> str:
-        return f"{self.scan.dialect.double(float(self._pick.target.p))} * n"
-
-    @property
-    def _reach(self) -> int:
-        """A few rows more than half a window."""
-        return self._pick.target.half + SPARE
-
-    @property
     def _stretches(self) -> str:
-        """From which cell to which one the window of each group should lie; the point is always between them.
-
-        Between two cells of a table, the number of cells in the sample has the variance of a Poisson law, about the number itself.
-        """
+        """From which cell to which one the window of each group should lie; the point is always between them."""
         i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
         spares = ", ".join(map(double, self._pick.spares))
 
@@ -203,16 +176,10 @@ class Aim:
             passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
             return f"({self._list(indexes[:, :number], cell)})[spot * {number} + least({passed}, {number - 1}) + 1]"
 
-        def spare(rows: str) -> str:
-            return f"({SLACK} * sqrt(abs({rows}) / n * size + 4) + 1) / size"
-
-        p, below, above = double(float(self._pick.target.p)), *(f"({self._rank} {side} {self._reach} - below)" for side in "-+")
+        down, up = outward(self._pick.target, self.scan.dialect, f"origin{i}", f"reached{i}", "size")
         sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
-        aimed = (
-            f"SELECT *, {p} - origin{i} - {below} / n + {spare(below)} AS down, reached{i} + {above} / n - {p} + {spare(above)} AS up "
-            f"FROM ({sampled}) AS sampled WHERE {honest}"
-        )
+        aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
         clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
         return (
             f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark(self._lows, ends.first, 'down')}) AS first, "
@@ -233,6 +200,10 @@ class Aim:
         )
 
     @property
+    def _reach(self) -> int:
+        return self._pick.target.half + SPARE
+
+    @property
     def _parts(self) -> int:
         """Into how many parts a stretch is cut."""
         pick, sizes = self._pick, [bracket.size for bracket in self._brackets if bracket]
@@ -243,17 +214,17 @@ class Aim:
     @property
     def _chosen(self) -> str:
         """The quantiles of a stretch next to its window. A stretch of far too many cells is left out: the sample misled."""
-        parts = self._parts
-        under = "below - left_of"
+        parts, under = self._parts, "below - left_of"
 
         def quantile(side: str, rounded: str) -> str:
-            place = f"{rounded}(({self._rank} {side} {self._reach} - ({under})) / size * {parts})"
+            place = f"{rounded}(({side} - ({under})) / size * {parts})"
             return f"quantiles[CAST(least(greatest({place}, 0), {parts}) AS INTEGER) + 1]"
 
+        low, high = sides(self._pick.target, self.scan.dialect)
         most = f"{4 * self._reach} + {SLACK} * sqrt(n / {self.scan.dialect.double(self._pick.share)})"
         few = f"CASE WHEN size <= {most} THEN TRUE ELSE list_unique(raws) <= {most} END"
         return (
-            f"SELECT *, {under} AS under, {quantile('-', 'floor')} AS lowest, {quantile('+', 'ceil')} AS highest "
+            f"SELECT *, {under} AS under, {quantile(low, 'floor')} AS lowest, {quantile(high, 'ceil')} AS highest "
             f"FROM gathered{self.i} JOIN stretches{self.i} USING (grp) WHERE {few}"
         )
 
