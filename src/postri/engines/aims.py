@@ -20,12 +20,13 @@ def sides(target: Target, dialect: Dialect) -> tuple[str, str]:
     return f"({rank} - {reach})", f"({rank} + {reach})"
 
 
-def outward(target: Target, dialect: Dialect, origin: str, reached: str, size: str) -> tuple[str, str]:
+def outward(target: Target, dialect: Dialect, shares: tuple[str, str], size: str) -> tuple[str, str]:
     """How far beyond the target, as shares of a sample of so many cells, the window of a group reaches down and up.
 
-    Of `n` rows `below` ones lie below the point, and between the shares `origin` and `reached` of the sample's cells. Between two cells of
-    a table, the number of cells in a sample has the variance of a Poisson law, about the number itself.
+    Of `n` rows `below` ones lie below the point, and of the sample's cells shares between these two. Between two cells of a table, the
+    number of cells in a sample has the variance of a Poisson law, about the number itself.
     """
+    origin, reached = shares
     p, rows, (low, high) = dialect.double(float(target.p)), "greatest(n, 1)", sides(target, dialect)
 
     def spare(side: str) -> str:

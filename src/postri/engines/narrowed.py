@@ -176,7 +176,7 @@ class Aim:
             passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
             return f"({self._list(indexes[:, :number], cell)})[spot * {number} + least({passed}, {number - 1}) + 1]"
 
-        down, up = outward(self._pick.target, self.scan.dialect, f"origin{i}", f"reached{i}", "size")
+        down, up = outward(self._pick.target, self.scan.dialect, (f"origin{i}", f"reached{i}"), "size")
         sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
         aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"

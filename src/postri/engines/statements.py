@@ -146,8 +146,8 @@ def _aimed(scan: Scan, i: int) -> Way:
     bracket, ends, double = scan.brackets[i][0], scan.ends_of, scan.dialect.double
     assert isinstance(bracket, Marked)
     pick, point = bracket.pick, ends.first(bracket.lows[0])
-    shares = shares_below(pick, np.array([bracket.lows]), np.array([bracket.highs]), np.array([bracket.lows[0]]))
-    down, up = outward(scan.targets[i], scan.dialect, *(double(float(share[0])) for share in shares), double(max(bracket.size, 1)))
+    (least,), (most,) = shares_below(pick, np.array([bracket.lows]), np.array([bracket.highs]), np.array([bracket.lows[0]]))
+    down, up = outward(scan.targets[i], scan.dialect, (double(float(least)), double(float(most))), double(max(bracket.size, 1)))
 
     def mark(side: str, raws: Sequence[Raw]) -> str:
         nearer = [f"WHEN {side} <= {double(spare)} THEN {ends.literal(raw)}" for spare, raw in zip(pick.spares, raws, strict=True)]
