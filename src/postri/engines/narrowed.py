@@ -19,12 +19,12 @@ from postri.engines.base import SLACK
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.reading import Raw
 from postri.engines.sampled import Marked, Pick
-from postri.engines.statements import COLUMNS, LEFT_TO_SUM, Scan
+from postri.engines.statements import COLUMNS, LEFT_TO_SUM, PADDING, Scan
 from postri.window import Indexes
 
 # A group misleads if it has so many times more rows than its cells in the sample tell, and a few.
 MISLED, FEW = 4, 64
-# A stretch is cut by so many quantiles of its cells that what is left beyond the window should be half as much as the window.
+# A stretch is divided into so many buckets that what is left beyond the window should be half as much as the window.
 FEWEST_PARTS, MOST_PARTS = 8, 256
 DIALECT = DuckDialect()
 CLAMPS = ("least", "most", "width")
@@ -138,24 +138,41 @@ class Aim:
 
     @property
     def steps(self) -> dict[str, str]:
-        """From the counts at the points to the cells near the target, and the rows under them."""
-        i, scan = self.i, self.scan
+        """From the counts at the points to the cells near the target, and the rows under them: nothing is sorted."""
+        i, dialect, (low, high) = self.i, self.scan.dialect, sides(self._pick.target, self.scan.dialect)
+        most = f"{4 * self._reach} + {SLACK} * sqrt(n / {dialect.double(self._pick.share)})"
+        upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) - sum(left_of) OVER (PARTITION BY grp)"
+        kinds = f"CASE WHEN number <= {self._reach} THEN number ELSE list_unique(raws) END"
         return {
             f"stretches{i}": self._stretches,
             f"gathered{i}": self._gathered,
-            f"chosen{i}": self._chosen,
-            f"near{i}": self._near,
+            f"buckets{i}": (
+                f"SELECT grp, n, bucket, number, kinds, below + {upto} AS upto FROM "
+                f"(SELECT grp, bucket, number, left_of, {kinds} AS kinds FROM gathered{i}) AS counts JOIN stretches{i} USING (grp)"
+            ),
+            # Far too many different cells: the sample misled, and another one is left to guide.
+            f"chosen{i}": (
+                f"SELECT grp, min(CASE WHEN upto >= {low} THEN bucket END) - {self._padding} AS first_bucket, "
+                f"max(CASE WHEN upto - number <= {high} THEN bucket END) + {self._padding} AS last_bucket "
+                f"FROM buckets{i} GROUP BY grp, n HAVING sum(kinds) <= {most}"
+            ),
             f"unders{i}": (
-                f"SELECT grp, {scan.dialect.integer('under + dropped', unsigned=False)} AS under FROM chosen{i} "
-                f"JOIN (SELECT grp, {scan.dialect.count_of('dropped')} AS dropped FROM near{i} GROUP BY grp) AS drops USING (grp)"
+                f"SELECT grp, {dialect.integer('min(upto - number)', unsigned=False)} AS under "
+                f"FROM buckets{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket GROUP BY grp"
             ),
         }
+
+    @property
+    def _padding(self) -> int:
+        """By how many buckets a window is widened: an index lies in one where it is one cell, else in two of them at most."""
+        return 0 if self.scan.ends_of.single else PADDING
 
     @property
     def parts(self) -> list[str]:
         """The rows that return: the counts by key, and for each group n and the rows under its first key."""
         i, keys = self.i, self.scan.keys
-        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM near{i} WHERE NOT dropped"
+        chosen = f"gathered{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket AND bucket <= last_bucket"
+        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM (SELECT grp, unnest(raws) AS raw FROM {chosen}) AS near"
         counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
         values = {"target": f"{i} AS target", "held": f"{LEFT_TO_SUM} AS held", "upto": "0 AS upto", "n": "0 AS n"}
         select = ", ".join(values.get(name, name) for name in COLUMNS.split(", "))
@@ -181,22 +198,27 @@ class Aim:
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
         aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
         clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
-        return (
+        stretches = (
             f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark(self._lows, ends.first, 'down')}) AS first, "
             f"greatest({self._before}, {mark(self._highs, ends.last, 'up')}) AS last{clamps} FROM ({aimed}) AS aimed"
         )
+        start, end = (self._spot(self.scan.selected.raw(cell)) for cell in ("first", "last"))
+        width = f"greatest(({end} - {start}) / {self._parts}, {double(1.0) if ends.single else 'width'})"
+        return f"SELECT *, {start} AS start, {width} AS bucket_width FROM ({stretches}) AS stretches"
 
     @property
     def _gathered(self) -> str:
-        """The cells of each stretch, and some quantiles of them: nothing is sorted."""
-        scan = self.scan
-        raw = scan.selected.raw("cell")
-        cells = scan.selected.beside(scan.relation, f"stretches{self.i}", ["point", "first", "last"])
-        shares = [part / self._parts for part in range(self._parts + 1)]
+        """The cells of each stretch, in some dozens of buckets."""
+        scan, ends, raw = self.scan, self.scan.ends_of, self.scan.selected.raw("cell")
+        columns = ["point", "first", "last", "start", "bucket_width", *(() if ends.single else ("least", "most"))]
+        cells = scan.selected.beside(scan.relation, f"stretches{self.i}", columns)
+        bucket = f"CAST(floor(({self._spot('raw')} - start) / bucket_width) AS INTEGER)"
+        # The ends of all stretches, as literals, keep most rows from the join.
+        least, most = (ends.literal(end) for end in (ends.first(int(self._lows.min())), ends.last(int(self._highs.max()))))
+        raws = f"SELECT *, {raw} AS raw FROM {cells} WHERE cell >= first AND cell <= last AND cell >= {least} AND cell <= {most}"
         return (
-            f"SELECT grp, count(*) AS size, {scan.dialect.count_of('cell < point')} AS left_of, "
-            f"quantile_disc({raw}, [{', '.join(map(repr, shares))}]) AS quantiles, list({raw}) AS raws "
-            f"FROM {cells} WHERE cell >= first AND cell <= last GROUP BY grp"
+            f"SELECT grp, {bucket} AS bucket, count(*) AS number, {scan.dialect.count_of('cell < point')} AS left_of, list(raw) AS raws "
+            f"FROM ({raws}) AS raws GROUP BY grp, bucket"
         )
 
     @property
@@ -205,38 +227,12 @@ class Aim:
 
     @property
     def _parts(self) -> int:
-        """Into how many parts a stretch is cut."""
+        """Into how many buckets a stretch is divided."""
         pick, sizes = self._pick, [bracket.size for bracket in self._brackets if bracket]
         rows = sum(sizes) / len(sizes) / pick.share
         stretch = 2 * self._reach + 2.5 * pick.error(rows) / sqrt(pick.share)
         return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
 
-    @property
-    def _chosen(self) -> str:
-        """The quantiles of a stretch next to its window. A stretch of far too many cells is left out: the sample misled."""
-        parts, under = self._parts, "below - left_of"
-
-        def quantile(side: str, rounded: str) -> str:
-            place = f"{rounded}(({side} - ({under})) / size * {parts})"
-            return f"quantiles[CAST(least(greatest({place}, 0), {parts}) AS INTEGER) + 1]"
-
-        low, high = sides(self._pick.target, self.scan.dialect)
-        most = f"{4 * self._reach} + {SLACK} * sqrt(n / {self.scan.dialect.double(self._pick.share)})"
-        few = f"CASE WHEN size <= {most} THEN TRUE ELSE list_unique(raws) <= {most} END"
-        return (
-            f"SELECT *, {under} AS under, {quantile(low, 'floor')} AS lowest, {quantile(high, 'ceil')} AS highest "
-            f"FROM gathered{self.i} JOIN stretches{self.i} USING (grp) WHERE {few}"
-        )
-
-    @property
-    def _near(self) -> str:
-        """The cells between those quantiles, with all that are of the same indexes, and the cells that they drop."""
-        single = self.scan.ends_of.single
-        clamps = "" if single else "".join(f", {name}" for name in CLAMPS)
-        unnested = f"SELECT grp, unnest(raws) AS raw, lowest, highest{clamps} FROM chosen{self.i}"
-        raw, lowest, highest = ("raw", "lowest", "highest") if single else map(self._spot, ("raw", "lowest", "highest"))
-        below, above = ("", "") if single else (" - width", " + width")
-        return f"SELECT grp, raw, {raw} < {lowest}{below} AS dropped FROM ({unnested}) AS unnested WHERE {raw} <= {highest}{above}"
-
     def _spot(self, raw: str) -> str:
-        return f"least(greatest({self.scan.dialect.as_double(raw)}, least), most)"
+        number = self.scan.dialect.as_double(raw)
+        return number if self.scan.ends_of.single else f"least(greatest({number}, least), most)"
