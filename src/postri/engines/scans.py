@@ -1,4 +1,4 @@
-"""The scans of a database: a sample for a bracket, then one scan for n, what lies below the bracket, and the counts inside.
+"""The scans of a database: a sample for a bracket, then one statement for n, what lies below a point, and the counts near the window.
 
 The counts are cut to the window inside the database, so that no more returns than the window needs. Rows are never sorted: only the few
 distinct keys of a bracket are. All groups share the scans. What databases write differently is in their `Dialect`.
