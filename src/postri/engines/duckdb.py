@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.dialects.duckdb import DuckDialect
+from postri.engines.narrowed import narrowed
 from postri.engines.progress import watched
 from postri.engines.scans import Sample
-from postri.engines.statements import listed
+from postri.engines.statements import Scan, listed
 from postri.errors import EngineError, InputError, PostriError, SourceError
 from postri.exact import shown
 
@@ -44,7 +45,11 @@ LOCKED = (
 
 # How many rows a sample has: of a table and of each group, if it takes blocks, and if it takes single rows.
 BLOCKS_OF_TABLE, BLOCKS_OF_GROUP, MOST_OF_TABLE = 1 << 19, 1 << 12, 1 / 8
+# Where groups take two passes, a wider bracket costs less.
+FEWER_OF_GROUP = 1 << 11
 SINGLE_ROWS, ROWS_OF_GROUP = 1 << 16, 1 << 9
+# How DuckDB writes a relation that is a table, before its name.
+WHOLE = "SELECT * FROM "
 FAILED = "DuckDB failed while it counted; the data may be damaged or have changed"
 
 
@@ -76,11 +81,14 @@ class RelationSource:
     """A table, view or query of a connection that the user holds. It is read where it is; nothing is created or changed."""
 
     dialect = DuckDialect()
-    statement = staticmethod(listed)
     relation = "source"
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
+
+    def statement(self, scan: Scan) -> str:
+        """Groups of a table take two passes over it. Another relation may be no snapshot, or slow to read: it takes one."""
+        return narrowed(scan) if scan.grouped and scan.sampled and self._is_table else listed(scan)
 
     def types(self) -> dict[str, str]:
         """The names and declared types of the columns."""
@@ -96,9 +104,19 @@ class RelationSource:
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """Blocks of rows, which cost next to nothing; then single rows, which a table that is in some order needs."""
-        share = min(1.0, max(BLOCKS_OF_TABLE, BLOCKS_OF_GROUP * groups) / rows, MOST_OF_TABLE)
-        yield Sample(f"(SELECT * FROM {self.relation} USING SAMPLE {100 * share:.6f}% (system)) AS sampled", share)
+        size = max(BLOCKS_OF_TABLE, (FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP) * groups)
+        share = min(1.0, size / rows, MOST_OF_TABLE)
+        yield Sample(f"(SELECT * FROM {self._named()} USING SAMPLE {100 * share:.6f}% (system)) AS sampled", share)
         yield single_rows(self.relation, rows, groups)
+
+    def _named(self) -> str:
+        """A table by its own name: only so does DuckDB skip the blocks that are not sampled. Other relations have no name."""
+        query = self._relation.sql_query()
+        return query.removeprefix(WHOLE) if self._is_table and query.startswith(WHOLE) else self.relation
+
+    @property
+    def _is_table(self) -> bool:
+        return bool(self._relation.type == "TABLE_RELATION")
 
 
 def single_rows(relation: str, rows: int, groups: int) -> Sample:

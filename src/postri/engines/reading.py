@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, floor, inf, isinf, nextafter
 from typing import Any
 
@@ -46,11 +47,19 @@ class Reading:
             return -inf
         if index > self.grid.last:
             return inf
+        if self.shift is not None:
+            return index + self.shift
         # A cell half-way between two points goes to the even one.
         edge, included = self.grid.base + (index - HALF) * self.grid.step, index % 2 == 0
         if self.unit is None:
             return _least_float(edge, included)
         return ceil(edge / self.unit) if included else floor(edge / self.unit) + 1
+
+    @cached_property
+    def shift(self) -> int | None:
+        """By how much a whole raw cell exceeds its index, where that is the same for all inside the domain."""
+        start = self.grid.base / self.grid.step
+        return int(start) if self.unit == self.grid.step and start.denominator == 1 else None
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
         """The grid indexes of many raw cells (without NaN), exactly."""
@@ -59,13 +68,12 @@ class Reading:
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
         low, high = _inside(self.cut(self.grid.first + 1), raw.dtype, -1), _inside(self.cut(self.grid.last), raw.dtype, 0)
         clamped = np.clip(raw, low, high)
-        slope = unit / self.grid.step
-        if slope == 1 and (self.grid.base / self.grid.step).denominator == 1:
+        if self.shift is not None:
             # The same distances in both: wrapping arithmetic is exact, whatever the two origins are.
             shift = (self.index(low) - low) % 2**64
             moved: Indexes = (clamped.astype(np.uint64) + np.uint64(shift)).view(np.int64)
             return moved
-        divided = self._divided(clamped, slope, max(abs(low), abs(high)))
+        divided = self._divided(clamped, unit / self.grid.step, max(abs(low), abs(high)))
         indexes: Indexes = np.clip(divided, self.grid.first, self.grid.last).astype(np.int64)
         return indexes
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
 
+from postri.columns import BOOLEAN, ColumnType
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.rows import KeyColumn, Selection
+
+# Rows are grouped before they are joined with the keys if there are at most so many times as many combinations as groups.
+SPREAD = 2
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,7 @@ class Selected:
     rows: Selection
     computed: Mapping[str, Cells] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """How the column is read."""
         return self.cells_of(str(self.column))
@@ -38,30 +44,100 @@ class Selected:
 
     def kept(self, relation: str) -> str:
         """Each `cell` that counts, the number of its group, and with units the text of its unit."""
-        cells = self.cells
-        if cells.literal is None:
-            whole = cells.type.unit is not None or cells.type.kind == "text"
-            cell, keep = cells.raw, "cell IS NOT NULL" if whole else self.dialect.is_number("cell")
-        else:
-            cell, keep = self.dialect.name(str(self.column)), cells.present.format("cell")
-        return self._rows(relation, ["cell"], [f"{cell} AS cell"], [keep])
+        return self._kept(relation, ["cell"])
 
     def present(self, relation: str) -> str:
         """The number of the group, and with units the unit, of each row in which the column has a cell; of each row without a column."""
-        return self._rows(relation, [], [], []) if self.column is None else self.kept(relation)
+        return self._kept(relation, [] if self.column is None else ["cell"])
 
-    def _rows(self, relation: str, names: Sequence[str], cells: Sequence[str], keep: Sequence[str]) -> str:
-        columns = [*cells, *(f"{self._key(key)} AS key{i}" for i, key in enumerate(self.rows.keys))]
-        unit: list[str] = []
+    def _kept(self, relation: str, cell: Sequence[str]) -> str:
+        unit = ["unit"] if self.rows.units is not None else []
+        joins = "".join(f" JOIN {self._keys(i, key)} ON key{i} = keys{i}.name" for i, key in enumerate(self.rows.keys))
+        columns = ", ".join([*cell, f"{self._number} AS grp", *unit])
+        where = f" WHERE {self._keep}" if self._keep else ""
+        return f"(SELECT {columns} FROM {self._chosen(relation)}{joins}{where}) AS kept"
+
+    def beside(self, relation: str, others: str, columns: Sequence[str]) -> str:
+        """Each `cell` that counts, the number of its group, and columns that another relation has for that group: by one join."""
+        beside = f"(SELECT named.*, {', '.join(columns)} FROM {self._named} JOIN {others} AS others USING (grp)) AS beside"
+        joined = f"{self._chosen(relation)} JOIN {beside} ON {self._same}"
+        return f"(SELECT cell, grp, {', '.join(columns)} FROM {joined} WHERE {self._keep}) AS kept"
+
+    def tallied(self, relation: str, aggregates: Mapping[str, str]) -> str:
+        """For each group that has cells, aggregates of them by name. Where keys lie close together, no row is joined with them."""
+        written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in aggregates.items())
+        if not self.dense:
+            return f"SELECT grp, {written} FROM {self.kept(relation)} GROUP BY grp"
+        keys = ", ".join(f"key{i}" for i in range(len(self.rows.keys)))
+        tallied = f"SELECT {keys}, {written} FROM {self._dense_cells(relation)} WHERE {self._keep} GROUP BY {keys}"
+        return f"SELECT grp, {', '.join(aggregates)} FROM ({tallied}) AS tallied JOIN {self._named} ON {self._same}"
+
+    @property
+    def dense(self) -> bool:
+        """Whether the keys are whole numbers, and their ranges hold few others: so few that rows may be grouped before they are joined."""
+        found = self._spans
+        return bool(found) and prod(high - low + 1 for _, low, high in found) <= SPREAD * self.rows.number
+
+    @property
+    def _spans(self) -> list[tuple[str, int, int]]:
+        """Each key column with its least and its largest key; nothing if one has none, or holds other cells than whole numbers."""
+        whole = [[raw for raw in key.raws if isinstance(raw, int)] for key in self.rows.keys if is_integer(key.type)]
+        if len(whole) < len(self.rows.keys) or not all(whole):
+            return []
+        return [(self.dialect.name(key.column), min(raws), max(raws)) for key, raws in zip(self.rows.keys, whole, strict=True)]
+
+    def _dense_cells(self, relation: str) -> str:
+        """The cells between the least and the largest keys. Keys stand as they do in the table: databases know most of such columns."""
+        inside = " AND ".join(f"{name} BETWEEN {low} AND {high}" for name, low, high in self._spans)
+        return self._chosen(relation, [name for name, _, _ in self._spans], inside)
+
+    @property
+    def _number(self) -> str:
+        """The number of a group, by its keys."""
+        return " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
+
+    @property
+    def _named(self) -> str:
+        """The keys of each group, and its number."""
+        keys = [self._keys(i, key) for i, key in enumerate(self.rows.keys)]
+        names = [f"keys{i}.name AS name{i}" for i in range(len(keys))]
+        return f"(SELECT {', '.join([*names, f'{self._number} AS grp'])} FROM {' CROSS JOIN '.join(keys)}) AS named"
+
+    @property
+    def _same(self) -> str:
+        return " AND ".join(f"key{i} = name{i}" for i in range(len(self.rows.keys)))
+
+    @property
+    def _keep(self) -> str:
+        """Which cells count; where there is no column, which rows."""
+        conditions = [] if self.column is None else [self._readable]
+        return " AND ".join([*conditions, *(["unit IS NOT NULL"] if self.rows.units is not None else [])])
+
+    @property
+    def _readable(self) -> str:
+        if self.cells.literal is not None:
+            return self.cells.present.format("cell")
+        whole = self.cells.type.unit is not None or self.cells.type.kind == "text"
+        return "cell IS NOT NULL" if whole else self.dialect.is_number("cell")
+
+    def _chosen(self, relation: str, keys: Sequence[str] | None = None, inside: str = "") -> str:
+        """The cells on whose rows the predicate holds, with their keys: raw ones, if not others are given."""
+        keys = [self._key(key) for key in self.rows.keys] if keys is None else keys
+        columns = [*self._cell, *(f"{key} AS key{i}" for i, key in enumerate(keys))]
         if self.rows.units is not None:
             columns.append(f"{self._unit()} AS unit")
-            unit, keep = ["unit"], [*keep, "unit IS NOT NULL"]
-        where = f" WHERE {self.rows.where.sql(self.dialect, self.cells_of)}" if self.rows.where else ""
-        joins = "".join(f" JOIN {self._keys(i, key)} ON key{i} = keys{i}.name" for i, key in enumerate(self.rows.keys))
-        group = " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
-        chosen = f"SELECT {', '.join(columns or ['1 AS one'])} FROM {relation}{where}"
-        kept = f" WHERE {' AND '.join(keep)}" if keep else ""
-        return f"(SELECT {', '.join([*names, f'{group} AS grp', *unit])} FROM ({chosen}) AS cells{joins}{kept}) AS kept"
+        conditions = [
+            *([inside] if inside else []),
+            *([f"({self.rows.where.sql(self.dialect, self.cells_of)})"] if self.rows.where else []),
+        ]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"(SELECT {', '.join(columns or ['1 AS one'])} FROM {relation}{where}) AS cells"
+
+    @property
+    def _cell(self) -> list[str]:
+        if self.column is None:
+            return []
+        return [f"{self.cells.raw if self.cells.literal is None else self.dialect.name(self.column)} AS cell"]
 
     def raws(self, relation: str) -> str:
         """The same with `raw` numbers in place of cells."""
@@ -87,3 +163,8 @@ class Selected:
         assert self.rows.units is not None
         cells = self.cells_of(self.rows.units.column)
         return cells.raw if cells.type.kind == "text" else self.dialect.text_of_integer(cells.raw)
+
+
+def is_integer(declared: ColumnType) -> bool:
+    """Whether cells are whole numbers, each its own raw cell."""
+    return declared.kind == "number" and declared.unit == 1 and declared != BOOLEAN and not declared.name.startswith("decimal")

@@ -7,47 +7,39 @@ few rows to spare; the exact cut is made afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from postri.engines.base import Target
+import numpy as np
+
+from postri.engines.aims import outward, shares_below, sides
+from postri.engines.base import Bracket, Target
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.keys import Keys
+from postri.engines.limits import BUCKET_LIMITS, Ends, Limits
+from postri.engines.reading import Raw, Reading
+from postri.engines.sampled import Marked
 from postri.engines.selected import Selected
 
-SPARE, ANY = 4, -1
-# Cells near a target are told from the others by so many buckets; an index never lies in more than two of them.
-BUCKETS, PADDING = 64, 2
-BUCKET_LIMITS = ("start", "first", "final", "width")
+ANY = -1
+# How a row is held whose rank is left to be summed: the rows up to it are those under its group and target, which a row that is not held
+# tells, and all numbers of keys up to its own.
+LEFT_TO_SUM = 2
+# By how many buckets a window is widened: an index never lies in more than two of them.
+PADDING = 2
 COLUMNS = "grp, target, held, place, doubt, number, upto, n"
-
-
-class Limits:
-    """Numbers that differ by group, as a query names them: literals where there is one group, else columns of a joined list."""
-
-    def __init__(self, values: Mapping[str, Mapping[int, str]], dialect: Dialect, *, groups: int) -> None:
-        self._values, self._dialect, self._literal = values, dialect, groups == 1
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name][0] if self._literal else name
-
-    def joined(self, relation: str) -> str:
-        """The relation with these columns beside its own; rows of groups that are not listed are left out."""
-        if self._literal:
-            return relation
-        groups = next(iter(self._values.values()))
-        columns = {"number": [str(group) for group in groups], **{name: list(each.values()) for name, each in self._values.items()}}
-        return f"{relation} JOIN {self._dialect.listed_rows(columns, 'limits')} ON grp = limits.number"
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a statement counts: the cells of a relation by group, with the ends of a bracket for each target."""
+    """What a statement counts: the cells of a relation by group, in a bracket for each target and each group that is wanted."""
 
     selected: Selected
+    reading: Reading
     relation: str
     targets: Sequence[Target]
-    limits: Limits
+    brackets: Sequence[Mapping[int, Bracket]]
     keys: Keys
 
     @property
@@ -59,6 +51,26 @@ class Scan:
     def grouped(self) -> bool:
         """Whether there are several groups."""
         return self.selected.rows.number > 1
+
+    @cached_property
+    def groups(self) -> list[int]:
+        """The groups that are wanted."""
+        return sorted(set().union(*self.brackets))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a sample told where the windows should lie."""
+        return all(isinstance(bracket, Marked) for each in self.brackets for bracket in each.values())
+
+    @cached_property
+    def ends_of(self) -> Ends:
+        """How the ends of a bracket are written."""
+        return Ends(self.selected, self.reading)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The ends of the brackets."""
+        return self.ends_of.limits(self.brackets, self.groups)
 
     @property
     def kept(self) -> str:
@@ -82,16 +94,18 @@ class Scan:
 
     def near(self, i: int) -> tuple[str, str]:
         """Whether a key reaches up to the i-th window, and whether it begins before its end."""
-        target = self.targets[i]
-        rank, reach = f"{float(target.p)!r} * n", target.half + SPARE
-        return f"upto >= {rank} - {reach}", f"upto - number <= {rank} + {reach}"
+        low, high = sides(self.targets[i], self.dialect)
+        return f"upto >= {low}", f"upto - number <= {high}"
 
     def cut(self, ranked: str, numbers: Sequence[int], select: str) -> str:
         """The rows of `ranked` that belong to the windows of some targets; keys at most a margin beyond them stay too."""
         if self.keys.margin is None:
             return f"SELECT {select} FROM ({ranked}) AS ranked"
+        if not self.keys.margin:
+            whole = [" AND ".join(self.near(i)) for i in numbers]
+            return f"SELECT {select} FROM ({ranked}) AS ranked WHERE held = 0 OR {' OR '.join(f'({each})' for each in whole)}"
         bounds, conditions = [], []
-        beyond = (f" - {self.keys.margin}", f" + {self.keys.margin}") if self.keys.margin else ("", "")
+        beyond = f" - {self.keys.margin}", f" + {self.keys.margin}"
         for i in numbers:
             start, end = (f"CASE WHEN held = 1 AND {side} THEN place END" for side in self.near(i))
             bounds += [f"min({start}) OVER (PARTITION BY grp) AS lowest{i}", f"max({end}) OVER (PARTITION BY grp) AS highest{i}"]
@@ -107,20 +121,54 @@ def listed(scan: Scan) -> str:
     def cells(i: int) -> str:
         return f"(SELECT grp, {scan.dialect.unnested(f'inside{i}')} AS cell FROM scanned) AS unnested"
 
-    return _statement(scan, lists, lambda i: scan.limits.joined(cells(i)))
+    return _statement(scan, [Way(low, {}, scan.limits.joined(cells(i)), f"below{i}") for i, (low, _) in enumerate(scan.ends)], lists)
 
 
 def filtered(scan: Scan) -> str:
     """Two passes, of one snapshot: all cells are counted, and those inside a bracket are picked out. Both run on all cores."""
-    return _statement(scan, [], lambda i: f"{scan.kept} WHERE {scan.inside(i)}")
+    if scan.sampled and not scan.grouped:
+        return _statement(scan, [_aimed(scan, i) for i in range(len(scan.targets))])
+    return _statement(scan, [Way(low, {}, f"{scan.kept} WHERE {scan.inside(i)}", f"below{i}") for i, (low, _) in enumerate(scan.ends)])
 
 
-def _statement(scan: Scan, lists: Sequence[str], cells: Callable[[int], str]) -> str:
-    below = [f"{scan.dialect.count_of(f'cell < {low}')} AS below{i}" for i, (low, _) in enumerate(scan.ends)]
+@dataclass(frozen=True)
+class Way:
+    """How a statement comes to the cells near one target: below which one it counts, steps after that, and the rows below the first."""
+
+    point: str
+    steps: Mapping[str, str]
+    cells: str
+    under: str
+
+
+def _aimed(scan: Scan, i: int) -> Way:
+    """Cells are counted at a point near the target: by how many rows that misses it, far fewer than a bracket's have to be picked out."""
+    bracket, ends, double = scan.brackets[i][0], scan.ends_of, scan.dialect.double
+    assert isinstance(bracket, Marked)
+    pick, point = bracket.pick, ends.first(bracket.lows[0])
+    (least,), (most,) = shares_below(pick, np.array([bracket.lows]), np.array([bracket.highs]), np.array([bracket.lows[0]]))
+    down, up = outward(scan.targets[i], scan.dialect, (double(float(least)), double(float(most))), double(max(bracket.size, 1)))
+
+    def mark(side: str, raws: Sequence[Raw]) -> str:
+        nearer = [f"WHEN {side} <= {double(spare)} THEN {ends.literal(raw)}" for spare, raw in zip(pick.spares, raws, strict=True)]
+        return f"CASE {' '.join(nearer)} ELSE {ends.literal(raws[-1])} END"
+
+    first, last = mark("down", [ends.first(low) for low in bracket.lows]), mark("up", [ends.last(high) for high in bracket.highs])
+    aims = f"SELECT {down} AS down, {up} AS up FROM (SELECT n, below{i} AS below FROM scanned) AS counts"
+    return Way(
+        ends.literal(point),
+        {f"stretches{i}": f"SELECT {first} AS first, {last} AS last FROM ({aims}) AS aims"},
+        f"{scan.kept} WHERE cell >= (SELECT first FROM stretches{i}) AND cell <= (SELECT last FROM stretches{i})",
+        f"below{i} - (SELECT {scan.dialect.count_of(f'raw < {ends.number(point)}')} FROM cells{i})",
+    )
+
+
+def _statement(scan: Scan, ways: Sequence[Way], lists: Sequence[str] = ()) -> str:
+    below = [f"{scan.dialect.count_of(f'cell < {way.point}')} AS below{i}" for i, way in enumerate(ways)]
     scanned = f"SELECT {', '.join([scan.group, 'count(*) AS n', *below, *lists])} FROM {scan.kept}{' GROUP BY grp' if scan.grouped else ''}"
     steps, parts = {"scanned": scanned}, []
-    for i in range(len(scan.targets)):
-        steps |= _near(scan, i, cells(i))
+    for i, way in enumerate(ways):
+        steps |= {**way.steps, **_near(scan, i, way)}
         keyed = f"SELECT grp, {scan.keys.key} AS place, {scan.keys.doubt} AS doubt FROM near{i}"
         counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
         sums = "under + sum(number) OVER (PARTITION BY grp ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)"
@@ -131,18 +179,18 @@ def _statement(scan: Scan, lists: Sequence[str], cells: Callable[[int], str]) ->
     return f"WITH {', '.join(f'{name} AS MATERIALIZED ({step})' for name, step in steps.items())} {' UNION ALL '.join(parts)}"
 
 
-def _near(scan: Scan, i: int, cells: str) -> dict[str, str]:
+def _near(scan: Scan, i: int, way: Way) -> dict[str, str]:
     """The cells near a target, and the rows under them: by counting cells in some dozens of buckets, nothing is sorted."""
     reached, begins = scan.near(i)
     start, first, last, width = (scan.limits[f"{name}{i}"] for name in BUCKET_LIMITS)
     bucket = f"floor((least(greatest({scan.dialect.as_double('raw')}, {first}), {last}) - {start}) / {width})"
     ends = "".join(f", {name}{i}" for name in BUCKET_LIMITS) if scan.grouped else ""
-    raws = f"SELECT {scan.group}, {scan.selected.raw('cell')} AS raw{ends} FROM {cells}"
+    raws = f"SELECT {scan.group}, {scan.selected.raw('cell')} AS raw{ends} FROM {way.cells}"
     counts = f"SELECT grp, bucket, count(*) AS number FROM cells{i} GROUP BY grp, bucket"
     upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING)"
     return {
         f"cells{i}": f"SELECT grp, raw, {bucket} AS bucket FROM ({raws}) AS raws",
-        f"buckets{i}": f"SELECT grp, bucket, number, below{i} + {upto} AS upto, n FROM ({counts}) AS counts JOIN scanned USING (grp)",
+        f"buckets{i}": f"SELECT grp, bucket, number, {way.under} + {upto} AS upto, n FROM ({counts}) AS counts JOIN scanned USING (grp)",
         f"chosen{i}": (
             f"SELECT grp, min(CASE WHEN {reached} THEN bucket END) - {PADDING} AS first_bucket, "
             f"max(CASE WHEN {begins} THEN bucket END) + {PADDING} AS last_bucket FROM buckets{i} GROUP BY grp"

@@ -134,10 +134,13 @@ class Table:
         column, grid, rows = what
         fetched = zip(*self._engine.windows(column, grid, missing, rows), strict=True) if missing else ()
         new = {target: list(windows) for target, windows in zip(missing, fetched, strict=True)}
-        windows = [new.get(target) or self._kept_for(what, target) or [] for target in targets]
+        windows = [new.get(target) or self._trimmed(what, target) for target in targets]
         for target, each in new.items():
             self._keep((*what, target.p), target.half, each)
-        return [[trim(window, target.p, target.half) for window in each] for target, each in zip(targets, windows, strict=True)]
+        return windows
+
+    def _trimmed(self, what: Counted, target: Target) -> list[RankWindow]:
+        return [trim(window, target.p, target.half) for window in self._kept_for(what, target) or []]
 
     def _kept_for(self, what: Counted, target: Target) -> list[RankWindow] | None:
         half, windows = self._kept.get((*what, target.p), (-1, []))

@@ -1,0 +1,238 @@
+"""A scan of many groups as one statement, guided by a sample: all cells are counted at one point of each group, and few are looked at.
+
+How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches. The second pass takes
+the cells from the point to there, some hundreds of each group. For a database that gathers lists, and reads one snapshot in a statement:
+DuckDB, with its own tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, sqrt
+
+import numpy as np
+
+from postri.engines.aims import SPARE, outward, shares_below, sides
+from postri.engines.base import SLACK
+from postri.engines.dialects.duckdb import DuckDialect
+from postri.engines.reading import Raw
+from postri.engines.sampled import Marked, Pick
+from postri.engines.statements import COLUMNS, LEFT_TO_SUM, PADDING, Scan
+from postri.window import Indexes
+
+# A group misleads if it has so many times more rows than its cells in the sample tell, and a few.
+MISLED, FEW = 4, 64
+# A stretch is divided into so many buckets that what is left beyond the window should be half as much as the window.
+FEWEST_PARTS, MOST_PARTS = 8, 256
+DIALECT = DuckDialect()
+CLAMPS = ("least", "most", "width")
+
+
+def narrowed(scan: Scan) -> str:
+    """Two passes, of one snapshot: the second takes the few cells of each group between which its window lies."""
+    aims = [Aim(scan, i) for i in range(len(scan.targets))]
+    columns = {"grp": list(map(str, scan.groups)), "spot": list(map(str, range(len(scan.groups))))}
+    for aim in aims:
+        columns |= aim.columns
+    steps = {"limits": f"SELECT * FROM {scan.dialect.listed_rows(columns, 'limits')}", "scanned": _scanned(scan, aims)}
+    parts = []
+    for aim in aims:
+        steps |= aim.steps
+        parts += aim.parts
+    return f"WITH {', '.join(f'{name} AS MATERIALIZED ({step})' for name, step in steps.items())} {' UNION ALL '.join(parts)}"
+
+
+def _scanned(scan: Scan, aims: list[Aim]) -> str:
+    """For each group n, and how many cells lie below the point of each target."""
+    counts = {"n": "count(*)", **{f"below{aim.i}": scan.dialect.count_of(f"cell < {aim.at}") for aim in aims}}
+    if all(aim.common is not None for aim in aims):
+        return f"SELECT * FROM ({scan.selected.tallied(scan.relation, counts)}) AS tallied SEMI JOIN limits USING (grp)"
+    written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in counts.items())
+    points = [aim.at for aim in aims if aim.common is None]
+    return f"SELECT grp, {written} FROM {scan.selected.beside(scan.relation, 'limits', points)} GROUP BY grp"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One target of a scan: where its windows should lie, and the steps by which they are found."""
+
+    scan: Scan
+    i: int
+
+    @cached_property
+    def _brackets(self) -> list[Marked | None]:
+        """The bracket of each group; None where this target is not wanted."""
+        found = [self.scan.brackets[self.i].get(group) for group in self.scan.groups]
+        return [bracket if isinstance(bracket, Marked) else None for bracket in found]
+
+    @cached_property
+    def _pick(self) -> Pick:
+        return next(bracket.pick for bracket in self._brackets if bracket)
+
+    @cached_property
+    def _lows(self) -> Indexes:
+        return self._marks([bracket.lows if bracket else None for bracket in self._brackets], self.scan.reading.grid.first)
+
+    @cached_property
+    def _highs(self) -> Indexes:
+        return self._marks([bracket.highs if bracket else None for bracket in self._brackets], self.scan.reading.grid.last)
+
+    def _marks(self, found: list[tuple[int, ...] | None], end: int) -> Indexes:
+        return np.array([marks or (end,) * len(self._pick.spares) for marks in found], np.int64)
+
+    @cached_property
+    def common(self) -> int | None:
+        """An index inside all brackets, where there is one and it saves the join of all rows; each group has its own otherwise."""
+        brackets = [bracket for bracket in self._brackets if bracket]
+        low, high = max(bracket.low for bracket in brackets), min(bracket.high for bracket in brackets)
+        if low > high or not self.scan.selected.dense or 2 * len(brackets) < self.scan.selected.rows.number:
+            return None
+        return min(max(int(np.median([bracket.lows[0] for bracket in brackets if bracket.size] or [low])), low), high)
+
+    @property
+    def _points(self) -> Indexes:
+        """The index at which each group is counted."""
+        return self._lows[:, 0] if self.common is None else np.full(len(self._lows), self.common)
+
+    @property
+    def at(self) -> str:
+        """The least cell of the index at which a group is counted."""
+        return f"at{self.i}" if self.common is None else self.scan.ends_of.literal(self.scan.ends_of.first(self.common))
+
+    @property
+    def _before(self) -> str:
+        """The largest cell below it."""
+        return f"before{self.i}" if self.common is None else self.scan.ends_of.literal(self.scan.ends_of.before(self.common))
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """What differs by group: its cells in the sample, which shares of them may lie below the point, and the point."""
+        i, double, ends = self.i, self.scan.dialect.double, self.scan.ends_of
+        least, most = shares_below(self._pick, self._lows, self._highs, self._points)
+        # A target that is not wanted in a group has fewer cells than any sample.
+        sizes = [bracket.size if bracket else -(2**60) for bracket in self._brackets]
+        columns = {f"size{i}": map(float, sizes), f"origin{i}": least.tolist(), f"reached{i}": most.tolist()}
+        written = {name: list(map(double, each)) for name, each in columns.items()}
+        if self.common is None:
+            written |= {f"at{i}": self._literals(self._points, ends.first), f"before{i}": self._literals(self._points, ends.before)}
+        if not ends.single:
+            clamps = [ends.clamps(ends.first(low), ends.last(high)) for low, high in self._outermost]
+            written |= {f"{name}{i}": list(map(double, each)) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
+        return written
+
+    @property
+    def _outermost(self) -> list[tuple[int, int]]:
+        return list(zip(self._lows[:, -1].tolist(), self._highs[:, -1].tolist(), strict=True))
+
+    def _literals(self, indexes: Indexes, cell: Callable[[int], Raw]) -> list[str]:
+        return [self.scan.ends_of.literal(cell(index)) for index in indexes.ravel().tolist()]
+
+    def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> str:
+        """The cells of many indexes as a list."""
+        ends, shift = self.scan.ends_of, self.scan.reading.shift
+        if shift is None or not ends.single or self.scan.selected.cells.literal is not None:
+            return DIALECT.list_of_literals(self._literals(indexes, cell))
+        return DIALECT.list_of_integers([index + shift for index in indexes.ravel().tolist()], unsigned=ends.unsigned)
+
+    @property
+    def steps(self) -> dict[str, str]:
+        """From the counts at the points to the cells near the target, and the rows under them: nothing is sorted."""
+        i, dialect, (low, high) = self.i, self.scan.dialect, sides(self._pick.target, self.scan.dialect)
+        most = f"{4 * self._reach} + {SLACK} * sqrt(n / {dialect.double(self._pick.share)})"
+        upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) - sum(left_of) OVER (PARTITION BY grp)"
+        kinds = f"CASE WHEN number <= {self._reach} THEN number ELSE list_unique(raws) END"
+        return {
+            f"stretches{i}": self._stretches,
+            f"gathered{i}": self._gathered,
+            f"buckets{i}": (
+                f"SELECT grp, n, bucket, number, kinds, below + {upto} AS upto FROM "
+                f"(SELECT grp, bucket, number, left_of, {kinds} AS kinds FROM gathered{i}) AS counts JOIN stretches{i} USING (grp)"
+            ),
+            # Far too many different cells: the sample misled, and another one is left to guide.
+            f"chosen{i}": (
+                f"SELECT grp, min(CASE WHEN upto >= {low} THEN bucket END) - {self._padding} AS first_bucket, "
+                f"max(CASE WHEN upto - number <= {high} THEN bucket END) + {self._padding} AS last_bucket "
+                f"FROM buckets{i} GROUP BY grp, n HAVING sum(kinds) <= {most}"
+            ),
+            f"unders{i}": (
+                f"SELECT grp, {dialect.integer('min(upto - number)', unsigned=False)} AS under "
+                f"FROM buckets{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket GROUP BY grp"
+            ),
+        }
+
+    @property
+    def _padding(self) -> int:
+        """By how many buckets a window is widened: an index lies in one where it is one cell, else in two of them at most."""
+        return 0 if self.scan.ends_of.single else PADDING
+
+    @property
+    def parts(self) -> list[str]:
+        """The rows that return: the counts by key, and for each group n and the rows under its first key."""
+        i, keys = self.i, self.scan.keys
+        chosen = f"gathered{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket AND bucket <= last_bucket"
+        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM (SELECT grp, unnest(raws) AS raw FROM {chosen}) AS near"
+        counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
+        values = {"target": f"{i} AS target", "held": f"{LEFT_TO_SUM} AS held", "upto": "0 AS upto", "n": "0 AS n"}
+        select = ", ".join(values.get(name, name) for name in COLUMNS.split(", "))
+        return [
+            f"SELECT {select} FROM ({counted}) AS counted",
+            f"SELECT grp, {i}, 0, {keys.zero}, {keys.no_doubt}, 0, coalesce(under, 0), n FROM scanned LEFT JOIN unders{i} USING (grp)",
+        ]
+
+    @property
+    def _stretches(self) -> str:
+        """From which cell to which one the window of each group should lie; the point is always between them."""
+        i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
+        spares = ", ".join(map(double, self._pick.spares))
+
+        def mark(indexes: Indexes, cell: Callable[[int], Raw], side: str) -> str:
+            # All groups end at the last mark that differs from the one before.
+            number = 1 + int(np.flatnonzero(np.diff(indexes, axis=1).any(axis=0)).max(initial=-1)) + 1
+            passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
+            return f"({self._list(indexes[:, :number], cell)})[spot * {number} + least({passed}, {number - 1}) + 1]"
+
+        down, up = outward(self._pick.target, self.scan.dialect, (f"origin{i}", f"reached{i}"), "size")
+        sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
+        honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
+        aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
+        clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
+        stretches = (
+            f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark(self._lows, ends.first, 'down')}) AS first, "
+            f"greatest({self._before}, {mark(self._highs, ends.last, 'up')}) AS last{clamps} FROM ({aimed}) AS aimed"
+        )
+        start, end = (self._spot(self.scan.selected.raw(cell)) for cell in ("first", "last"))
+        width = f"greatest(({end} - {start}) / {self._parts}, {double(1.0) if ends.single else 'width'})"
+        return f"SELECT *, {start} AS start, {width} AS bucket_width FROM ({stretches}) AS stretches"
+
+    @property
+    def _gathered(self) -> str:
+        """The cells of each stretch, in some dozens of buckets."""
+        scan, ends, raw = self.scan, self.scan.ends_of, self.scan.selected.raw("cell")
+        columns = ["point", "first", "last", "start", "bucket_width", *(() if ends.single else ("least", "most"))]
+        cells = scan.selected.beside(scan.relation, f"stretches{self.i}", columns)
+        bucket = f"CAST(floor(({self._spot('raw')} - start) / bucket_width) AS INTEGER)"
+        # The ends of all stretches, as literals, keep most rows from the join.
+        least, most = (ends.literal(end) for end in (ends.first(int(self._lows.min())), ends.last(int(self._highs.max()))))
+        raws = f"SELECT *, {raw} AS raw FROM {cells} WHERE cell >= first AND cell <= last AND cell >= {least} AND cell <= {most}"
+        return (
+            f"SELECT grp, {bucket} AS bucket, count(*) AS number, {scan.dialect.count_of('cell < point')} AS left_of, list(raw) AS raws "
+            f"FROM ({raws}) AS raws GROUP BY grp, bucket"
+        )
+
+    @property
+    def _reach(self) -> int:
+        return self._pick.target.half + SPARE
+
+    @property
+    def _parts(self) -> int:
+        """Into how many buckets a stretch is divided."""
+        pick, sizes = self._pick, [bracket.size for bracket in self._brackets if bracket]
+        rows = sum(sizes) / len(sizes) / pick.share
+        stretch = 2 * self._reach + 2.5 * pick.error(rows) / sqrt(pick.share)
+        return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
+
+    def _spot(self, raw: str) -> str:
+        number = self.scan.dialect.as_double(raw)
+        return number if self.scan.ends_of.single else f"least(greatest({number}, least), most)"
