@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import pytest
 from some_questions import limits, request
 
-from postri.cli.budget import bar, budget
+from postri.cli.accounts import as_json, bar, check, save_trail, show
 from postri.errors import LedgerError
 from postri.ledger import ZCDP, Account, Pure, bounded_range
 
@@ -28,27 +27,25 @@ def narrow(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_json_has_exact_rationals(asked, capsys):
-    budget([BANK, SHOP], asked, json=True)
-    assert json.loads(capsys.readouterr().out) == {
+def test_json_has_exact_rationals(asked):
+    assert as_json([BANK, SHOP], asked) == {
         "bank": {"budget": "5", "spent": "1/2", "remaining": "9/2", "entries": 3},
         "shop [red]": {"budget": "3", "spent": "0", "remaining": "3", "entries": 0},
     }
 
 
-def test_under_zcdp_what_is_spent_is_what_the_sum_means(ledger, capsys):
+def test_under_zcdp_what_is_spent_is_what_the_sum_means(ledger):
     accountant = ZCDP(Fraction("1e-6"))
     for number in range(50):
         ledger.reserve(request(number), limits(5, accountant=accountant))
-    budget([Account("bank", Fraction(5), accountant)], ledger, json=True)
-    shown, cost = json.loads(capsys.readouterr().out)["bank"], ledger.spent("bank")
+    shown, cost = as_json([Account("bank", Fraction(5), accountant)], ledger)["bank"], ledger.spent("bank")
     assert Fraction(shown["spent"]) == accountant.epsilon(cost) < cost.epsilon
     assert Fraction(shown["spent"]) + Fraction(shown["remaining"]) == 5
 
 
 def test_the_table_shows_datasets_and_their_analysts(asked, capsys):
     asked.reserve(request(epsilon="1/3", analyst="bob"), limits(5))
-    budget([BANK, SHOP], asked)
+    show([BANK, SHOP], asked)
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines()]
     assert ["bank", "█" * 17 + "░" * 3, "4.167", "0.8333", "5", "4"] in lines
@@ -67,26 +64,26 @@ def test_a_bar_is_full_only_if_nothing_was_spent_and_empty_only_if_nothing_is_le
 
 
 def test_a_good_ledger_is_said_to_be_good(asked, capsys):
-    budget([BANK], asked, json=True, verify=True)
+    check(asked)
     assert "the ledger is good" in capsys.readouterr().err
 
 
 def test_problems_are_said_one_by_one_and_end_in_an_error(store, asked, capsys):
     store.tamper("UPDATE datasets SET epsilon = '0'", "DELETE FROM answers")
     with pytest.raises(LedgerError, match="2 problems"):
-        budget([BANK], store.audit(), verify=True)
+        check(store.audit())
     captured = capsys.readouterr()
     assert "The total of 'bank'" in captured.err and "recorded answers" in captured.err and captured.out == ""
 
 
 def test_the_trail_is_saved(asked, tmp_path, capsys):
-    budget([BANK], asked, json=True, export=str(tmp_path / "trail.csv"))
+    save_trail(asked, str(tmp_path / "trail.csv"))
     assert len((tmp_path / "trail.csv").read_text().splitlines()) == 4
     with pytest.raises(LedgerError, match="cannot be written"):
-        budget([BANK], asked, export=str(tmp_path / "no" / "trail.csv"))
+        save_trail(asked, str(tmp_path / "no" / "trail.csv"))
 
 
 def test_names_are_never_read_as_markup(ledger, capsys):
     ledger.reserve(request(dataset="x", analyst="[bold]eve[/bold]", cost=bounded_range(Fraction(1))), limits(5))
-    budget([Account("x", Fraction(5))], ledger)
+    show([Account("x", Fraction(5))], ledger)
     assert "[bold]eve[/bold]" in capsys.readouterr().out

@@ -149,7 +149,7 @@ class TestResult:
 
     def test_json_has_columns_rows_and_epsilon(self):
         read = json.loads(self.RESULT.to_json())
-        assert list(read) == ["columns", "rows", "epsilon"]
+        assert list(read) == ["columns", "rows", "epsilon", "charged", "answer_id"]
         assert read["columns"] == self.RESULT.columns and read["epsilon"] == "50"
         assert [list(row) for row in read["rows"]] == [self.RESULT.columns] * 2
         assert read["rows"][1]["last"] == self.RESULT.rows[1]["last"].isoformat()

@@ -140,7 +140,7 @@ def budget(
     policy: o.Policy = "postri.toml",
 ) -> None:
     """What each dataset has left, by analyst; and the audit of the ledger."""
-    from postri.cli.budget import as_json, check, save_trail, show
+    from postri.cli.accounts import as_json, check, save_trail, show
     from postri.ledger import SqliteLedger
     from postri.policy import read_policy
 
