@@ -104,6 +104,14 @@ SPARK = {
 }
 
 
+# Each kind of engine is asked everything, its relatives what is the plainest and what is the hardest.
+FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
+
+
+def hows(engine: str, name: str) -> tuple[str, ...]:
+    return SPARK[name] if engine == "Spark" else tuple(HOW) if engine in FULLY else ("all rows", "all together")
+
+
 def slow(engine: str) -> list:
     return [pytest.mark.slow] if engine in SERVICES else []
 
@@ -179,7 +187,7 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
     source, computed = opened(engine), COMPUTED[name]
     table, rows = source.computed({NAME: computed.expression}), values(engine, source, name)
     grid = grid_of(table.type_of(NAME), computed.on)
-    for how in SPARK[name] if engine == "Spark" else HOW:
+    for how in hows(engine, name):
         asked = Asked(NAME, computed.on, **HOW[how])
         bound = selection(table, asked)
         counts = counted(rows, asked, grid)
