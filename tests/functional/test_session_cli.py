@@ -170,3 +170,31 @@ class TestBudget:
         assert "accepted" in run(folder, "budget", "--accept-restored")[1]
         assert json.loads(run(folder, "budget", "--json")[0])["staff"]["spent"] == "2"
         assert "the ledger is good" in run(folder, "budget", "--verify")[1]
+
+
+class TestSql:
+    QUESTION = "SELECT team, MEDIAN(salary) AS mid, COUNT(*) AS n FROM staff GROUP BY team ORDER BY n DESC"
+
+    def test_a_table_json_and_csv(self, folder):
+        out, err = run(folder, "sql", self.QUESTION, "--epsilon", 1)
+        assert out.splitlines()[0].split() == ["team", "mid", "mid_low", "mid_high", "n", "n_low", "n_high"]
+        assert err == ""
+        again = json.loads(run(folder, "sql", self.QUESTION, "--epsilon", 1, "--json")[0])
+        assert (again["charged"], len(again["rows"])) == ("0", 2)
+        rows = list(csv.reader(run(folder, "sql", self.QUESTION, "--epsilon", 1, "--csv")[0].splitlines()))
+        assert rows[0] == again["columns"] and len(rows) == 3
+
+    def test_standard_input_a_price_and_a_picture(self, folder):
+        known = {name: value for name, value in os.environ.items() if not name.startswith("POSTRI_")}
+        words = [str(POSTRI), "sql", "-", "--epsilon", "1", "--price"]
+        done = subprocess.run(words, input=self.QUESTION, capture_output=True, text=True, cwd=folder, check=True, timeout=120, env=known)
+        assert done.stdout.startswith("costs epsilon 1, of 3 that is left\nmedian_salary: ")
+        assert run(folder, "sql", self.QUESTION, "--epsilon", 1, "--plot", "teams.png")[1] == "saved teams.png\n"
+        nothing = "SELECT COUNT(*) AS n FROM staff HAVING n < 0"
+        assert "nothing to draw" in run(folder, "sql", nothing, "--epsilon", 1, "--plot", "none.png", code=2)[1]
+
+    def test_an_error_points_at_its_place(self, folder):
+        err = run(folder, "sql", "SELECT MAX(salary) FROM staff", "--epsilon", 1, code=2)[1]
+        assert err.splitlines()[1:] == ["  SELECT MAX(salary) FROM staff", "         ^^^"]
+        assert "QUANTILE_CONT(salary, 0.99)" in err
+        assert run(folder, "sql", "SELECT SUM(salary) FROM staff", "--epsilon", "2.5", code=3)[0] == ""

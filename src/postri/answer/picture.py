@@ -119,6 +119,8 @@ def save(answers: Sequence[Answer], path: str | Path, **how: Any) -> None:
 
 def save_result(result: Result, path: str | Path) -> None:
     """Draw a result into a file: one picture below the other for its aggregates, each on a scale of its own."""
+    if not len(result):
+        raise InputError("the result has no rows, so there is nothing to draw")
     plt = _pyplot()
     plt.switch_backend("Agg")
     rows = len(result)
