@@ -140,7 +140,7 @@ class Aim:
     def steps(self) -> dict[str, str]:
         """From the counts at the points to the cells near the target, and the rows under them: nothing is sorted."""
         i, dialect, (low, high) = self.i, self.scan.dialect, sides(self._pick.target, self.scan.dialect)
-        most = f"{4 * self._reach} + {SLACK} * sqrt(n / {dialect.double(self._pick.share)})"
+        most = f"{8 * self._reach} + {2 * SLACK} * sqrt(n / {dialect.double(self._pick.share)})"
         upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) - sum(left_of) OVER (PARTITION BY grp)"
         kinds = f"CASE WHEN number <= {self._reach} THEN number ELSE list_unique(raws) END"
         return {
