@@ -36,7 +36,7 @@ def test_after_300_kills_the_ledger_verifies_and_has_every_answer_that_was_hande
 def test_8_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
     """2,000 questions of 1/100 each, and a budget for 1,200 of them."""
     policy = write_policy(tmp_path, table=bank(50), budget="12")
-    processes = [started("hammering.py", policy, f"analyst {number}", 250) for number in range(8)]
+    processes = [started("asking_at_once.py", policy, f"analyst {number}", 250) for number in range(8)]
     found = [json.loads(process.communicate(timeout=900)[0]) for process in processes]
     answered = [number for each in found for number in each["answered"]]
     assert len(answered) == len(set(answered)) == 1_200
