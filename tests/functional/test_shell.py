@@ -144,10 +144,10 @@ def test_names_are_completed_and_lines_remembered(terminal):
     terminal.type("Up", "Enter")
     terminal.wait("each question may cost epsilon 0.5", times=2)
     terminal.type("C-d")
-    end = time.monotonic() + PATIENCE
-    while not (terminal.folder / "history").exists() and time.monotonic() < end:
+    history, end = terminal.folder / "history", time.monotonic() + PATIENCE
+    while not (history.exists() and history.read_text()) and time.monotonic() < end:
         time.sleep(0.1)
-    assert "\\epsilon 0.5" in (terminal.folder / "history").read_text()
+    assert "\\epsilon 0.5" in history.read_text()
     assert (terminal.folder / "history").stat().st_mode & 0o077 == 0
 
 

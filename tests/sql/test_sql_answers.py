@@ -124,6 +124,7 @@ def test_an_expression_is_asked_on_the_domain_of_its_parts(policy):
             "SELECT MEDIAN(balance / 100) AS m, AVG(age + balance) AS a, SUM(CASE WHEN vip THEN age ELSE 0 END) AS s, "
             "COUNT(COALESCE(age, 0)) AS n FROM bank",
             epsilon=40,
+            confidence="0.9999999",
         ).rows
     table = bank().to_pydict()
     balances = [min(max(cell, -1_000), 9_000) for cell in table["balance"]]
