@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as texts
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from postri.answer import Result
     from postri.ledger import Account
     from postri.policy import Policy
+    from postri.session import Price
 
 NAMED = re.compile(r"\s*(?P<name>[^\s()=]+)\s*=\s*(?P<text>.+)", re.DOTALL)
 
@@ -64,32 +65,20 @@ def ask(
         check_file(plot)
     wanted = named(aggregates)
     shares = None if weights is None else _weights(weights, wanted)
+    how: dict[str, Any] = {
+        "epsilon": epsilon,
+        "by": by or (),
+        "where": where,
+        "weights": shares,
+        "confidence": confidence,
+        "simultaneous": simultaneous,
+        "fresh": fresh,
+    }
     with postri.connect(policy, analyst=analyst) as session, shown_progress():
         if price:
-            found = session.price(
-                dataset,
-                wanted,
-                epsilon=epsilon,
-                by=by or (),
-                where=where,
-                weights=shares,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                fresh=fresh,
-            )
-            typer.echo(texts.dumps(found.to_dict()) if json else str(found))
+            show_price(session.price(dataset, wanted, **how), json=json)
             return
-        result = session.ask(
-            dataset,
-            wanted,
-            epsilon=epsilon,
-            by=by or (),
-            where=where,
-            weights=shares,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            fresh=fresh,
-        )
+        result = session.ask(dataset, wanted, **how)
     show_result(result, json=json, csv=csv, plot=plot)
 
 
@@ -120,7 +109,13 @@ def _weights(text: str, wanted: dict[str, str]) -> dict[str, str]:
     return dict(zip(wanted, (part.strip() for part in parts), strict=True))
 
 
+def show_price(price: Price, *, json: bool) -> None:
+    """A price on standard output."""
+    typer.echo(texts.dumps(price.to_dict()) if json else str(price))
+
+
 def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> None:
+    """A result on standard output, and as a picture if one is wanted."""
     typer.echo(result.to_json() if json else result.to_csv().rstrip("\n") if csv else str(result))
     if plot is not None:
         from postri.answer.picture import save_result

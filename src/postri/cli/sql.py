@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as texts
 import sys
 from typing import Annotated
 
 import typer
 
 from postri.cli import options as o
-from postri.cli.session import Analyst, Csv, Fresh, PriceOnly, Simultaneous, show_result
+from postri.cli.session import Analyst, Csv, Fresh, PriceOnly, Simultaneous, show_price, show_result
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help='Such as "SELECT MEDIAN(x) FROM t"; - reads standard input.', show_default=False)]
 
@@ -39,7 +38,7 @@ def sql(
     with postri.connect(policy, analyst=analyst) as session, shown_progress():
         if price:
             found = session.price(question, epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh)
-            typer.echo(texts.dumps(found.to_dict()) if json else str(found))
+            show_price(found, json=json)
             return
         result = session.sql(question, epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh)
     show_result(result, json=json, csv=csv, plot=plot)
