@@ -34,7 +34,8 @@ spark = spark_session.spark
 HALF = Fraction(1, 2)
 INF, NAN = float("inf"), float("nan")
 WHOLE = 10**6
-SECRET = 4711
+# So long that no number of an object of py4j is the same.
+SECRET = 1_847_110_815
 
 
 def window(source, column="x", domain=None, half=WHOLE, p=HALF):
