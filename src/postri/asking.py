@@ -106,6 +106,9 @@ class Request:
         grid, notes = grid_of(declared, domain), self._notes(declared, domain)
         if kind is Sum:
             _check_total(column, grid)
+        if kind is Sum or self.rows.units is not None:
+            table.check_indexed(column, grid)
+        if kind is Sum:
             wanted = [(self.asked[place].aggregate, self._ask(place, groups, notes)) for place in places]
             return TotalSheet(places, column, grid, wanted)
         terms = Terms(grid, domain, self.method, self.confidence, (*notes, *self._joint(groups)))

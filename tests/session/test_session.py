@@ -420,3 +420,12 @@ def test_a_source_that_is_not_what_the_policy_says_is_refused_and_costs_nothing(
     ):
         db.count("bank", epsilon=1)
     assert spent(policy) == 0
+
+
+def test_a_domain_that_is_too_fine_for_a_sum_is_refused_before_anything_is_spent(policy):
+    policy.write_text(policy.read_text().replace('step = "0.25"', 'step = "0.0000000000001"'))
+    with session(policy) as db:
+        with pytest.raises(InputError, match="a domain of fewer points"):
+            db.sum("bank", "rate", epsilon=1)
+        assert db.median("bank", "rate", epsilon=1)
+    assert spent(policy) == 1

@@ -155,6 +155,16 @@ def test_what_does_not_fit_the_source_points_at_its_place(policy):
         db.sql("SELECT COUNT(*) FROM bank WHERE job < 3", epsilon=1)
 
 
+def test_keys_that_are_numbers_can_be_computed_with(tmp_path):
+    path = write_policy(tmp_path)
+    path.write_text(path.read_text().replace("lower = 0\nupper = 120", "lower = 0\nupper = 120\nkeys = [20, 30]"))
+    with session(path) as db:
+        for row in db.sql(
+            "SELECT age, COUNT(*) AS n, COUNT(*) + age * 2 AS more FROM bank GROUP BY age HAVING age + n > age", epsilon=1
+        ).rows:
+            assert (row["more"], row["more_low"]) == (row["n"] + 2 * row["age"], row["n_low"] + 2 * row["age"])
+
+
 @pytest.mark.slow
 def test_intervals_of_arithmetic_hold_what_they_are_about(tmp_path, figures):
     """Sums, quotients and products of several draws, each at the confidence of the question."""

@@ -215,6 +215,7 @@ REFUSED = [
     ("SELECT COUNT(*) / MEDIAN(balance) FROM bank", "may hold 0", "COUNT(*) / MEDIAN(balance)"),
     ("SELECT COUNT(*) / SUM(age) FROM bank", "may hold 0", "COUNT(*) / SUM(age)"),
     ("SELECT COUNT(*) / 0 FROM bank", "may hold 0", "COUNT(*) / 0"),
+    ("SELECT SUM(age) / (COUNT(*) * 2) FROM bank", "may hold 0", "SUM(age) / (COUNT(*) * 2)"),
     ("SELECT COUNT(*) / (COUNT(*) - 1) FROM bank", "may hold 0", "COUNT(*) / (COUNT(*) - 1)"),
     # arguments
     ("SELECT COUNT() FROM bank", "write COUNT(*)", None),

@@ -93,6 +93,9 @@ class Engine(Protocol):
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
         """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""
 
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse, by the declared type, a grid on which it cannot give each cell its index: sums and units need that."""
+
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
 

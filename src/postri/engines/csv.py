@@ -80,6 +80,9 @@ class CsvEngine:
             return [windows]
         return [[trim(window, target.p, target.half) for target in targets] for window in self._whole(str(column), grid, rows)]
 
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Any grid will do: indexes are Python's numbers here."""
+
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         if rows.plain and (engine := self._indexed(str(column), grid)):

@@ -67,6 +67,9 @@ class ArrayEngine:
             self._counters = {key: list(self._chosen(column, grid, rows))}
         return [window for counter in self._counters[key] for window in find_windows(counter, grid, targets)]
 
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Any grid will do: indexes are Python's numbers here."""
+
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         return [counter.total() for counter in self._chosen(column, grid, rows)]

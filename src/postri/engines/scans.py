@@ -25,7 +25,7 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sampled import Pick
 from postri.engines.selected import Selected
 from postri.engines.statements import Scan, grouped
-from postri.engines.units import bounded_windows, sizes, totals
+from postri.engines.units import bounded_windows, indexed_keys, sizes, totals
 from postri.errors import SourceChanged
 from postri.grid import Grid
 from postri.predicates import Bound, Value
@@ -103,6 +103,10 @@ class SqlEngine:
             if rows.units is not None:
                 return bounded_windows(source.relation, source.columns, selected, reading, targets)
             return find_windows(SqlCounter(source, selected, reading), grid, targets)
+
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse a grid whose indexes the database cannot compute."""
+        indexed_keys(Reading(grid, self._cells(column).type.unit), self._source.dialect)
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""

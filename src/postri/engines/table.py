@@ -120,6 +120,10 @@ class Table:
         found = self._fetch((column, grid, rows), targets)
         return [[widening(target, group, each[group]) for target, each in zip(targets, found, strict=True)] for group in range(rows.number)]
 
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse a grid on which the engine cannot give each cell its index: sums and units need that."""
+        self._engine.check_indexed(column, grid)
+
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
         return self._engine.totals(column, grid, rows)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from postri.engines.base import Bracket, Target, Total
 from postri.engines.dialects.common import UNIT_BITS
-from postri.engines.keys import LARGEST, keys_of
+from postri.engines.dialects.protocol import Dialect
+from postri.engines.keys import LARGEST, Keys, keys_of
 from postri.engines.reading import Reading
 from postri.engines.selected import Selected
 from postri.errors import InputError
@@ -87,14 +88,21 @@ def _bounded(relation: str, digits: str, selected: Selected) -> str:
     return f"(SELECT grp, place FROM (SELECT grp, place, {turn} FROM {relation}) AS turns WHERE turn <= {units.rows}) AS bounded"
 
 
-def _numbered(relation: str, columns: Columns, selected: Selected, reading: Reading) -> Numbered:
-    """Each row with its index. Doubtful floats are looked at one by one, each value once."""
-    grid, kept = reading.grid, selected.raws(relation)
-    keys = keys_of(reading, Bracket(grid.first, grid.last), selected.dialect)
+def indexed_keys(reading: Reading, dialect: Dialect) -> Keys:
+    """The keys of all cells, if indexes follow from them inside the database; InputError otherwise. Looks at no cell."""
+    keys = keys_of(reading, Bracket(reading.grid.first, reading.grid.last), dialect)
     if keys.shift is None:
         raise InputError(
             "sums, means and rows bounded by unit need a domain of fewer points than this one; give a larger step, or the column's own step"
         )
+    return keys
+
+
+def _numbered(relation: str, columns: Columns, selected: Selected, reading: Reading) -> Numbered:
+    """Each row with its index. Doubtful floats are looked at one by one, each value once."""
+    grid, kept = reading.grid, selected.raws(relation)
+    keys = indexed_keys(reading, selected.dialect)
+    assert keys.shift is not None
     dialect, unit = selected.dialect, "unit, " if selected.rows.units is not None else ""
     if keys.doubtful is None:
         exact, lowest = keys.indexes, grid.first - keys.shift

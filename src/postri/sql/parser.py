@@ -11,7 +11,7 @@ from sqlglot import TokenType
 from postri.errors import InputError
 from postri.exact import exact
 from postri.predicates.kinds import read_day
-from postri.sql.released import Arithmetic, Constant, Logic, Node, Test
+from postri.sql.released import Arithmetic, Constant, Logic, Node, Test, is_count
 from postri.sql.text import SqlText, Word, Words
 
 DEEPEST = 20
@@ -146,7 +146,7 @@ class ExpressionParser:
             return Test("truth", SIGNS.get(word.kind, word.text), left, right)
         if (left.kind, right.kind) != ("number", "number"):
             self._refuse(place, f"only {ARITHMETIC}; one of these is a {left.kind if left.kind != 'number' else right.kind}")
-        if word.kind == TokenType.SLASH and right.may_be_zero:
+        if word.kind == TokenType.SLASH and right.may_be_zero and not is_count(right):
             self._refuse(
                 place, "the interval of this divisor may hold 0; divide by a number, by COUNT, or by a median or mean whose domain has no 0"
             )

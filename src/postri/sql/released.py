@@ -5,6 +5,7 @@ All of it is post-processing: it costs nothing, and looks at no table.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -40,18 +41,19 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(ABC):
     """A part of an expression."""
 
     kind: Kind
 
+    @abstractmethod
     def value(self, row: Row) -> Any:
         """What it is in one group."""
-        raise NotImplementedError
 
     def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
-        """Between which numbers the true value lies, if each part's interval holds at this beta."""
-        raise NotImplementedError
+        """Between which numbers the true value lies, if each part's interval holds at this beta; what is known lies at itself."""
+        value = self.value(row)
+        return value, value
 
     @property
     def parts(self) -> tuple[Node, ...]:
@@ -78,9 +80,6 @@ class Constant(Node):
     def value(self, row: Row) -> Any:
         return self.literal
 
-    def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
-        return self.literal, self.literal
-
     @property
     def may_be_zero(self) -> bool:
         return bool(self.literal == 0)
@@ -98,7 +97,7 @@ class Key(Node):
 
 @dataclass(frozen=True)
 class Drawn(Node):
-    """An aggregate. A count is at least 1 wherever a quotient by it means anything."""
+    """An aggregate. A quotient by a count means something only where that is at least 1."""
 
     name: str
     counts: bool = False
@@ -114,7 +113,7 @@ class Drawn(Node):
 
     @property
     def may_be_zero(self) -> bool:
-        return not (self.counts or self.off_zero)
+        return not self.off_zero
 
     def drawn(self) -> Iterator[str]:
         yield self.name
@@ -122,7 +121,7 @@ class Drawn(Node):
 
 @dataclass(frozen=True)
 class Arithmetic(Node):
-    """A sum, difference, product or quotient. No divisor's interval can hold 0, but that of a count, which is 1 at least."""
+    """A sum, difference, product or quotient. No divisor's interval can hold 0, but that of a bare count, which is taken as 1 at least."""
 
     sign: str
     left: Node
@@ -147,7 +146,7 @@ class Arithmetic(Node):
 
     @property
     def _by_count(self) -> bool:
-        return self.sign == "/" and isinstance(self.right, Drawn) and self.right.counts
+        return self.sign == "/" and is_count(self.right)
 
     @property
     def may_be_zero(self) -> bool:
@@ -185,6 +184,11 @@ class Logic(Node):
         if self.word == "NOT":
             return not self.items[0].value(row)
         return (all if self.word == "AND" else any)(item.value(row) for item in self.items)
+
+
+def is_count(node: Node) -> bool:
+    """Whether it is a bare count."""
+    return isinstance(node, Drawn) and node.counts
 
 
 def _plain(value: Any) -> Any:
