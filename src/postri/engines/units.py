@@ -52,6 +52,8 @@ def bounded_windows(
 
 def totals(relation: str, columns: Columns, selected: Selected, reading: Reading) -> list[Total]:
     """For each group how many rows count, and the sum of their indexes, in one scan."""
+    if selected.rows.units is None and indexed_keys(reading, selected.dialect).doubtful is not None:
+        return _float_totals(relation, columns, selected, reading)
     numbered = _numbered(relation, columns, selected, reading)
     high, low = selected.dialect.total(numbered.number)
     query = f"SELECT grp, count(*) AS n, {high} AS high, {low} AS low FROM {_kept(numbered, selected)} GROUP BY grp"
@@ -60,6 +62,23 @@ def totals(relation: str, columns: Columns, selected: Selected, reading: Reading
         for group, n, high, low in zip(*columns(query), strict=True)
     }
     return [found.get(group, Total(0, 0)) for group in range(selected.rows.number)]
+
+
+def _float_totals(relation: str, columns: Columns, selected: Selected, reading: Reading) -> list[Total]:
+    """The same of floats: those whose index is beyond doubt are added up in the database, the others come back by value."""
+    dialect, keys, raws = selected.dialect, indexed_keys(reading, selected.dialect), selected.raws(relation)
+    high, low = dialect.total(dialect.integer(keys.key, unsigned=False))
+    none = dialect.integer("0", unsigned=False)
+    sure = f"SELECT grp, 0 AS doubt, {dialect.double(0.0)} AS cell, count(*) AS n, {high} AS high, {low} AS low FROM {raws}"
+    doubtful = f"SELECT grp, 1 AS doubt, raw AS cell, count(*) AS n, {none} AS high, {none} AS low FROM {raws}"
+    query = f"{sure} WHERE NOT {keys.doubtful} GROUP BY grp UNION ALL {doubtful} WHERE {keys.doubtful} GROUP BY grp, raw"
+    found = [Total(0, 0)] * selected.rows.number
+    groups, doubts, cells, numbers, highs, lows = columns(query)
+    indexes = reading.indexes(np.asarray(cells, np.float64))
+    for group, doubt, index, n, high, low in zip(groups, doubts, indexes, numbers, highs, lows, strict=True):
+        total = int(n) * int(index) if doubt else (int(high) << UNIT_BITS) + int(low)
+        found[group] = Total(found[group].n + int(n), found[group].indexes + total)
+    return found
 
 
 def sizes(relation: str, columns: Columns, selected: Selected) -> list[int]:
