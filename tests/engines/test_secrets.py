@@ -5,6 +5,7 @@ The secrets stand where values, filters, keys and units are read, also where a c
 
 from __future__ import annotations
 
+import gc
 import logging
 import traceback
 import warnings
@@ -52,6 +53,7 @@ class Watch(logging.Handler):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             outcome = self._outcome(request)
+            gc.collect()  # what the request left behind warns here, and not within a later one
         self.said += [f"{warning.message!r} {warning.line}" for warning in warned]
         self.said += self._streams.readouterr()
         assert not warned
@@ -85,6 +87,8 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 @pytest.fixture
 def watch(capfd) -> Iterator[Watch]:
     """A watch on the streams of the process, on the warnings, and on every logger, at its most talkative."""
+    gc.collect()  # what earlier tests left behind is gone before anything is watched,
+    gc.freeze()  # and what they keep is not looked through after each request
     watch = Watch(capfd)
     loggers = [logging.getLogger(), *(each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger))]
     levels = [(logger, logger.level) for logger in loggers]
@@ -92,6 +96,7 @@ def watch(capfd) -> Iterator[Watch]:
         logger.addHandler(watch)
         logger.setLevel(logging.DEBUG)
     yield watch
+    gc.unfreeze()
     for logger, level in levels:
         logger.removeHandler(watch)
         logger.setLevel(level)
