@@ -1,0 +1,135 @@
+// A released answer: the number, its bar, what it means in words, the table, and ways to take it along.
+
+import { button, h, table } from "./dom.js";
+import { MOST, chartRows, dotChart, ends, liveChart, overlapping } from "./chart.js";
+import { copy, csvText, download, svgText } from "./files.js";
+import { inPython, inSql, inWords } from "./questions.js";
+import { plain } from "./rational.js";
+import { isNumber, percent, sentence, shown } from "./values.js";
+
+/** A result as a section with a heading, which can take the focus. */
+export function answerSection(question, result, level = "h2") {
+  const names = result.groups.length ? Object.keys(result.groups[0].answers) : [];
+  return h(
+    "section",
+    { class: "answer card" },
+    h(level, { tabindex: "-1", class: "answer-title" }, inWords(question)),
+    cost(result),
+    ...(names.length ? names.map((name) => aggregate(question, result, name, names.length > 1)) : [h("p", {}, "The answer has no rows.")]),
+    details("The numbers", numbers(question, result), result.rows.length > 1),
+    details("The same in SQL or Python", codes(question)),
+    files(question, result, names),
+  );
+}
+
+/** One short sentence for those who do not see the picture. */
+export function spoken(result) {
+  const paid = result.recorded ? "It was recorded before and cost nothing." : `It cost epsilon ${plain(result.charged)}.`;
+  if (result.groups.length !== 1) return `Answered: ${result.groups.length} rows. ${paid}`;
+  return `Answered: ${Object.values(result.groups[0].answers)
+    .map((answer) => `${answer.statistic} ${shown(answer.value)}, between ${ends(answer).replace(" to ", " and ")}`)
+    .join("; ")}. ${paid}`;
+}
+
+function cost(result) {
+  const number = result.answer_id ? `Answer ${result.answer_id}. ` : "";
+  if (!result.recorded && result.charged !== "0") return h("p", { class: "cost-line" }, `${number}It cost epsilon ${plain(result.charged)}.`);
+  return h("p", { class: "cost-line free" }, `${number}This answer is on record: it cost epsilon ${plain(result.epsilon)} once, and nothing now.`);
+}
+
+function aggregate(question, result, name, several) {
+  const rows = chartRows(result.groups, name);
+  const single = rows.length === 1 && !rows[0].label;
+  return h(
+    "div",
+    { class: "aggregate" },
+    several ? h("h3", {}, name) : null,
+    ...(single ? one(rows[0]) : many(rows)),
+    h("p", { class: "meaning" }, meaning(rows[0], rows.length > 1)),
+    ...(single ? [] : notes(rows)),
+  );
+}
+
+function one(row) {
+  return [
+    h("p", { class: "headline" }, h("strong", {}, shown(row.value)), ` ${row.statistic}, between ${ends(row).replace(" to ", " and ")}`),
+    liveChart((width) => dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar from ${ends(row)}`, true)),
+    h("p", { class: "sentence" }, sentence(row.sentence)),
+  ];
+}
+
+function many(rows) {
+  const drawn = rows.slice(0, MOST);
+  const overlaps = overlapping(rows);
+  const order = overlaps
+    ? `Sorted by value. ${overlaps} of ${rows.length - 1} neighbouring pairs have bars that overlap: noise alone may have put these in order.`
+    : "Sorted by value. No two neighbouring bars overlap.";
+  const name = `${drawn.length} groups, sorted by value: ${drawn.map((row) => `${row.label} ${shown(row.value)}, bar from ${ends(row)}`).join("; ")}`;
+  return [
+    h("p", { class: "sentence" }, rows.length > 1 ? order : sentence(rows[0].sentence)),
+    rows.length > MOST ? h("p", { class: "hint" }, `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`) : null,
+    liveChart((width) => dotChart(drawn, width, name)),
+  ];
+}
+
+function meaning(row, several) {
+  const what = several ? `each group's exact ${row.statistic}` : `the exact ${row.statistic}`;
+  return (
+    `Dot: the released value, with noise that protects people. Bar: where ${what} of the table lies; ` +
+    `at least ${percent(row.confidence)} of all draws give a bar that holds it. An arrow means "or beyond".`
+  );
+}
+
+function notes(rows) {
+  const all = new Set(rows.flatMap((row) => [...(row.private ? [] : ["NOT PRIVATE: drawn with seeded coins"]), ...(row.notes ?? [])]));
+  return [...all].map((note) => h("p", { class: "note" }, `Note: ${note}.`));
+}
+
+function numbers(question, result) {
+  const numeric = result.columns.map((_, place) => place).filter((place) => result.rows.some((row) => isNumber(row[result.columns[place]])));
+  const rows = sorted(question, result).map((row) => result.columns.map((column) => shown(row[column])));
+  return table(`The numbers of ${inWords(question)}`, result.columns, rows, numeric);
+}
+
+/** The rows as the picture has them; those of SQL stay in the order that it asks for. */
+function sorted(question, result) {
+  if (question.sql || result.groups.length < 2) return result.rows;
+  const [name] = Object.keys(result.groups[0].answers);
+  return [...result.rows].sort((one, other) => (one[name] < other[name] ? 1 : one[name] > other[name] ? -1 : 0));
+}
+
+function codes(question) {
+  const sql = h("pre", { tabindex: "0", "aria-label": "SQL" }, inSql(question));
+  const python = h("pre", { tabindex: "0", "aria-label": "Python" }, inPython(question));
+  return h(
+    "div",
+    { class: "codes" },
+    h("p", { class: "hint" }, `Asked with epsilon ${plain(String(question.epsilon))}, both give this recorded answer and cost nothing.`),
+    code("SQL", sql),
+    code("Python", python),
+  );
+}
+
+function code(language, text) {
+  return h("div", { class: "code" }, text, button(`Copy ${language}`, (event) => copy(text.textContent, event.target, text)));
+}
+
+function details(title, content, open = false) {
+  return h("details", { open }, h("summary", {}, title), content);
+}
+
+function files(question, result, names) {
+  const stem = `postri-answer-${result.answer_id ?? "new"}`;
+  return h(
+    "p",
+    { class: "buttons" },
+    button("Download CSV", () => download(`${stem}.csv`, "text/csv", csvText(result))),
+    ...names.map((name) =>
+      button(names.length > 1 ? `Download SVG of ${name}` : "Download SVG", () => {
+        const rows = chartRows(result.groups, name);
+        const title = `${names.length > 1 ? name : inWords(question)}: dot: released value, bar: ${percent(rows[0].confidence)} interval; epsilon ${plain(result.epsilon)}`;
+        download(`${stem}${names.length > 1 ? `-${name.replace(/\W+/g, "_")}` : ""}.svg`, "image/svg+xml", svgText(rows.slice(0, MOST), title));
+      }),
+    ),
+  );
+}

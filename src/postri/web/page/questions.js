@@ -1,0 +1,100 @@
+// Questions as texts: in words, in SQL and in Python.
+
+const PLAIN_NAME = /^[A-Za-z_]\w*$/;
+const IN_SQL = { count: "COUNT", sum: "SUM", mean: "AVG", median: "MEDIAN", quantile: "QUANTILE_CONT" };
+const AGGREGATE = /^(\w+)\((?:("(?:[^"]|"")+"|[^,]*?)(?:, *([^,]+))?)?\)$/;
+
+/** A column's name as it stands in an aggregate or in SQL. */
+export function quoted(name) {
+  return PLAIN_NAME.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The text of an aggregate, such as "median(balance)". */
+export function aggregateText(statistic, column, p) {
+  const inside = column === null ? "" : quoted(column);
+  return statistic === "quantile" ? `quantile(${inside}, ${p})` : `${statistic}(${inside})`;
+}
+
+/** A name for an aggregate, which is also its column in the result. */
+export function aggregateName(statistic, column, p) {
+  const words = [statistic, column ?? "", statistic === "quantile" ? p : ""].filter(Boolean).join("_");
+  return words.replace(/\W+/g, "_");
+}
+
+/** A number in its place: 1st, 22nd, 90th, 99.5th. */
+export function ordinal(number) {
+  const text = String(Number(Number(number).toPrecision(12)));
+  const suffix = /(^|[^1])[123]$/.test(text) || /\..*[123]$/.test(text) ? { 1: "st", 2: "nd", 3: "rd" }[text.at(-1)] : "th";
+  return text + suffix;
+}
+
+/** A question in words: "Median of balance, by job, where age < 40"; SQL stays as it is, on one line. */
+export function inWords(question) {
+  if (question.sql) return question.sql.replace(/\s+/g, " ").trim();
+  const parts = [
+    Object.values(question.aggregates).map(aggregateWords).join(" and "),
+    ...(question.by?.length ? [`by ${question.by.join(" and ")}`] : []),
+    ...(question.where ? [`where ${question.where}`] : []),
+  ];
+  return sentenceCase(parts.join(", "));
+}
+
+const sentenceCase = (text) => text.replace(/^./, (first) => first.toUpperCase());
+
+function aggregateWords(text) {
+  const [, name, column, p] = AGGREGATE.exec(text.trim()) ?? [null, text, "", undefined];
+  if (name === "count") return column ? `count of rows with ${unquoted(column)}` : "count of rows";
+  const share = Number(p);
+  const called = name !== "quantile" ? name : Number.isNaN(share) ? `quantile ${p}` : `${ordinal(share * 100)} percentile`;
+  return column ? `${called} of ${unquoted(column)}` : called;
+}
+
+const unquoted = (name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+
+/** The SQL that asks the same. */
+export function inSql(question) {
+  if (question.sql) return question.sql.trim();
+  const keys = (question.by ?? []).map(quoted);
+  const values = Object.entries(question.aggregates).map(([name, text]) => `${sqlAggregate(text)} AS ${quoted(name)}`);
+  return [
+    `SELECT ${[...keys, ...values].join(", ")}`,
+    `FROM ${quoted(question.dataset)}`,
+    ...(question.where ? [`WHERE ${question.where}`] : []),
+    ...(keys.length ? [`GROUP BY ${keys.join(", ")}`] : []),
+  ].join("\n");
+}
+
+function sqlAggregate(text) {
+  const [, name, column, p] = AGGREGATE.exec(text.trim()) ?? [null, text, "", undefined];
+  if (name === "count" && !column) return "COUNT(*)";
+  return `${IN_SQL[name] ?? name}(${p === undefined ? column : `${column}, ${p}`})`;
+}
+
+/** The Python that asks the same, of this service. */
+export function inPython(question) {
+  const how = [
+    ...(question.by?.length ? [["by", list(question.by)]] : []),
+    ...(question.where ? [["where", literal(question.where)]] : []),
+    ["epsilon", literal(String(question.epsilon))],
+    ...(question.confidence !== undefined && String(question.confidence) !== "0.95" ? [["confidence", literal(String(question.confidence))]] : []),
+    ...(question.simultaneous ? [["simultaneous", "True"]] : []),
+  ].map(([name, value]) => `        ${name}=${value},`);
+  const place = new URL(".", document.baseURI).href.replace(/\/$/, "");
+  return [
+    "import os",
+    "import postri",
+    "",
+    `with postri.connect(${literal(place)}, token=os.environ["POSTRI_TOKEN"]) as db:`,
+    ...(question.sql
+      ? ["    result = db.sql(", `        ${literal(question.sql.trim())},`]
+      : ["    result = db.ask(", `        ${literal(question.dataset)},`, `        ${dictionary(question.aggregates)},`]),
+    ...how,
+    "    )",
+    "print(result)",
+  ].join("\n");
+}
+
+/** A text as Python writes it: JSON's escapes are Python's too. */
+const literal = (text) => JSON.stringify(text);
+const list = (texts) => `[${texts.map(literal).join(", ")}]`;
+const dictionary = (fields) => `{${Object.entries(fields).map(([name, text]) => `${literal(name)}: ${literal(text)}`).join(", ")}}`;

@@ -1,0 +1,64 @@
+// Released values: numbers with all their digits, dates and timestamps as ISO texts.
+
+const MOMENT = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$/;
+
+/** A number with the digits that the service wrote, where a float would lose some: 12.50, or whole numbers beyond 2^53. */
+class Exact extends Number {
+  constructor(source) {
+    super(source);
+    this.source = source;
+  }
+
+  toString() {
+    return this.source;
+  }
+}
+
+/** JSON without a lost digit, in browsers that tell a number's source. */
+export function readJson(text) {
+  return JSON.parse(text, (_, value, context) =>
+    typeof value === "number" && context?.source !== undefined && context.source !== String(value) ? new Exact(context.source) : value,
+  );
+}
+
+/** Whether a value is a number (and not a date or a text). */
+export function isNumber(value) {
+  return typeof value === "number" || value instanceof Number;
+}
+
+/** Where a value stands on an axis. */
+export function place(value) {
+  if (isNumber(value)) return Number(value);
+  return Date.parse(value.length > 10 ? `${value.replace(" ", "T")}Z` : value);
+}
+
+/** A value as people write it: 12,345.60 or 2024-01-31 18:30:00. */
+export function shown(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string") return MOMENT.test(value) ? value.replace("T", " ") : value;
+  if (!isNumber(value)) return String(value);
+  const text = String(value);
+  const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
+  return sign.replace("-", "−") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + rest;
+}
+
+/** A number of a few digits, for axes and forecasts. */
+export function brief(number, digits = 4) {
+  return shown(Number(Number(number).toPrecision(digits)));
+}
+
+/** A moment as people read it, in their own time zone. */
+export function moment(text) {
+  const time = new Date(text);
+  return Number.isNaN(time.valueOf()) ? String(text) : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** 0.95 as "95%". */
+export function percent(share) {
+  return `${Number((Number(share) * 100).toPrecision(10))}%`;
+}
+
+/** A text as a sentence of its own. */
+export function sentence(text) {
+  return (/[.!?\]]$/.test(text) ? text : `${text}.`).replace(/^./, (first) => first.toUpperCase());
+}
