@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from postri.cli import token
 from postri.cli.ask import median, quantile
 from postri.cli.demo import demo
 from postri.cli.plan import plan
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 for command in (median, quantile, plan, demo, init, check, ask, sql, shell, budget, reproduce, compare):
     app.command()(command)
+app.add_typer(token.app, name="token")
 
 
 @app.callback(invoke_without_command=True)
