@@ -80,3 +80,9 @@ def cancellable(stop: Stop) -> AbstractContextManager[None]:
     """A scan that can be cancelled, by whoever watches over the question."""
     cancel = _cancel.get()
     return nullcontext() if cancel is None else cancel.scan(stop)
+
+
+def check_cancelled() -> None:
+    """Raise the error if the question was cancelled."""
+    if (cancel := _cancel.get()) is not None:
+        cancel.check()

@@ -79,7 +79,7 @@ class _SeededDraw:
 
 
 def secret_bytes(number: int) -> bytes:
-    """So many bytes of the operating system's generator: for tokens and the like, which nobody may foresee."""
+    """Bytes that nobody can foresee, for tokens and keys."""
     return os.urandom(number)
 
 

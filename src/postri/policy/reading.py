@@ -23,11 +23,9 @@ from postri.policy.section import TODO, Notes, Section
 from postri.policy.service import read_service
 from postri.policy.sources import SourceKind, kind_of_source
 from postri.policy.types import BOUNDED, TYPES
-from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ProtectedChange, ReplaceRows, ReplaceUnits
+from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
 ACCOUNTANTS: Mapping[str, Accountant] = {"pure": "pure", "zcdp": "zcdp"}
-ROW_CHANGES: Mapping[str, type[AddOrRemoveRows | ReplaceRows]] = {"add-or-remove-rows": AddOrRemoveRows, "replace-rows": ReplaceRows}
-UNIT_CHANGES: Mapping[str, type[AddOrRemoveUnits | ReplaceUnits]] = {"add-or-remove-units": AddOrRemoveUnits, "replace-units": ReplaceUnits}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
 
 POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
