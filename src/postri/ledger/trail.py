@@ -36,7 +36,8 @@ def _fields(entry: Entry, ledger: Ledger) -> dict[str, object]:
     fates = {entry.number: _fate(ledger.past(entry.number))} if entry.kind == Reserved.kind else {}
     dataset, _, analyst, epsilon, _, _, question, fate = _cells(entry, fates)
     named = {"dataset": dataset or None, "analyst": analyst or None, "epsilon": str(epsilon), "question": question or None}
-    return {"number": entry.number, "time": entry.time, "kind": entry.kind, **named, "fate": fate}
+    # To the second: how long a scan took is nobody's business.
+    return {"number": entry.number, "time": f"{entry.time[:19]}Z", "kind": entry.kind, **named, "fate": fate}
 
 
 def _fate(past: Past) -> str:
