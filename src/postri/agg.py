@@ -111,6 +111,18 @@ def read(text: object) -> Aggregate:
     raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, ('count', 'quantile', *OF_COLUMN))}")
 
 
+def written(aggregate: Aggregate) -> str:
+    """An aggregate as text that reads back as the same; its domain is not a part of it.
+
+    >>> written(quantile("fare", 0.9)), written(count()), written(sum("a,b"))
+    ('quantile("fare", 9/10)', 'count()', 'sum("a,b")')
+    """
+    column = "" if aggregate.column is None else '"' + aggregate.column.replace('"', '""') + '"'
+    if isinstance(aggregate, Quantile):
+        return f"median({column})" if aggregate.p == Fraction(1, 2) else f"quantile({column}, {aggregate.p})"
+    return f"{type(aggregate).__name__.lower()}({column})"
+
+
 def usual_name(text: str) -> str:
     """The name of an aggregate that has none: the words of its text.
 

@@ -2,12 +2,15 @@
 
     PostriError
     ├── InputError (also ValueError)   the request is wrong; nothing was read, nothing was spent
+    │   └── RetryKeyUsed               the key of a retry belongs to another question
     ├── SourceError                    the data cannot be opened
     │   └── SourceChanged              the data changed while they were counted
     ├── EngineError                    the engine failed while counting
     ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
+    ├── QuestionFailed                 a question that is tried again has failed before; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
-    └── PolicyError                    the steward's file is wrong; says every problem with its line
+    ├── PolicyError                    the steward's file is wrong; says every problem with its line
+    └── ServiceError                   a service cannot be reached, or refuses whoever asks
 
 A message carries parameters, file names and column names: never a cell, a rank or a probability.
 """
@@ -21,11 +24,20 @@ from fractions import Fraction
 
 
 class PostriError(Exception):
-    """The root of the tree."""
+    """The root of the tree. `spent` says whether the question was paid for when it failed."""
+
+    spent = False
 
 
 class InputError(PostriError, ValueError):
     """The request is wrong. Says what was wrong, what was given and what to do."""
+
+
+class RetryKeyUsed(InputError):  # noqa: N818  # as its neighbours
+    """The key of a retry was used for another question."""
+
+    def __init__(self) -> None:
+        super().__init__("this retry key was used for another question; take a new key for each question, and the same one to try it again")
 
 
 class SourceError(PostriError):
@@ -51,6 +63,27 @@ class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
         self.requested, self.remaining, self.short_by, self.limit = requested, remaining, short_by, limit
         cost, left, lacking = map(_brief, (requested, remaining, short_by))
         super().__init__(f"the question costs epsilon {cost}, and {limit} leaves {left}: short by {lacking}; nothing was spent")
+
+
+class QuestionFailed(PostriError):  # noqa: N818  # as its neighbours
+    """A question that is tried again with its key failed the first time. It is paid for and never gets an answer."""
+
+    spent = True
+
+    def __init__(self, answer_id: str, reason: str) -> None:
+        self.answer_id, self.reason = answer_id, reason
+        super().__init__(f"question {answer_id} failed with {reason}; its budget is spent, so ask anew with another retry key")
+
+
+class ServiceError(PostriError):
+    """A service cannot be reached, or refuses whoever asks: the token is wrong, there are too many requests, it took too long.
+
+    `code` is the service's own name of the trouble, `status` that of HTTP; both are None if there was no reply.
+    """
+
+    def __init__(self, message: str, code: str | None = None, status: int | None = None, *, spent: bool = False) -> None:
+        self.code, self.status, self.spent = code, status, spent
+        super().__init__(message)
 
 
 def _brief(amount: Fraction) -> str:

@@ -82,11 +82,19 @@ def plain(number: Fraction) -> str:
     >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(3)), plain(Fraction(1, 10**30))
     ('0.5', '1/3', '3', '1e-30')
     """
+    text = written(number)
+    brief = "/" not in text or max(abs(number.numerator), number.denominator) < 10**SHORT
+    return text if brief else f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"
+
+
+def written(number: Fraction) -> str:
+    """A rational as text that means exactly it: a decimal where it has a short one, else a fraction.
+
+    >>> written(Fraction(1, 2)), written(Fraction(1, 3))
+    ('0.5', '1/3')
+    """
     digits = decimal_places(number)
-    if digits is not None and digits <= SHORT:
-        return format(as_decimal(number, digits), "f")
-    brief = max(abs(number.numerator), number.denominator) < 10**SHORT
-    return str(number) if brief else f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"
+    return format(as_decimal(number, digits), "f") if digits is not None and digits <= SHORT else str(number)
 
 
 def decimal_places(number: Fraction) -> int | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from postri.errors import InputError
 from postri.exact import Number, exact, shown
@@ -100,6 +102,27 @@ class ReplaceUnits:
 
 
 ProtectedChange = AddOrRemoveRows | ReplaceRows | AddOrRemoveUnits | ReplaceUnits
+
+
+ROW_CHANGES: Mapping[str, type[AddOrRemoveRows | ReplaceRows]] = {"add-or-remove-rows": AddOrRemoveRows, "replace-rows": ReplaceRows}
+UNIT_CHANGES: Mapping[str, type[AddOrRemoveUnits | ReplaceUnits]] = {"add-or-remove-units": AddOrRemoveUnits, "replace-units": ReplaceUnits}
+
+
+def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
+    """A protected change as a policy writes it.
+
+    >>> protect_fields(AddOrRemoveUnits("customer_id", rows=3))
+    {'change': 'add-or-remove-units', 'rows': 3, 'unit': 'customer_id'}
+    """
+    (change,) = (name for name, kind in {**ROW_CHANGES, **UNIT_CHANGES}.items() if type(protect) is kind)
+    unit = {"unit": protect.unit} if isinstance(protect, AddOrRemoveUnits | ReplaceUnits) else {}
+    return {"change": change, "rows": _most(protect), **unit}
+
+
+def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
+    """The protected change that was written."""
+    change, rows = fields["change"], fields["rows"]
+    return ROW_CHANGES[change](rows) if change in ROW_CHANGES else UNIT_CHANGES[change](fields["unit"], rows)
 
 
 def added_or_removed(rows: int, p: Fraction) -> Fraction:

@@ -17,7 +17,8 @@ from postri import SeededCoins, Session
 from postri.ledger import SqliteLedger
 from postri.mechanisms.coins import Coins
 from postri.policy import read_policy
-from postri.session import session as module
+from postri.session import local as module
+from postri.session.local import LocalDesk
 
 JOBS = ["admin.", "technician", "services"]
 POLICY = """
@@ -92,7 +93,7 @@ def write_policy(
 def session(path: Path, analyst: str = "ann", coins: Callable[[], Coins | None] = lambda: None) -> Session:
     """A session, with coins of the test's own if it has some."""
     policy = read_policy(path)
-    return Session(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins)
+    return Session(LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins))
 
 
 def seeded(path: Path, seed: int = 3) -> Session:

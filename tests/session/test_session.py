@@ -11,12 +11,13 @@ import pytest
 from bank import bank, seeded, session, write_policy
 
 import postri
-from postri import BudgetExceeded, EngineError, InputError, LedgerError, PolicyError, agg
+from postri import BudgetExceeded, EngineError, InputError, LedgerError, PolicyError, ServiceError, agg
 from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 from postri.session import Session
-from postri.session import session as module
+from postri.session import local as module
+from postri.session.local import LocalDesk
 
 WANTED = {"mid": agg.median("balance"), "n": agg.count(), "average": agg.mean("rate"), "total": agg.sum("age"), "day": agg.median("since")}
 
@@ -168,10 +169,28 @@ class TestRefusals:
             db.count("bank", epsilon=1)
         assert spent(policy) == 0
 
-    @pytest.mark.parametrize("place", ["https://host", "http://host"])
-    def test_a_service_is_not_taken_for_a_policy(self, place):
-        with pytest.raises(InputError, match="path of a policy"):
-            postri.connect(place, token="secret")
+    @pytest.mark.parametrize(
+        ("place", "how", "words"),
+        [
+            ("http://example.invalid", {"token": "secret"}, "in the clear"),
+            ("https://user:pass@example.invalid", {"token": "secret"}, "without a user"),
+            ("https://example.invalid?token=secret", {"token": "secret"}, "without a user or a query"),
+            ("https://example.invalid:99999", {"token": "secret"}, "port"),
+            ("https://example.invalid", {}, "postri token add"),
+            ("https://example.invalid", {"token": "sec\nret"}, "postri token add"),
+            ("https://example.invalid", {"token": "secret", "analyst": "ann"}, "by the token"),
+            ("postri.toml", {"token": "secret"}, "address of a service"),
+        ],
+    )
+    def test_a_service_that_cannot_be_asked_is_refused_before_anything_is_sent(self, place, how, words, monkeypatch):
+        monkeypatch.delenv("POSTRI_TOKEN", raising=False)
+        with pytest.raises(InputError, match=words) as refused:
+            postri.connect(place, **how)
+        assert "secret" not in str(refused.value)
+
+    def test_a_service_that_is_not_there_says_so(self):
+        with pytest.raises(ServiceError, match="cannot be reached"):
+            postri.connect("https://example.invalid", token="secret")
 
     def test_a_policy_that_is_wrong_says_where(self, policy):
         policy.write_text(policy.read_text().replace("budget", "bugdet"))
@@ -241,7 +260,7 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     """What is spent after the engine failed."""
     found = read_policy(policy)
     with ledger_kind(found.ledger, found.head) as ledger:
-        db = Session(found, ledger, "ann")
+        db = Session(LocalDesk(found, ledger, "ann"))
         with patch.object(BoundRequest, "answers", side_effect=EngineError("failed")), pytest.raises(EngineError):
             db.count("bank", epsilon=1)
     return spent(policy)

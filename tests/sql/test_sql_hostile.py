@@ -12,7 +12,8 @@ from postri import InputError
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.session import Session
-from postri.session import session as module
+from postri.session import local as module
+from postri.session.local import LocalDesk
 
 SECOND = 1.0
 BASE = "SELECT COUNT(*) FROM bank"
@@ -176,7 +177,7 @@ def session(tmp_path_factory):
     datasets(folder)
     policy = read_policy(folder / "postri.toml")
     with SqliteLedger(policy.ledger, policy.head) as ledger:
-        yield Session(policy, ledger, "eve")
+        yield Session(LocalDesk(policy, ledger, "eve"))
 
 
 def test_there_are_a_hundred():

@@ -31,19 +31,20 @@ def as_dict(answer: Answer) -> dict[str, Any]:
 
 def as_json(answer: Answer) -> str:
     """The same as JSON text. A decimal keeps its digits: 12.30 stays 12.30."""
-    return _text(as_dict(answer))
+    return text_of(as_dict(answer))
 
 
 def result_json(result: Result) -> str:
     """A result as JSON text."""
-    return _text(result.to_dict())
+    return text_of(result.to_dict())
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Plain values as JSON text; a decimal keeps its digits."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_text(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)}: {text_of(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_text, value)) + "]"
+        return "[" + ", ".join(map(text_of, value)) + "]"
     if isinstance(value, Decimal):
         return format(value, "f")
     return json.dumps(value.isoformat() if isinstance(value, date) else value)

@@ -26,7 +26,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 def written(groups: Sequence[Sequence[Answer]]) -> str:
     """The answers of each group."""
-    return json.dumps({"form": FORM, "groups": [[_fields(answer) for answer in group] for group in groups]}, separators=(",", ":"))
+    return json.dumps({"form": FORM, "groups": [[answer_fields(answer) for answer in group] for group in groups]}, separators=(",", ":"))
 
 
 def read(text: str, protect: ProtectedChange) -> list[list[Answer]]:
@@ -34,14 +34,15 @@ def read(text: str, protect: ProtectedChange) -> list[list[Answer]]:
     fields = json.loads(text)
     if fields["form"] != FORM:
         raise ValueError("answers of another form")
-    return [[_answer(each, protect) for each in group] for group in fields["groups"]]
+    return [[read_answer(each, protect) for each in group] for group in fields["groups"]]
 
 
-def _fields(answer: Answer) -> dict[str, Any]:
+def answer_fields(answer: Answer) -> dict[str, Any]:
+    """One answer as plain values."""
     interval = answer.interval
     return {
-        "value": _tagged(answer.value),
-        "interval": [_tagged(interval.low), _tagged(interval.high), interval.low_is_edge, interval.high_is_edge],
+        "value": tagged(answer.value),
+        "interval": [tagged(interval.low), tagged(interval.high), interval.low_is_edge, interval.high_is_edge],
         "confidence": answer.confidence,
         "spend": [str(answer.spend.value), str(answer.spend.interval)],
         "method": answer.method,
@@ -53,11 +54,12 @@ def _fields(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answer(fields: dict[str, Any], protect: ProtectedChange) -> Answer:
+def read_answer(fields: dict[str, Any], protect: ProtectedChange) -> Answer:
+    """The answer that was written."""
     low, high, *edges = fields["interval"]
     return Answer(
-        value=_untagged(fields["value"]),
-        interval=Interval(_untagged(low), _untagged(high), *edges),
+        value=untagged(fields["value"]),
+        interval=Interval(untagged(low), untagged(high), *edges),
         confidence=fields["confidence"],
         spend=Spend(*map(Fraction, fields["spend"])),
         protect=protect,
@@ -88,7 +90,7 @@ def _noisy(fields: dict[str, Any]) -> Noisy:
     return Noisy(int(fields["drawn"]), Fraction(fields["unit"]), DiscreteLaplace(Fraction(fields["scale"])), fields["negative"])
 
 
-def _tagged(value: Any) -> list[str]:
+def tagged(value: Any) -> list[str]:
     """A value with its kind: JSON alone would lose the digits of a decimal, and what a date is."""
     if isinstance(value, datetime):
         return ["timestamp", value.isoformat()]
@@ -97,6 +99,7 @@ def _tagged(value: Any) -> list[str]:
     return ["decimal", format(value, "f")] if isinstance(value, Decimal) else ["integer", str(value)]
 
 
-def _untagged(tagged: Sequence[str]) -> Any:
-    kind, text = tagged
+def untagged(value: Sequence[str]) -> Any:
+    """The value that was tagged."""
+    kind, text = value
     return READERS[kind](text)

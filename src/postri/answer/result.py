@@ -50,7 +50,7 @@ class Result:
         self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
         self.answer_id, self.recorded = answer_id, recorded
         usual = [*(Cell(key, "key", key) for key in self.keys), *(cell for name in self.names for cell in usual_cells(name))]
-        self._layout = usual if layout is None else list(layout)
+        self.layout = tuple(usual if layout is None else layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
         self.about = about or self.groups[0][1][0]
         self.epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0)) if epsilon is None else epsilon
@@ -66,12 +66,12 @@ class Result:
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return [cell.title for cell in self._layout]
+        return [cell.title for cell in self.layout]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary a group."""
-        return [{cell.title: self._cell(cell, *group) for cell in self._layout} for group in self.groups]
+        return [{cell.title: self._cell(cell, *group) for cell in self.layout} for group in self.groups]
 
     def _cell(self, cell: Cell, values: tuple[Any, ...], answers: tuple[Answer, ...]) -> Any:
         if cell.what == "key":

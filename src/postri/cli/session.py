@@ -161,6 +161,6 @@ def budget(
 
 def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
-    from postri.session.session import accountant_of
+    from postri.session.local import accountant_of
 
     return [Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances) for dataset in policy.datasets.values()]

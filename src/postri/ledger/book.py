@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
-from postri.errors import LedgerError
+from postri.errors import LedgerError, RetryKeyUsed
 from postri.ledger.cost import Cost
 from postri.ledger.entry import FIRST_HASH, Entry, canonical, new_entry
-from postri.ledger.facts import Answered, Fact, Fate, Reserved, Share, Terms, body_of, read_fact
+from postri.ledger.facts import Answered, Fact, Failed, Fate, Reserved, Share, Terms, body_of, read_fact
 from postri.ledger.head import Head
 from postri.ledger.rationals import rational
 from postri.ledger.schema import check_schema
-from postri.ledger.store import DatasetUsage, Indexes, Usage
+from postri.ledger.store import Asking, DatasetUsage, Indexes, Past, Usage
 
 BATCH = 500
 # How often the file keeps up to which entry all is known: a process that opens it reads no more than these.
@@ -147,6 +147,43 @@ class Book:
         where = "WHERE dataset = ? AND version = ? AND key = ?"
         row = self._do(f"SELECT reservation FROM answers {where}", (dataset, version, key)).fetchone()
         return None if row is None else int(row[0])
+
+    def past(self, number: int, wording: str | None = None) -> Past:
+        """A reservation and what became of it."""
+        entry, asked, fate = self.entry(number), self.reservation(number), self.fate(number)
+        assert entry is not None
+        answer = fate[0].answer if fate and isinstance(fate[0], Answered) else None
+        reason = fate[0].reason if fate and isinstance(fate[0], Failed) else None
+        names = (asked.dataset, asked.version, asked.analyst, asked.key)
+        return Past(number, entry.time, *names, asked.cost, answer, reason, wording)
+
+    def history(self, analyst: str, before: int | None, limit: int) -> list[Past]:
+        """What an analyst asked, newest first."""
+        rows = self._do(
+            "SELECT reservation, wording FROM wordings WHERE analyst = ? AND reservation < ? ORDER BY reservation DESC LIMIT ?",
+            (analyst, self.number + 1 if before is None else before, limit),
+        )
+        return [self.past(number, wording) for number, wording in rows.fetchall()]
+
+    def keep(self, reservation: int, analyst: str, asking: Asking) -> None:
+        """How the question was put, and the key of its retries."""
+        self._do("INSERT OR IGNORE INTO wordings VALUES (?, ?, ?)", (analyst, reservation, asking.wording))
+        if asking.retry is not None:
+            row = (analyst, asking.retry, reservation, asking.digest)
+            self._do("INSERT OR IGNORE INTO retries VALUES (?, ?, ?, ?)", row)
+
+    def is_kept(self, reservation: int, analyst: str, asking: Asking) -> bool:
+        """Whether there is nothing more to keep."""
+        found = self._do("SELECT 1 FROM wordings WHERE analyst = ? AND reservation = ?", (analyst, reservation)).fetchone()
+        return found is not None and (asking.retry is None or self.retried(analyst, asking) is not None)
+
+    def retried(self, analyst: str, asking: Asking) -> int | None:
+        """The reservation of a key; RetryKeyUsed if it is that of another wording."""
+        where = "WHERE analyst = ? AND retry = ?"
+        found = self._do(f"SELECT reservation, wording FROM retries {where}", (analyst, asking.retry)).fetchone()
+        if found is not None and found[1] != asking.digest:
+            raise RetryKeyUsed
+        return None if found is None else int(found[0])
 
     def fact(self, number: int) -> Fact | None:
         """The fact of the entry of this number."""

@@ -33,8 +33,19 @@ FIRST = (
     f"PRAGMA application_id = {APPLICATION}",
 )
 
+# How questions were put, and under which keys they may be tried again: written in the transaction that reserves. They follow from no entry,
+# and nothing is charged or answered by them alone: a row counts if its reservation is of the same analyst and question.
+SECOND = (
+    """CREATE TABLE wordings (
+        analyst TEXT NOT NULL, reservation INTEGER NOT NULL, wording TEXT NOT NULL, PRIMARY KEY (analyst, reservation)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE retries (
+        analyst TEXT NOT NULL, retry TEXT NOT NULL, reservation INTEGER NOT NULL, wording TEXT NOT NULL, PRIMARY KEY (analyst, retry)
+    ) WITHOUT ROWID""",
+)
+
 # Step i leads from schema i to schema i + 1; schema 0 is an empty file.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND)
 
 
 def schema_of(connection: sqlite3.Connection, path: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from postri.errors import InputError, LedgerError
+from postri.errors import InputError, LedgerError, RetryKeyUsed
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.connection import Database, create_private, worded
@@ -20,7 +20,7 @@ from postri.ledger.facts import Answered, Failed, Reserved, Restored, Terms
 from postri.ledger.head import Head, HeadFile, trouble
 from postri.ledger.limits import check_limits
 from postri.ledger.schema import migrate, schema_of
-from postri.ledger.store import LONGEST_NAME, DatasetUsage, Indexes, Limits, Recorded, Request, check_name, check_text
+from postri.ledger.store import LONGEST_NAME, Asking, DatasetUsage, Indexes, Limits, Past, Recorded, Request, check_name, check_text
 
 ACCEPT = "look for a newer copy, or accept this one: SqliteLedger(path, head, audit=True).accept_restored()"
 
@@ -67,15 +67,50 @@ class SqliteLedger:
             number = book.answered(dataset, version, key)
             return None if number is None else _recorded(book, number, (dataset, version, key))
 
-    def reserve(self, request: Request, limits: Limits) -> int:
-        """Check all limits and charge the cost, in one durable transaction. The number of the entry; BudgetExceeded writes nothing."""
+    def reserve(self, request: Request, limits: Limits, asking: Asking | None = None) -> int:
+        """Check all limits and charge the cost, in one durable transaction. The number of the entry; BudgetExceeded writes nothing.
+
+        If the key of a retry has its reservation already, that is returned and nothing is charged.
+        """
         with self._writing() as book:
+            before = None if asking is None else book.retried(request.analyst, asking)
+            if before is not None:
+                _check_same(book.reservation(before), request)
+                return before
             check_limits(request, limits, book.spent(request.dataset), book.spent(request.dataset, request.analyst))
             terms = book.terms(request.dataset)
             wanted = _with_limits(terms, request, limits)
             if wanted != terms:
                 book.append(wanted)
-            return book.append(_reserved(request))
+            number = book.append(_reserved(request))
+            if asking is not None:
+                book.keep(number, request.analyst, asking)
+            return number
+
+    def retried(self, analyst: str, asking: Asking) -> Past | None:
+        """What became of a question that was asked with this key before. RetryKeyUsed if that was another one."""
+        with self._reading() as book:
+            number = book.retried(analyst, asking)
+            return None if number is None else book.past(number)
+
+    def keep(self, reservation: int, analyst: str, asking: Asking) -> None:
+        """Keep how an analyst put the question of a recorded answer: it is a part of the analyst's history, and costs nothing."""
+        with self._reading() as book:
+            if book.is_kept(reservation, analyst, asking):
+                return
+        with self._writing() as book:
+            book.reservation(reservation)
+            book.keep(reservation, analyst, asking)
+
+    def past(self, reservation: int) -> Past:
+        """A reservation and what became of it."""
+        with self._reading() as book:
+            return book.past(reservation)
+
+    def history(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Past]:
+        """What an analyst asked, newest first, below a number."""
+        with self._reading() as book:
+            return book.history(analyst, before, limit)
 
     def record(self, reservation: int, answer: str) -> None:
         """Keep the answer of a reservation, durably."""
@@ -243,6 +278,12 @@ def _with_limits(terms: Terms | None, request: Request, limits: Limits) -> Terms
 def _reserved(request: Request) -> Reserved:
     names = (request.dataset, request.version, request.analyst, request.key)
     return Reserved(*names, analyst_text=request.capped_question(), cost=request.cost)
+
+
+def _check_same(asked: Reserved, request: Request) -> None:
+    """RetryKeyUsed if the same words mean another question by now: a retry never pays for that."""
+    if (asked.dataset, asked.version, asked.analyst, asked.key) != (request.dataset, request.version, request.analyst, request.key):
+        raise RetryKeyUsed
 
 
 def _without_fate(book: Book, number: int) -> Reserved:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from typing import Protocol
 
 from postri.errors import InputError
@@ -73,6 +74,40 @@ class Recorded:
     cost: Cost
     analyst: str
     time: str
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a question was put, as text; and the key under which it may be tried again without a second charge."""
+
+    wording: str
+    retry: str | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.wording, "the wording")
+        if self.retry is not None:
+            check_retry(self.retry)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the wording: a retry must be of the same one."""
+        return sha256(self.wording.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Past:
+    """A reservation and what became of it: it has its answer, the reason of its failure, or neither yet. `wording` is how it was put."""
+
+    id: int
+    time: str
+    dataset: str
+    version: str
+    analyst: str
+    key: str
+    cost: Cost
+    answer_text: str | None = None
+    reason: str | None = None
+    wording: str | None = None
 
 
 @dataclass(frozen=True)
@@ -145,8 +180,27 @@ class Ledger(Protocol):
         """The newest recorded answer to this question."""
         ...
 
-    def reserve(self, request: Request, limits: Limits) -> int:
-        """Check all limits and charge the cost, in one durable transaction. The number of the entry; BudgetExceeded writes nothing."""
+    def reserve(self, request: Request, limits: Limits, asking: Asking | None = None) -> int:
+        """Check all limits and charge the cost, in one durable transaction. The number of the entry; BudgetExceeded writes nothing.
+
+        If the key of a retry has its reservation already, that is returned and nothing is charged.
+        """
+        ...
+
+    def retried(self, analyst: str, asking: Asking) -> Past | None:
+        """What became of a question that was asked with this key before. RetryKeyUsed if that was another one."""
+        ...
+
+    def keep(self, reservation: int, analyst: str, asking: Asking) -> None:
+        """Keep how an analyst put the question of a recorded answer: it is a part of the analyst's history, and costs nothing."""
+        ...
+
+    def past(self, reservation: int) -> Past:
+        """A reservation and what became of it."""
+        ...
+
+    def history(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Past]:
+        """What an analyst asked, newest first, below a number."""
         ...
 
     def record(self, reservation: int, answer: str) -> None:
@@ -199,6 +253,12 @@ def check_text(text: object, what: str) -> None:
     """InputError unless it is a text: entries are permanent, so what goes in must be what can be read again."""
     if not isinstance(text, str):
         raise InputError(f"{what} must be a text, got {shown(text)}")
+
+
+def check_retry(retry: object) -> None:
+    """InputError unless it can be the key of a retry."""
+    if not isinstance(retry, str) or not retry or not retry.isascii() or not retry.isprintable() or len(retry) > LONGEST_NAME:
+        raise InputError(f"the key of a retry must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}")
 
 
 def check_accountant(accountant: object) -> None:

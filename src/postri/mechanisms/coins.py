@@ -78,6 +78,11 @@ class _SeededDraw:
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64, copy=False)
 
 
+def secret_bytes(number: int) -> bytes:
+    """Bytes that nobody can foresee, for tokens and keys."""
+    return os.urandom(number)
+
+
 def below(draw: Draw, key: Key, bound: int) -> int:
     """A uniform whole number in `0..bound-1`, by rejection: no modulo, no bias."""
     bits = (bound - 1).bit_length()

@@ -26,6 +26,7 @@ from postri.ledger import Cost, bounded_range, pure_draw
 from postri.mechanisms.coins import Coins
 from postri.policy import ColumnPolicy, Dataset
 from postri.predicates.tree import Expression
+from postri.session.wording import check_by, check_flag
 from postri.sql import Computed
 
 
@@ -110,7 +111,7 @@ class Question:
 
 def read_question(
     dataset: Dataset,
-    aggregates: Mapping[str, Aggregate | str],
+    aggregates: Mapping[str, Aggregate | str] | None,
     *,
     epsilon: Number,
     by: Sequence[str] = (),
@@ -142,7 +143,7 @@ def read_question(
         where=where,
         by={name: columns[name] for name in sorted(columns)} or None,
         shares=[shares[i] for i in order],
-        joint=_check_flag(simultaneous, "simultaneous"),
+        joint=check_flag(simultaneous, "simultaneous"),
         parts=[(parts or {}).get(list(wanted)[i], 1) for i in order],
     )
     if request.where is not None:
@@ -174,10 +175,8 @@ def _column(name: object, dataset: Dataset) -> ColumnPolicy:
 
 def _check_by(by: object, dataset: Dataset) -> dict[str, tuple[Key, ...]]:
     """The columns to divide by, with their public keys."""
-    if isinstance(by, str | Mapping) or not isinstance(by, Sequence):
-        raise InputError(f"by must be a list of columns, such as ['job']: their keys are the policy's; got {shown(by)}")
     columns = {}
-    for name in by:
+    for name in check_by(by):
         column = _column(name, dataset)
         if column.keys is None:
             raise InputError(f"{name!r} has no public keys in the policy, so rows cannot be divided by it; {_with_keys(dataset)}")
@@ -190,12 +189,6 @@ def _check_by(by: object, dataset: Dataset) -> dict[str, tuple[Key, ...]]:
 def _with_keys(dataset: Dataset) -> str:
     names = [name for name, column in dataset.columns.items() if column.keys is not None]
     return f"columns with keys: {', '.join(map(repr, names))}" if names else "no column has keys"
-
-
-def _check_flag(flag: object, name: str) -> bool:
-    if not isinstance(flag, bool):
-        raise InputError(f"{name} must be True or False, got {shown(flag)}")
-    return flag
 
 
 def aggregate_fields(aggregate: Aggregate) -> dict[str, object]:
