@@ -33,8 +33,13 @@ export function spoken(result) {
 
 function cost(result) {
   const number = result.answer_id ? `Answer ${result.answer_id}. ` : "";
-  if (!result.recorded && result.charged !== "0") return h("p", { class: "cost-line" }, `${number}It cost epsilon ${plain(result.charged)}.`);
-  return h("p", { class: "cost-line free" }, `${number}This answer is on record: it cost epsilon ${plain(result.epsilon)} once, and nothing now.`);
+  if (!result.recorded && result.charged !== "0")
+    return h("p", { class: "cost-line" }, `${number}It cost epsilon ${plain(result.charged)}.`);
+  return h(
+    "p",
+    { class: "cost-line free" },
+    `${number}This answer is on record: it cost epsilon ${plain(result.epsilon)} once, and nothing now.`,
+  );
 }
 
 function aggregate(question, result, name, several) {
@@ -67,7 +72,9 @@ function many(rows) {
   const name = `${drawn.length} groups, sorted by value: ${drawn.map((row) => `${row.label} ${shown(row.value)}, bar from ${ends(row)}`).join("; ")}`;
   return [
     h("p", { class: "sentence" }, rows.length > 1 ? order : sentence(rows[0].sentence)),
-    rows.length > MOST ? h("p", { class: "hint" }, `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`) : null,
+    rows.length > MOST
+      ? h("p", { class: "hint" }, `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`)
+      : null,
     liveChart((width) => dotChart(drawn, width, name)),
   ];
 }
@@ -86,7 +93,9 @@ function notes(rows) {
 }
 
 function numbers(question, result) {
-  const numeric = result.columns.map((_, place) => place).filter((place) => result.rows.some((row) => isNumber(row[result.columns[place]])));
+  const numeric = result.columns
+    .map((_, place) => place)
+    .filter((place) => result.rows.some((row) => isNumber(row[result.columns[place]])));
   const rows = sorted(question, result).map((row) => result.columns.map((column) => shown(row[column])));
   return table(`The numbers of ${inWords(question)}`, result.columns, rows, numeric);
 }
@@ -99,19 +108,26 @@ function sorted(question, result) {
 }
 
 function codes(question) {
-  const sql = h("pre", { tabindex: "0", "aria-label": "SQL" }, inSql(question));
-  const python = h("pre", { tabindex: "0", "aria-label": "Python" }, inPython(question));
+  const how = [`epsilon ${plain(String(question.epsilon))}`];
+  if (String(question.confidence ?? "0.95") !== "0.95") how.push(`confidence ${question.confidence}`);
+  if (question.simultaneous) how.push("simultaneous intervals");
+  const sql = inSql(question);
   return h(
     "div",
     { class: "codes" },
-    h("p", { class: "hint" }, `Asked with epsilon ${plain(String(question.epsilon))}, both give this recorded answer and cost nothing.`),
-    code("SQL", sql),
-    code("Python", python),
+    h("p", { class: "hint" }, `Asked with ${how.join(" and ")}, each gives the answer that is on record, and costs nothing.`),
+    sql === null ? null : code("SQL", h("pre", { tabindex: "0", "aria-label": "SQL" }, sql)),
+    code("Python", h("pre", { tabindex: "0", "aria-label": "Python" }, inPython(question))),
   );
 }
 
 function code(language, text) {
-  return h("div", { class: "code" }, text, button(`Copy ${language}`, (event) => copy(text.textContent, event.target, text)));
+  return h(
+    "div",
+    { class: "code" },
+    text,
+    button(`Copy ${language}`, (event) => copy(text.textContent, event.target, text)),
+  );
 }
 
 function details(title, content, open = false) {
@@ -128,7 +144,11 @@ function files(question, result, names) {
       button(names.length > 1 ? `Download SVG of ${name}` : "Download SVG", () => {
         const rows = chartRows(result.groups, name);
         const title = `${names.length > 1 ? name : inWords(question)}: dot: released value, bar: ${percent(rows[0].confidence)} interval; epsilon ${plain(result.epsilon)}`;
-        download(`${stem}${names.length > 1 ? `-${name.replace(/\W+/g, "_")}` : ""}.svg`, "image/svg+xml", svgText(rows.slice(0, MOST), title));
+        download(
+          `${stem}${names.length > 1 ? `-${name.replace(/\W+/g, "_")}` : ""}.svg`,
+          "image/svg+xml",
+          svgText(rows.slice(0, MOST), title),
+        );
       }),
     ),
   );

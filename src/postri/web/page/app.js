@@ -8,8 +8,11 @@ import { sqlView } from "./sql.js";
 import { budgetsView } from "./steward.js";
 import { tokensView } from "./tokens.js";
 import { trailView } from "./trail.js";
+import { sentence } from "./values.js";
 
 const ASKING = { ask: plannerView, sql: sqlView, history: historyView };
+const REFUSED = "This token is not accepted. It may be mistyped, expired or revoked; ask your steward for another one.";
+const EXPELLED = "Your token is no longer accepted: it was revoked, or it expired. Sign in with another one.";
 const STEWARD = { budgets: budgetsView, trail: trailView, tokens: tokensView };
 
 const part = (id) => document.getElementById(id);
@@ -74,8 +77,9 @@ async function signIn(event) {
   event.preventDefault();
   const written = part("token").value.trim();
   if (!written) return signedOut("Write your token first.");
+  if (!/^[\x21-\x7e]+$/.test(written)) return signedOut(REFUSED);
   api.keepToken(written);
-  await enter("This token is not accepted. It may be mistyped, expired or revoked; ask your steward for another one.");
+  await enter(REFUSED);
 }
 
 /** Go in with the kept token; back to the sign-in with this message if it is refused. */
@@ -84,10 +88,11 @@ async function enter(refused) {
   try {
     await signedIn();
     part("sign-in-problem").textContent = "";
-    api.onUnauthorized(() => signedOut("Your token is no longer accepted: it was revoked, or it expired. Sign in with another one."));
+    api.onUnauthorized(() => signedOut(EXPELLED));
     announce("Signed in");
   } catch (error) {
-    if (error.status !== 401) signedOut(`${error.message} Try again in a moment.`);
+    if (!(error instanceof api.Problem || error instanceof api.LostConnection)) throw error;
+    if (error.status !== 401) signedOut(`${sentence(error.message)} Try again in a moment.`);
   }
 }
 
@@ -101,5 +106,5 @@ addEventListener("hashchange", () => {
   show();
   part("view-title").focus();
 });
-if (api.token()) enter("Your token is no longer accepted: it was revoked, or it expired. Sign in with another one.");
-else part("sign-in").hidden = false;
+if (api.token()) enter(EXPELLED);
+else signedOut("");

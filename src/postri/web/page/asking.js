@@ -16,7 +16,7 @@ const PAUSE = 250;
  * `dataset()` the name of its dataset, or null if that is not known.
  */
 export function askingPanel(desk, { question, dataset, setEpsilon }) {
-  const forecast = h("div", { class: "forecasts" });
+  const forecast = h("div", { class: "forecasts", "aria-live": "polite" });
   const costs = h("div", { class: "costs" });
   const ask = button("Ask", () => start(question()), "primary ask");
   const trouble = h("div", { class: "trouble" });
@@ -24,17 +24,24 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   let waiting = null;
   let asked = null;
   let busy = false;
+  let pricing = false;
 
-  /** Ask for the price once the form has been left alone for a moment. */
+  /** Ask for the price once the form has been left alone for a moment. Nothing is asked before its price is known. */
   function refresh() {
     clearTimeout(waiting);
     asked?.abort();
     waiting = setTimeout(price, PAUSE);
+    hold({ pricing: true });
+  }
+
+  function hold(now) {
+    ({ busy = busy, pricing = pricing } = now);
+    ask.setAttribute("aria-disabled", String(busy || pricing));
   }
 
   async function price() {
     const now = question();
-    if (now === null) return showPrice(null);
+    if (now === null) return showNothing();
     asked = new AbortController();
     const { signal } = asked;
     try {
@@ -44,15 +51,22 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
     }
   }
 
+  function showNothing() {
+    fill(forecast, h("p", { class: "hint" }, "Complete the question to see how far its bar will reach."));
+    fill(costs);
+    offer("Ask");
+  }
+
+  function offer(text) {
+    ask.textContent = text;
+    hold({ pricing: false });
+  }
+
   function showPrice(found) {
-    if (found === null) {
-      fill(forecast, h("p", { class: "hint" }, "Complete the question to see how far its bar will reach."));
-      return fill(costs);
-    }
     const figures = Object.entries(found.forecasts);
     fill(forecast, ...figures.map(([name, each]) => forecastFigure(name, each, figures.length === 1)));
     fill(costs, h("p", { class: "price" }, priceWords(found)), bars(found));
-    ask.textContent = found.recorded ? "Show the recorded answer, free" : `Ask, and spend epsilon ${plain(found.charged)}`;
+    offer(found.recorded ? "Show the recorded answer, free" : `Ask, and spend epsilon ${plain(found.charged)}`);
   }
 
   function priceWords({ recorded, refused, charged }) {
@@ -70,18 +84,19 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   function showRefusal(error) {
     fill(forecast, problemBox(error, { retry: refresh }));
     fill(costs);
-    ask.textContent = "Ask";
+    offer("Ask");
   }
 
   /** Every ask has a key of its own; a retry repeats it. */
   function start(now) {
-    if (busy) return;
+    if (busy || pricing) return;
     if (now === null) return fill(trouble, h("p", { class: "box problem", role: "alert" }, "The question is not complete."));
     send(now, newKey());
   }
 
   async function send(now, key) {
-    begin(true);
+    hold({ busy: true });
+    announce("Asking");
     fill(trouble);
     try {
       const answered = await api.query(now, key);
@@ -92,16 +107,9 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
       fill(trouble, problemBox(error, { retry, useRest: (rest) => setEpsilon(rest) }));
       if (error.fields?.spent || error.code === "budget_exceeded") await desk.refreshBudget();
     } finally {
-      begin(false);
+      hold({ busy: false });
     }
     refresh();
-  }
-
-  function begin(running) {
-    busy = running;
-    ask.setAttribute("aria-disabled", String(running));
-    ask.classList.toggle("busy", running);
-    if (running) announce("Asking");
   }
 
   async function showAnswer(now, answered) {

@@ -58,10 +58,15 @@ export function table(name, head, rows, numeric = []) {
       "table",
       {},
       h("caption", { class: "unseen" }, name),
-      h("thead", {}, h("tr", {}, ...head.map((cell, place) => h("th", { scope: "col", ...side(place) }, cell)))),
+      h("thead", {}, h("tr", {}, ...head.map((cell, place) => h("th", { scope: "col", ...side(place) }, broken(cell))))),
       h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, place) => h("td", side(place), cell))))),
     ),
   );
+}
+
+/** A long name that may go on in the next line after each underscore. */
+function broken(name) {
+  return name.split(/(?<=_)/).flatMap((part, place) => (place ? [h("wbr"), part] : [part]));
 }
 
 /** Tell screen readers, without moving the focus. */

@@ -11,7 +11,14 @@ export const WHAT =
 /** Slider and field; `changed` is called whenever the value is another. */
 export function epsilonControl(changed) {
   const slider = h("input", { type: "range", min: 0, step: 1, on: { input: slid } });
-  const text = h("input", { type: "text", class: "short", inputmode: "decimal", autocomplete: "off", spellcheck: "false", on: { input: typed } });
+  const text = h("input", {
+    type: "text",
+    class: "short",
+    inputmode: "decimal",
+    autocomplete: "off",
+    spellcheck: "false",
+    on: { input: typed },
+  });
   let steps = STEPS;
 
   function slid() {
@@ -42,7 +49,7 @@ export function epsilonControl(changed) {
           "div",
           { class: "slider" },
           field("How much to spend", slider),
-          h("p", { class: "slider-ends", "aria-hidden": "true" }, h("span", {}, "cheap, long bar"), h("span", {}, "dear, short bar")),
+          h("p", { class: "slider-ends", "aria-hidden": "true" }, h("span", {}, "cheap, long bar"), h("span", {}, "costly, short bar")),
         ),
         field("Exact value", text),
       ),

@@ -37,7 +37,11 @@ export function svgText(rows, title) {
   const moved = svg("g", { transform: `translate(0 ${TITLE})` }, ...picture.childNodes);
   picture.setAttribute("height", height);
   picture.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-  picture.append(svg("rect", { width: "100%", height: "100%", fill: "#ffffff" }), svg("text", { class: "title", x: 14, y: 22 }, title), moved);
+  picture.append(
+    svg("rect", { width: "100%", height: "100%", fill: "#ffffff" }),
+    svg("text", { class: "title", x: 14, y: 22 }, title),
+    moved,
+  );
   return new XMLSerializer().serializeToString(picture).replace(">", `><style>${STYLE}</style>`);
 }
 

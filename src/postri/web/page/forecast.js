@@ -4,6 +4,7 @@ import { h, svg } from "./dom.js";
 import { liveChart } from "./chart.js";
 import { fitting, scale, ticks } from "./scale.js";
 import { ordinal } from "./questions.js";
+import { rational, toNumber } from "./rational.js";
 import { brief, sentence } from "./values.js";
 
 const SIDE = 14;
@@ -35,7 +36,7 @@ function picture(forecast) {
 function planPicture(forecast, width) {
   const reach = Number(forecast.reach_percentiles);
   const [begin, end] = [Number(forecast.low) * 100, Number(forecast.high) * 100];
-  const centre = begin > 0 ? begin + reach : Math.max(end - reach, 0);
+  const centre = toNumber(rational(forecast.p)) * 100;
   const enough = forecast.enough !== false;
   const span = enough ? (ZOOMS.findLast((zoom) => zoom >= 2.4 * reach) ?? 100) : 100;
   const low = Math.min(Math.max(centre - span / 2, 0), 100 - span);
@@ -60,7 +61,9 @@ function reachPicture(forecast, width) {
   const power = 10 ** Math.floor(Math.log10(reach * 1.25));
   const most = NICE.map((each) => each * power).find((each) => each >= reach * 1.25);
   const x = scale(-most, most, SIDE, width - SIDE);
-  const marks = fitting(ticks, -most, most, width - 6 * SIDE, 5).map(({ at, text }) => tick(x(at), at > 0 ? `+${text}` : at === 0 ? "released value" : text, width));
+  const marks = fitting(ticks, -most, most, width - 6 * SIDE, 5).map(({ at, text }) =>
+    tick(x(at), at > 0 ? `+${text}` : at === 0 ? "released value" : text, width),
+  );
   return frame(width, TOP - 6, `Forecast: the bar will reach ${brief(reach)} to each side of the released ${forecast.statistic}`, [
     ...marks,
     svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),

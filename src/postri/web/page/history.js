@@ -34,7 +34,15 @@ export function historyView() {
     element: h(
       "div",
       { class: "view" },
-      h("section", { class: "card" }, h("h2", {}, "Your answers"), h("p", { class: "hint" }, "What was answered once can be seen again at no cost."), list, trouble, more),
+      h(
+        "section",
+        { class: "card" },
+        h("h2", {}, "Your answers"),
+        h("p", { class: "hint" }, "What was answered once can be seen again at no cost."),
+        list,
+        trouble,
+        more,
+      ),
     ),
     show() {
       load(null);
@@ -49,7 +57,12 @@ function entry(past) {
   return h(
     "li",
     {},
-    h("div", { class: "past" }, h("div", {}, h("p", { class: "past-words" }, words), h("p", { class: "hint" }, about)), action(past, words, place)),
+    h(
+      "div",
+      { class: "past" },
+      h("div", {}, h("p", { class: "past-words" }, words), h("p", { class: "hint" }, about)),
+      action(past, words, place),
+    ),
     place,
   );
 }
@@ -59,7 +72,12 @@ function action(past, words, place) {
   const toggle = button("Show answer", show, "plain", { "aria-expanded": "false", "aria-label": `Show answer: ${words}` });
   function show() {
     const open = place.hasChildNodes();
-    fill(place, open ? null : answerSection({ ...past.question, epsilon: past.question.epsilon ?? past.epsilon }, { ...past.result, charged: "0" }, "h3"));
+    fill(
+      place,
+      open
+        ? null
+        : answerSection({ ...past.question, epsilon: past.question.epsilon ?? past.epsilon }, { ...past.result, charged: "0" }, "h3"),
+    );
     toggle.textContent = open ? "Show answer" : "Hide answer";
     toggle.setAttribute("aria-label", `${toggle.textContent}: ${words}`);
     toggle.setAttribute("aria-expanded", String(!open));
@@ -69,5 +87,7 @@ function action(past, words, place) {
 
 function fate(past) {
   if (past.status === "open") return "not finished";
-  return past.status === "failed" ? `failed${past.reason ? ` (${past.reason})` : ""}; its budget is spent` : "answered; the answer is retired";
+  return past.status === "failed"
+    ? `failed${past.reason ? ` (${past.reason})` : ""}; its budget is spent`
+    : "answered; the answer is retired";
 }

@@ -24,9 +24,18 @@ export function plannerView(desk) {
   const epsilon = epsilonControl(() => asking.refresh());
   const dataset = h("select", { on: { change: datasetChosen } });
   const facts = h("p", { class: "hint" });
-  const statistics = STATISTICS.map((name) => h("input", { type: "radio", name: "statistic", value: name, on: { change: statisticChosen } }));
+  const statistics = STATISTICS.map((name) =>
+    h("input", { type: "radio", name: "statistic", value: name, on: { change: statisticChosen } }),
+  );
   const meaning = h("p", { class: "hint" });
-  const p = h("input", { type: "text", class: "short", inputmode: "decimal", autocomplete: "off", prop: { value: "0.9" }, on: { input: changed } });
+  const p = h("input", {
+    type: "text",
+    class: "short",
+    inputmode: "decimal",
+    autocomplete: "off",
+    prop: { value: "0.9" },
+    on: { input: changed },
+  });
   const share = field("Quantile p, between 0 and 1", p);
   const column = h("select", { on: { change: columnChosen } });
   const bounds = h("p", { class: "hint" });
@@ -81,7 +90,9 @@ export function plannerView(desk) {
   function fillColumns() {
     const before = column.value;
     const fits = { count: () => true, sum: bounded, mean: bounded }[statistic()] ?? ((each) => ORDERED.includes(each.type));
-    const names = chosen().columns.filter(fits).map((each) => each.name);
+    const names = chosen()
+      .columns.filter(fits)
+      .map((each) => each.name);
     fill(
       column,
       statistic() === "count" ? h("option", { value: "" }, "all rows") : null,

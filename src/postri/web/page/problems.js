@@ -6,7 +6,6 @@ import { plain } from "./rational.js";
 import { sentence } from "./values.js";
 
 const TITLES = {
-  invalid_request: "This question cannot be asked",
   forbidden: "Only a steward may do this",
   rate_limited: "Too many requests",
   busy: "The service is busy",
@@ -26,7 +25,7 @@ export function problemBox(error, { retry = null, useRest = null } = {}) {
   if (error instanceof LostConnection) return lost(error, retry);
   if (!(error instanceof Problem)) throw error;
   if (error.code === "budget_exceeded") return exhausted(error.fields, useRest);
-  return box(TITLES[error.code] ?? "That did not work", error.message, [
+  return box(TITLES[error.code] ?? "That does not work", error.message, [
     error.fields.spent === true ? h("p", {}, "Its budget is spent: data may have been read.") : null,
     retry && mayRetry(error) ? again(retry) : null,
   ]);
@@ -63,7 +62,13 @@ function exhausted({ detail, requested, remaining, short_by: shortBy }, useRest)
     [
       h("dl", { class: "facts" }, fact("asked for", requested), fact("left", remaining), fact("short by", shortBy)),
       h("p", {}, "Nothing was spent. Answers that are in your history stay free."),
-      useRest && remaining !== "0" ? h("p", { class: "buttons" }, button(`Use the ${plain(remaining)} that is left`, () => useRest(plain(remaining)))) : null,
+      useRest && remaining !== "0"
+        ? h(
+            "p",
+            { class: "buttons" },
+            button(`Use the ${plain(remaining)} that is left`, () => useRest(plain(remaining))),
+          )
+        : null,
     ],
     "exhausted",
   );

@@ -1,5 +1,7 @@
 // Questions as texts: in words, in SQL and in Python.
 
+import { plain, rational, toNumber } from "./rational.js";
+
 const PLAIN_NAME = /^[A-Za-z_]\w*$/;
 const IN_SQL = { count: "COUNT", sum: "SUM", mean: "AVG", median: "MEDIAN", quantile: "QUANTILE_CONT" };
 const AGGREGATE = /^(\w+)\((?:("(?:[^"]|"")+"|[^,]*?)(?:, *([^,]+))?)?\)$/;
@@ -42,18 +44,48 @@ export function inWords(question) {
 const sentenceCase = (text) => text.replace(/^./, (first) => first.toUpperCase());
 
 function aggregateWords(text) {
-  const [, name, column, p] = AGGREGATE.exec(text.trim()) ?? [null, text, "", undefined];
-  if (name === "count") return column ? `count of rows with ${unquoted(column)}` : "count of rows";
-  const share = Number(p);
-  const called = name !== "quantile" ? name : Number.isNaN(share) ? `quantile ${p}` : `${ordinal(share * 100)} percentile`;
-  return column ? `${called} of ${unquoted(column)}` : called;
+  const { name, column, p } = aggregateParts(text);
+  return statisticWords(name, column, p);
+}
+
+function statisticWords(name, column, p) {
+  if (name === "count") return column ? `count of rows with ${column}` : "count of rows";
+  const called = name === "quantile" ? quantileWords(p) : name;
+  return column ? `${called} of ${column}` : called;
+}
+
+function quantileWords(p) {
+  const share = plain(p);
+  if (share === "0.5") return "median";
+  return share.includes("/") || rational(p) === null ? `quantile ${share}` : `${ordinal(toNumber(rational(p)) * 100)} percentile`;
+}
+
+/** The question of a ledger's entry, which is JSON of the service's own, in words. */
+export function ledgerWords(text) {
+  const { aggregates, by, where } = JSON.parse(text);
+  const words = aggregates.map((each) => {
+    const name = ["count", "sum", "mean", "quantile"].find((known) => known in each);
+    return statisticWords(name, each[name], each.p);
+  });
+  const parts = [
+    words.join(" and "),
+    ...(by.length ? [`by ${by.map(([column]) => column).join(" and ")}`] : []),
+    ...(where ? [`where ${where}`] : []),
+  ];
+  return sentenceCase(parts.join(", "));
+}
+
+function aggregateParts(text) {
+  const [, name, column = "", p] = AGGREGATE.exec(text.trim()) ?? [null, text];
+  return { name: name.toLowerCase(), column: unquoted(column), p };
 }
 
 const unquoted = (name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
-/** The SQL that asks the same. */
+/** The SQL that asks the same; null where none does, because SQL divides epsilon evenly. */
 export function inSql(question) {
   if (question.sql) return question.sql.trim();
+  if (question.weights) return null;
   const keys = (question.by ?? []).map(quoted);
   const values = Object.entries(question.aggregates).map(([name, text]) => `${sqlAggregate(text)} AS ${quoted(name)}`);
   return [
@@ -65,9 +97,10 @@ export function inSql(question) {
 }
 
 function sqlAggregate(text) {
-  const [, name, column, p] = AGGREGATE.exec(text.trim()) ?? [null, text, "", undefined];
+  const { name, column, p } = aggregateParts(text);
   if (name === "count" && !column) return "COUNT(*)";
-  return `${IN_SQL[name] ?? name}(${p === undefined ? column : `${column}, ${p}`})`;
+  if (name === "quantile" && plain(p) === "0.5") return `MEDIAN(${quoted(column)})`;
+  return `${IN_SQL[name] ?? name}(${quoted(column)}${p === undefined ? "" : `, ${plain(p)}`})`;
 }
 
 /** The Python that asks the same, of this service. */
@@ -75,8 +108,11 @@ export function inPython(question) {
   const how = [
     ...(question.by?.length ? [["by", list(question.by)]] : []),
     ...(question.where ? [["where", literal(question.where)]] : []),
+    ...(question.weights ? [["weights", dictionary(question.weights)]] : []),
     ["epsilon", literal(String(question.epsilon))],
-    ...(question.confidence !== undefined && String(question.confidence) !== "0.95" ? [["confidence", literal(String(question.confidence))]] : []),
+    ...(question.confidence !== undefined && String(question.confidence) !== "0.95"
+      ? [["confidence", literal(String(question.confidence))]]
+      : []),
     ...(question.simultaneous ? [["simultaneous", "True"]] : []),
   ].map(([name, value]) => `        ${name}=${value},`);
   const place = new URL(".", document.baseURI).href.replace(/\/$/, "");
@@ -97,4 +133,7 @@ export function inPython(question) {
 /** A text as Python writes it: JSON's escapes are Python's too. */
 const literal = (text) => JSON.stringify(text);
 const list = (texts) => `[${texts.map(literal).join(", ")}]`;
-const dictionary = (fields) => `{${Object.entries(fields).map(([name, text]) => `${literal(name)}: ${literal(text)}`).join(", ")}}`;
+const dictionary = (fields) =>
+  `{${Object.entries(fields)
+    .map(([name, text]) => `${literal(name)}: ${literal(text)}`)
+    .join(", ")}}`;

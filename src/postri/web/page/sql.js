@@ -56,11 +56,17 @@ function example(dataset) {
   const of = dataset.columns.find((each) => each.lower !== null && !each.keys)?.name;
   const by = dataset.columns.find((each) => each.keys)?.name;
   const what = of ? `MEDIAN(${quoted(of)}) AS mid` : "COUNT(*) AS n";
-  return [`SELECT ${by ? `${quoted(by)}, ` : ""}${what}`, `FROM ${quoted(dataset.name)}`, ...(by ? [`GROUP BY ${quoted(by)}`] : [])].join("\n");
+  return [`SELECT ${by ? `${quoted(by)}, ` : ""}${what}`, `FROM ${quoted(dataset.name)}`, ...(by ? [`GROUP BY ${quoted(by)}`] : [])].join(
+    "\n",
+  );
 }
 
 function tables(datasets) {
-  const names = (columns, keep) => columns.filter(keep).map((each) => each.name).join(", ") || "none";
+  const names = (columns, keep) =>
+    columns
+      .filter(keep)
+      .map((each) => each.name)
+      .join(", ") || "none";
   return h(
     "details",
     {},

@@ -30,10 +30,19 @@ function card(name, facts) {
     "section",
     { class: "card" },
     h("h2", {}, name),
-    h("p", {}, `${plain(facts.spent)} of ${plain(facts.budget)} is spent, ${plain(facts.remaining)} is left; ${entries(facts.entries)} in the ledger.`),
-    bar(facts.budget, analysts.map(([, each], place) => ({ amount: each.spent, kind: shade(place) }))),
+    h(
+      "p",
+      {},
+      `${plain(facts.spent)} of ${plain(facts.budget)} is spent, ${plain(facts.remaining)} is left; ${entries(facts.entries)} in the ledger.`,
+    ),
+    bar(
+      facts.budget,
+      analysts.map(([, each], place) => ({ amount: each.spent, kind: shade(place) })),
+    ),
     analysts.length ? byAnalyst(name, analysts) : h("p", { class: "hint" }, "Nobody has asked anything of it yet."),
-    facts.accountant === "pure" ? null : h("p", { class: "hint" }, `Under ${facts.accountant} the parts add up to more than the whole costs.`),
+    facts.accountant === "pure"
+      ? null
+      : h("p", { class: "hint" }, `Under ${facts.accountant} the parts add up to more than the whole costs.`),
   );
 }
 
@@ -48,5 +57,5 @@ function byAnalyst(name, analysts) {
     each.allowance === null ? "none" : plain(each.allowance),
     String(each.entries),
   ]);
-  return table(`Spent on ${name} by analyst`, ["analyst", "spent", "allowance", "questions"], rows, [1, 2, 3]);
+  return table(`Spent on ${name} by analyst`, ["analyst", "spent", "allowance", "entries"], rows, [1, 2, 3]);
 }

@@ -32,7 +32,8 @@ export function tokensView() {
   };
 }
 
-const ALLOWANCE = "The most that an analyst may spend on each dataset. It belongs to the name, whatever token is used. The dataset's budget binds all analysts together.";
+const ALLOWANCE =
+  "The most that an analyst may spend on each dataset. It belongs to the name, whatever token is used. The dataset's budget binds all analysts together.";
 
 async function shown(place, made) {
   try {
@@ -48,13 +49,29 @@ function creation(load) {
   const allowance = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const expires = h("input", { type: "text", autocomplete: "off" });
   const outcome = h("div", {});
-  const form = h("form", { class: "inline-form", on: { submit: create } }, field("Name", name), field("Role", role), field("Allowance", allowance, "Optional, such as 2"), field("Expires", expires, "Optional: 90d or 2027-01-31"), h("button", { type: "submit", class: "button primary" }, "Create token"));
+  const form = h(
+    "form",
+    { class: "inline-form", on: { submit: create } },
+    field("Name", name),
+    field("Role", role),
+    field("Allowance", allowance, "Optional, such as 2"),
+    field("Expires", expires, "Optional: 90d or 2027-01-31"),
+    h("button", { type: "submit", class: "button primary" }, "Create token"),
+  );
 
   async function create(event) {
     event.preventDefault();
-    const body = { name: name.value.trim(), role: role.value, allowance: allowance.value.trim() || null, expires: expires.value.trim() || null };
+    const body = {
+      name: name.value.trim(),
+      role: role.value,
+      allowance: allowance.value.trim() || null,
+      expires: expires.value.trim() || null,
+    };
     try {
-      fill(outcome, created(await api.post("tokens", body), () => fill(outcome)));
+      fill(
+        outcome,
+        created(await api.post("tokens", body), () => fill(outcome)),
+      );
       form.reset();
       outcome.querySelector("h3").focus();
       await load();
@@ -74,7 +91,12 @@ function created({ name, token }, done) {
     h("h3", { tabindex: "-1" }, `The token of ${name}`),
     h("p", {}, "Copy it now and hand it over safely: it is shown this once, and only its hash is stored."),
     text,
-    h("p", { class: "buttons" }, button("Copy token", (event) => copy(token, event.target, text), "primary"), button("Done", done)),
+    h(
+      "p",
+      { class: "buttons" },
+      button("Copy token", (event) => copy(token, event.target, text), "primary"),
+      button("Done", done),
+    ),
   );
 }
 
@@ -85,7 +107,9 @@ function tokenTable(tokens, load) {
     h("code", {}, each.id),
     moment(each.created),
     each.expires ? moment(each.expires) : "never",
-    each.revoked ? `revoked ${moment(each.revoked)}` : button("Revoke", () => confirmRevoking(each, load), "danger", { "aria-label": `Revoke the token ${each.id} of ${each.name}` }),
+    each.revoked
+      ? `revoked ${moment(each.revoked)}`
+      : button("Revoke", () => confirmRevoking(each, load), "danger", { "aria-label": `Revoke the token ${each.id} of ${each.name}` }),
   ]);
   return table("Tokens", ["name", "role", "id", "created", "expires", "state"], rows);
 }
@@ -98,7 +122,12 @@ function confirmRevoking({ id, name }, load) {
     h("h2", { id: "revoking" }, `Revoke the token ${id} of ${name}?`),
     h("p", {}, "Whoever uses it is signed out at the next request. This cannot be undone; answers and spends stay."),
     outcome,
-    h("p", { class: "buttons" }, button("Revoke it", revoke, "danger"), button("Keep it", () => dialog.close())),
+    h(
+      "p",
+      { class: "buttons" },
+      button("Revoke it", revoke, "danger"),
+      button("Keep it", () => dialog.close(), "plain", { autofocus: true }),
+    ),
   );
 
   async function revoke() {
@@ -138,6 +167,12 @@ function allowing(load) {
     }
   }
 
-  const form = h("form", { class: "inline-form", on: { submit: set } }, field("Analyst", name), field("Amount", amount, "Empty: none"), h("button", { type: "submit", class: "button" }, "Set allowance"));
+  const form = h(
+    "form",
+    { class: "inline-form", on: { submit: set } },
+    field("Analyst", name),
+    field("Amount", amount, "Empty: none"),
+    h("button", { type: "submit", class: "button" }, "Set allowance"),
+  );
   return h("div", {}, form, outcome);
 }

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { button, fill, h, table } from "./dom.js";
 import { problemBox } from "./problems.js";
+import { ledgerWords } from "./questions.js";
 import { plain } from "./rational.js";
 import { moment } from "./values.js";
 
@@ -38,5 +39,23 @@ export function trailView() {
 }
 
 function cells({ number, time, kind, dataset, analyst, epsilon, question, fate }) {
-  return [String(number), moment(time), kind, dataset ?? "", analyst ?? "", epsilon ? plain(epsilon) : "", h("code", {}, question ?? ""), fate ?? ""];
+  return [
+    String(number),
+    moment(time),
+    kind,
+    dataset ?? "",
+    analyst ?? "",
+    epsilon && epsilon !== "0" ? plain(epsilon) : "",
+    question ? asked(question) : "",
+    fate ?? "",
+  ];
+}
+
+/** The question in words, and the whole of it for those who open it. */
+function asked(text) {
+  try {
+    return h("details", {}, h("summary", {}, ledgerWords(text)), h("code", {}, text));
+  } catch {
+    return h("code", {}, text);
+  }
 }

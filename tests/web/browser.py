@@ -1,0 +1,122 @@
+"""Debian's Chromium without a screen, and people who use it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from page_service import Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+]
+
+
+class Reader:
+    """A person in front of a page, with all that the page asked for and complained about."""
+
+    def __init__(self, browser: Browser, service: Served, **how: Any) -> None:
+        self.service = service
+        self.context = browser.new_context(base_url=service.url, locale="en-GB", **how)
+        self.page: Page = self.context.new_page()
+        self.requests: list[Request] = []
+        self.troubles: list[str] = []
+        self.page.on("request", self._asked)
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+
+    def _asked(self, request: Request) -> None:
+        self.requests.append(request)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        # A status such as 401 is a part of some tests, and the browser notes it.
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+            self.troubles.append(message.text)
+
+    def sign_in(self, name: str) -> Page:
+        """Sign in with a person's token, or with this text as one."""
+        self.page.goto("/")
+        self.page.get_by_label("Token").fill(self.service.tokens.get(name, name))
+        self.page.get_by_role("button", name="Sign in").click()
+        return self.page
+
+    def sent(self, path: str) -> list[Request]:
+        """The requests to this address."""
+        return [request for request in self.requests if request.url.partition("?")[0].endswith(path)]
+
+    def leave(self) -> None:
+        """Close the page. It kept to the rules: no script error, no violated policy, no other host, no token in a URL or on disk."""
+        kept = self.page.evaluate("() => [JSON.stringify(localStorage), document.cookie, location.href]")
+        self.context.close()
+        assert self.troubles == []
+        hosts = {request.url for request in self.requests if not request.url.startswith((self.service.url, "blob:", "data:"))}
+        assert hosts == set()
+        assert kept[:2] == ["{}", ""]
+        assert not any("ptr_" in text for text in [*kept, *(request.url for request in self.requests)])
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser for the tests of a file."""
+    if reason := _missing():
+        if os.environ.get("POSTRI_REQUIRE_ALL"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Callable[..., Reader]]:
+    """Makes readers; at the end each of their pages has kept to the rules."""
+    readers: list[Reader] = []
+
+    def open_page(service: Served, **how: Any) -> Reader:
+        readers.append(Reader(chromium, service, **how))
+        return readers[-1]
+
+    yield open_page
+    for reader in readers:
+        reader.leave()
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds that is serious or critical."""
+    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{each['impact']}: {each['help']}: {node['html']} {node['failureSummary']}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+def _missing() -> str | None:
+    if find_spec("playwright") is None:
+        return "Playwright is not here: run 'make services'"
+    if not Path(CHROMIUM).is_file():
+        return "Chromium is not here: run 'make services', or install Debian's package chromium"
+    if not AXE.is_file():
+        return "axe is not here: run 'make services', which needs npm"
+    return None

@@ -1,0 +1,609 @@
+"""The page in a real browser, on a real service: what analysts and stewards do, and what they see. No test depends on a draw."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from xml.etree import ElementTree
+
+import browser
+import pytest
+from browser import AXE, ROOT, Reader, serious
+from page_service import JOBS, serving
+
+try:
+    from playwright.sync_api import Page, expect
+except ImportError:
+    expect = None  # The browser's fixture says how to get it.
+
+pytestmark = pytest.mark.slow
+chromium, visit = browser.chromium, browser.visit
+BUDGETS = {
+    "bank": "5",
+    "plans": "5",
+    "groups": "5",
+    "again": "5",
+    "past": "5",
+    "tight": "0.5",
+    "texts": "5",
+    "copies": "5",
+    "files": "5",
+    "lost": "5",
+    "keys": "5",
+    "team": "3",
+    "odd": "5",
+}
+MARKUP = "<img src=x onerror=alert(1)>"
+PICTURES = ROOT / "build" / "screenshots"
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def service(chromium, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("service"), BUDGETS, ["yes", "no", MARKUP]) as running:
+        yield running
+
+
+def choose(
+    page: Page, dataset: str, statistic: str = "median", column: str | None = "balance", epsilon: str = "0.1", by: tuple[str, ...] = ()
+):
+    """Fill the planner."""
+    page.get_by_role("combobox", name="Dataset").select_option(dataset)
+    page.get_by_role("radio", name=statistic).check()
+    if column is not None:
+        page.get_by_role("combobox", name="Column").select_option(column)
+    for name in by:
+        page.get_by_role("checkbox", name=name).check()
+    page.get_by_role("textbox", name="Exact value").fill(epsilon)
+
+
+def ask(page: Page, epsilon: str) -> None:
+    """Wait for the price of this epsilon, then pay it."""
+    page.get_by_role("button", name=re.compile(rf"^Ask, and spend epsilon {re.escape(epsilon)}$")).click()
+    expect(page.locator(".answer-title")).to_be_focused()
+
+
+def reach(page: Page) -> float:
+    """How many percentiles the forecast's bar spans."""
+    name = page.locator(".forecast svg").get_attribute("aria-label")
+    low, high = re.findall(r"[\d.]+", name)
+    return float(high) - float(low)
+
+
+def drawn(page: Page) -> list[dict[str, float]]:
+    """The rows of the answer's picture: where dot and bar stand."""
+    return page.locator(".answer .row").evaluate_all(
+        """rows => rows.map((row) => {
+          const [bar, dot] = [row.querySelector("rect.bar").getBBox(), row.querySelector("circle.dot").getBBox()];
+          return { label: row.querySelector(".label")?.textContent, low: bar.x, high: bar.x + bar.width, dot: dot.x + dot.width / 2 };
+        })"""
+    )
+
+
+def cells(page: Page, name: str) -> list[list[str]]:
+    """The body of a table."""
+    rows = page.get_by_role("region", name=name).locator("tbody tr").all()
+    return [row.locator("td").all_inner_texts() for row in rows]
+
+
+# Signing in
+
+
+def test_a_wrong_token_is_refused_with_a_clear_sentence(visit, service):
+    page = visit(service).sign_in("ptr_00000000_" + "x" * 43)
+    expect(page.get_by_role("alert")).to_contain_text("This token is not accepted")
+    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_label("Token")).to_have_value("")
+    assert page.evaluate("() => sessionStorage.length") == 0
+
+
+def test_a_token_that_is_no_header_is_refused_before_it_is_sent(visit, service):
+    reader = visit(service)
+    expect(reader.sign_in("ключ").get_by_role("alert")).to_contain_text("This token is not accepted")
+    assert reader.sent("/v1/me") == []
+
+
+def test_a_tab_stays_signed_in_until_it_signs_out(visit, service):
+    page = visit(service).sign_in("ann")
+    expect(page.get_by_text("ann, analyst")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("ann, analyst")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert page.evaluate("() => sessionStorage.length") == 0
+
+
+def test_every_answer_of_the_page_has_a_strict_content_policy(visit, service):
+    reader = visit(service)
+    reader.sign_in("ann").locator(".forecast svg").wait_for()
+    policies = {request.response().headers["content-security-policy"] for request in reader.requests}
+    assert len(policies) == 1
+    policy = policies.pop()
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+
+
+# Planning and asking
+
+
+def test_the_plan_moves_with_epsilon_before_anything_is_spent(visit, service):
+    reader = visit(service)
+    page = reader.sign_in("ann")
+    choose(page, "plans")
+    expect(page.locator(".price")).to_have_text("Costs epsilon 0.1. Nothing is spent until you ask.")
+    expect(page.locator(".budget-words").first).to_have_text("0 of 5 is spent, 5 is left; after this question 4.9.")
+    expect(page.locator(".budget-words").last).to_have_text("0 of 4 is spent, 4 is left; after this question 3.9.")
+    before = reach(page)
+    slider = page.get_by_role("slider", name="How much to spend")
+    slider.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("textbox", name="Exact value")).to_have_value("1")
+    assert slider.get_attribute("aria-valuetext") == "epsilon 1"
+    expect(page.locator(".price")).to_contain_text("Costs epsilon 1.")
+    assert reach(page) < before
+    assert reader.sent("/v1/query") == []
+    assert service.spent("plans") == 0
+
+
+def test_counts_sums_and_means_say_how_far_their_bars_will_reach(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "plans", "count", None, "0.5")
+    expect(page.get_by_role("img", name=re.compile("bar will reach .* to each side of the released count"))).to_be_visible()
+    choose(page, "plans", "sum", "fee", "0.5")
+    expect(page.get_by_role("img", name=re.compile("released sum"))).to_be_visible()
+    choose(page, "plans", "mean", "fee", "0.5")
+    expect(page.get_by_role("img", name=re.compile("released mean"))).to_be_visible()
+    assert service.spent("plans") == 0
+
+
+def test_what_is_wrong_with_a_question_stands_beside_it(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "plans")
+    page.get_by_role("textbox", name="Filter").fill("sqrt(age) < 6")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("The function sqrt is not allowed")
+    page.get_by_role("textbox", name="Filter").fill("")
+    page.get_by_role("textbox", name="Exact value").fill("-1")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("Epsilon must be positive")
+    page.get_by_role("textbox", name="Exact value").fill("")
+    expect(page.locator(".forecasts")).to_contain_text("Complete the question")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator(".trouble")).to_contain_text("The question is not complete.")
+
+
+def test_an_answer_is_a_dot_with_its_bar_and_a_sentence(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "bank", epsilon="0.5")
+    ask(page, "0.5")
+    (row,) = drawn(page)
+    assert row["low"] <= row["dot"] <= row["high"]
+    with service.session("ann") as db:
+        past = db.answers()[0]
+    answer = past.result.answers[0]
+    expect(page.locator(".headline strong")).to_have_text(f"{answer.value:,}".replace("-", "−"))
+    expect(page.locator(".answer .sentence")).to_contain_text(f"Median {answer.value:,}, between")
+    expect(page.locator(".answer .meaning")).to_contain_text("at least 95% of all draws give a bar that holds it")
+    expect(page.locator(".answer .cost-line")).to_have_text(f"Answer {past.answer_id}. It cost epsilon 0.5.")
+    expect(page.locator("#announcer")).to_contain_text("Answered: median")
+    expect(page.locator(".budget-words").first).to_have_text("0.5 of 5 is spent, 4.5 is left.")
+    assert service.spent("bank") == Fraction(1, 2)
+
+
+def test_decimals_and_dates_keep_their_form(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "bank", "sum", "fee", "0.2")
+    ask(page, "0.2")
+    expect(page.locator(".headline strong")).to_have_text(re.compile(r"^−?[\d,]+\.\d\d$"))
+    choose(page, "bank", "quantile", "opened", "0.3")
+    page.get_by_role("textbox", name="Quantile p").fill("0.75")
+    page.get_by_role("textbox", name="Filter").fill("age < 40")
+    ask(page, "0.3")
+    expect(page.locator(".answer-title")).to_have_text("75th percentile of opened, where age < 40")
+    expect(page.locator(".headline strong")).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d$"))
+
+
+def test_groups_are_sorted_by_value_on_one_axis(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "groups", by=("job",), epsilon="0.4")
+    ask(page, "0.4")
+    rows = drawn(page)
+    assert {row["label"] for row in rows} == set(JOBS)
+    assert all(row["low"] <= row["dot"] <= row["high"] for row in rows)
+    dots = [row["dot"] for row in rows]
+    assert dots == sorted(dots, reverse=True)
+    table = cells(page, "The numbers")
+    assert [cell for cell, *_ in table] == [row["label"] for row in rows]
+    with service.session("ann") as db:
+        released = db.answers()[0].result
+    for job, value, low, high in table:
+        answer = released.answer("median_balance", job)
+        assert [value, low, high] == [f"{each:,}".replace("-", "−") for each in (answer.value, answer.interval.low, answer.interval.high)]
+
+
+def test_keys_are_texts_and_never_markup(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "odd", by=("loan",), epsilon="0.4")
+    ask(page, "0.4")
+    assert MARKUP in [row["label"] for row in drawn(page)]
+    expect(page.locator(".answer img")).to_have_count(0)
+
+
+def test_the_same_question_again_costs_nothing(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "again")
+    ask(page, "0.1")
+    value = page.locator(".headline").inner_text()
+    expect(page.locator(".price")).to_have_text("This was asked before. The recorded answer costs nothing.")
+    page.get_by_role("button", name="Show the recorded answer, free").click()
+    expect(page.locator(".cost-line")).to_contain_text("on record: it cost epsilon 0.1 once, and nothing now")
+    expect(page.locator(".headline")).to_have_text(value)
+    assert service.spent("again") == Fraction(1, 10)
+
+
+def test_a_new_draw_is_paid_for_where_it_is_asked_for(visit, service):
+    page = visit(service).sign_in("bob")
+    choose(page, "again", epsilon="0.2")
+    before = service.spent("again")
+    ask(page, "0.2")
+    page.get_by_text("More options").click()
+    page.get_by_role("checkbox", name="Pay for a new draw").check()
+    ask(page, "0.2")
+    expect(page.locator(".cost-line")).to_contain_text("It cost epsilon 0.2")
+    assert service.spent("again") - before == Fraction(2, 5)
+
+
+def test_an_exhausted_budget_is_a_state_of_its_own(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "tight", epsilon="1")
+    expect(page.locator(".price")).to_contain_text("Would be refused: The question costs epsilon 1")
+    page.get_by_role("button", name="Ask, and spend epsilon 1").click()
+    box = page.locator(".exhausted")
+    expect(box.get_by_role("heading")).to_have_text("Not enough budget")
+    expect(box.locator(".facts")).to_have_text("asked for1left0.5short by0.5")
+    expect(box).to_contain_text("Nothing was spent.")
+    assert service.spent("tight") == 0
+    box.get_by_role("button", name="Use the 0.5 that is left").click()
+    ask(page, "0.5")
+    page.get_by_role("textbox", name="Exact value").fill("0.01")
+    page.get_by_role("button", name="Ask, and spend epsilon 0.01").click()
+    expect(page.locator(".exhausted .facts")).to_have_text("asked for0.01left0short by0.01")
+    expect(page.locator(".exhausted").get_by_role("button")).to_have_count(0)
+    assert service.spent("tight") == Fraction(1, 2)
+
+
+def test_a_lost_reply_is_fetched_with_the_same_key_and_charged_once(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "lost", epsilon="0.3")
+    keys = []
+
+    def lose_the_first(route):
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) == 1:
+            assert route.fetch().ok
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/v1/query", lose_the_first)
+    page.get_by_role("button", name="Ask, and spend epsilon 0.3").click()
+    expect(page.get_by_role("alert")).to_contain_text("It is not known whether the question arrived.")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".answer-title")).to_be_focused()
+    assert len(keys) == 2 and keys[0] == keys[1]
+    choose(page, "lost", epsilon="0.4")
+    ask(page, "0.4")
+    assert len(set(keys)) == 2
+    assert service.spent("lost") == Fraction(7, 10)
+
+
+# Answers again, and elsewhere
+
+
+def test_past_answers_are_seen_again_at_no_cost(visit, service):
+    with service.session("bob") as db:
+        for age in range(30, 51):
+            db.median("past", "balance", where=f"age < {age}", epsilon="0.01")
+    reader = visit(service)
+    page = reader.sign_in("bob")
+    before = service.spent("past")
+    page.get_by_role("link", name="History").click()
+    entries = page.locator(".history > li")
+    expect(entries).to_have_count(20)
+    page.get_by_role("button", name="Show older answers").click()
+    expect(page.get_by_text("Median of balance, where age < 30", exact=True)).to_be_visible()
+    first = entries.first
+    expect(first).to_contain_text("Median of balance, where age < 50")
+    first.get_by_role("button", name="Show answer").click()
+    expect(first.locator(".cost-line")).to_contain_text("nothing now")
+    expect(first.locator("circle.dot")).to_have_count(1)
+    first.get_by_role("button", name="Hide answer").click()
+    expect(first.locator(".answer")).to_have_count(0)
+    assert reader.sent("/v1/query") == []
+    assert service.spent("past") == before
+
+
+def test_sql_has_a_price_an_answer_and_errors_with_their_place(visit, service):
+    page = visit(service).sign_in("ann")
+    page.get_by_role("link", name="SQL").click()
+    editor = page.get_by_role("textbox", name="SQL")
+    editor.fill("SELECT MIN(age) FROM texts")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("MIN is one person's value")
+    expect(page.locator(".preview pre")).to_contain_text("^^^")
+    editor.fill("SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM texts GROUP BY job ORDER BY job")
+    expect(page.locator(".forecast")).to_have_count(2)
+    expect(page.locator(".budget-title").first).to_have_text("Budget of texts, shared by all")
+    ask(page, "0.1")
+    expect(page.locator(".aggregate")).to_have_count(2)
+    assert [cell for cell, *_ in cells(page, "The numbers")] == sorted(JOBS)
+    assert service.spent("texts") == Fraction(1, 10)
+
+
+def test_the_copied_sql_and_python_give_the_same_answer_for_nothing(visit, service):
+    reader = visit(service)
+    reader.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=service.url)
+    page = reader.sign_in("ann")
+    choose(page, "copies", "quantile", "balance", "0.25", by=("job",))
+    page.get_by_role("textbox", name="Filter").fill("age < 40")
+    ask(page, "0.25")
+    page.get_by_text("The same in SQL or Python").click()
+    page.get_by_role("button", name="Copy SQL").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    sql = page.evaluate("() => navigator.clipboard.readText()")
+    page.get_by_role("button", name="Copy Python").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(2)
+    python = page.evaluate("() => navigator.clipboard.readText()")
+
+    with service.session("ann") as db:
+        assert db.sql(sql, epsilon="0.25").recorded
+    assert "ptr_" not in python
+    told = subprocess.run(
+        [sys.executable, "-c", python],
+        env=os.environ | {"POSTRI_TOKEN": service.tokens["ann"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "from the ledger" in told.stdout
+    assert service.spent("copies") == Fraction(1, 4)
+
+
+def test_answers_are_taken_along_as_csv_and_svg(visit, service, tmp_path):
+    page = visit(service).sign_in("ann")
+    choose(page, "files", by=("job",), epsilon="0.4")
+    ask(page, "0.4")
+    with service.session("ann") as db:
+        released = db.answers()[0].result
+    with page.expect_download() as fetched:
+        page.get_by_role("button", name="Download CSV").click()
+    assert fetched.value.suggested_filename == f"postri-answer-{released.answer_id}.csv"
+    fetched.value.save_as(tmp_path / "answer.csv")
+    assert (tmp_path / "answer.csv").read_text() == released.to_csv()
+    assert len(list(csv.reader(io.StringIO(released.to_csv())))) == len(JOBS) + 1
+
+    with page.expect_download() as fetched:
+        page.get_by_role("button", name="Download SVG").click()
+    fetched.value.save_as(tmp_path / "answer.svg")
+    picture = ElementTree.parse(tmp_path / "answer.svg").getroot()
+    tag = "{http://www.w3.org/2000/svg}"
+    assert picture.tag == f"{tag}svg"
+    texts = [each.text for each in picture.iter(f"{tag}text")]
+    assert set(JOBS) <= set(texts)
+    assert len(list(picture.iter(f"{tag}circle"))) == len(JOBS)
+
+
+# The steward
+
+
+def test_a_steward_sees_budgets_by_analyst_and_the_trail_but_no_value(visit, service):
+    with service.session("ann") as ann, service.session("bob") as bob:
+        ann.median("team", "balance", epsilon="0.5")
+        bob.count("team", epsilon="0.25")
+    page = visit(service).sign_in("sam")
+    card = page.locator(".card").filter(has=page.get_by_role("heading", name="team", exact=True))
+    expect(card).to_contain_text("0.75 of 3 is spent, 2.25 is left")
+    expect(card.locator(".budget-bar .part")).to_have_count(2)
+    assert cells(page, "Spent on team by analyst") == [["ann", "0.5", "4", "2"], ["bob", "0.25", "none", "2"]]
+
+    page.get_by_role("link", name="Audit trail").click()
+    page.get_by_role("region", name="Audit trail").wait_for()
+    while page.get_by_role("button", name="Show more entries").count():
+        seen = page.locator("tbody tr").count()
+        page.get_by_role("button", name="Show more entries").click()
+        page.wait_for_function(
+            "(seen) => document.querySelectorAll('tbody tr').length !== seen || !document.querySelector('#views .button')", arg=seen
+        )
+    spends = [row for row in cells(page, "Audit trail") if row[3] == "team" and row[4]]
+    assert [(row[2], row[4], row[5]) for row in spends if row[5]] == [("reserve", "ann", "0.5"), ("reserve", "bob", "0.25")]
+    expect(page.get_by_text("Head of the ledger's chain:")).to_be_visible()
+
+
+def test_an_analyst_has_no_stewards_views(visit, service):
+    reader = visit(service)
+    page = reader.sign_in("ann")
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(["Ask", "SQL", "History"])
+    page.goto("/#tokens")
+    expect(page.get_by_role("heading", name="Your question")).to_be_visible()
+    assert reader.sent("/v1/tokens") == []
+
+
+def test_a_steward_makes_a_token_and_revokes_it(visit, service):
+    reader = visit(service)
+    reader.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=service.url)
+    page = reader.sign_in("sam")
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_role("textbox", name="Name").fill("eve")
+    page.get_by_role("textbox", name="Allowance").fill("1.5")
+    page.get_by_role("textbox", name="Expires").fill("90d")
+    page.get_by_role("button", name="Create token").click()
+    secret = page.locator(".secret").inner_text()
+    assert re.fullmatch(r"ptr_[0-9a-f]{8}_[\w-]{43}", secret)
+    page.get_by_role("button", name="Copy token").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("() => navigator.clipboard.readText()") == secret
+    assert ["eve", "1.5"] in cells(page, "Allowances")
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_text(secret)).to_have_count(0)
+
+    eve = visit(service).sign_in(secret)
+    expect(eve.get_by_text("eve, analyst")).to_be_visible()
+    expect(eve.locator(".budget-words").last).to_contain_text("0 of 1.5 is spent")
+
+    page.get_by_role("button", name=f"Revoke the token {secret[4:12]} of eve").click()
+    dialog = page.get_by_role("dialog", name=re.compile("Revoke the token"))
+    expect(dialog.get_by_role("button", name="Keep it")).to_be_focused()
+    dialog.get_by_role("button", name="Revoke it").click()
+    expect(page.get_by_role("row", name=re.compile(f"eve.*{secret[4:12]}"))).to_contain_text("revoked")
+    eve.get_by_role("textbox", name="Exact value").fill("0.2")
+    expect(eve.get_by_role("alert")).to_contain_text("Your token is no longer accepted")
+    expect(eve.get_by_label("Token")).to_be_focused()
+
+
+def test_an_allowance_is_set_and_taken_away(visit, service):
+    page = visit(service).sign_in("sam")
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_role("textbox", name="Analyst").fill("zoe")
+    page.get_by_role("textbox", name="Amount").fill("2/3")
+    page.get_by_role("button", name="Set allowance").click()
+    expect(page.get_by_role("region", name="Allowances")).to_contain_text("zoe2/3")
+    page.get_by_role("textbox", name="Amount").fill("")
+    page.get_by_role("button", name="Set allowance").click()
+    expect(page.get_by_role("region", name="Allowances")).not_to_contain_text("zoe")
+    page.get_by_role("textbox", name="Amount").fill("-1")
+    page.get_by_role("button", name="Set allowance").click()
+    expect(page.get_by_role("alert")).to_contain_text("Allowance must be positive")
+
+
+# For everybody
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the control of this name has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        label = page.evaluate(
+            "() => { const now = document.activeElement; return now.labels?.[0]?.textContent || now.ariaLabel || now.textContent; }"
+        )
+        if label.startswith(name):
+            return
+    raise AssertionError(f"Tab does not come to {name!r}")
+
+
+def test_the_main_job_needs_no_mouse(visit, service):
+    page = visit(service).page
+    page.goto("/")
+    expect(page.get_by_label("Token")).to_be_focused()
+    page.keyboard.type(service.tokens["ann"])
+    page.keyboard.press("Enter")
+    page.locator(".forecast svg").wait_for()
+    tab_to(page, "Dataset")
+    page.keyboard.type("keys")
+    tab_to(page, "median")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "Quantile p")
+    tab_to(page, "Column")
+    tab_to(page, "job")
+    page.keyboard.press("Space")
+    tab_to(page, "How much to spend")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("button", name="Ask, and spend epsilon 0.12").wait_for()
+    tab_to(page, "Ask, and spend epsilon 0.12")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer-title")).to_be_focused()
+    expect(page.locator(".answer-title")).to_have_text("90th percentile of balance, by job")
+    tab_to(page, "The numbers")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="The numbers")).to_be_hidden()
+    assert service.spent("keys") == Fraction(12, 100)
+
+
+def walk(reader: Reader, check) -> None:
+    """Go through the main states of the page, and check each."""
+    page = reader.page
+    page.goto("/")
+    check("1-sign-in")
+    reader.sign_in("ann")
+    page.locator(".forecast svg").wait_for()
+    check("2-plan")
+    choose(page, "bank", epsilon="0.2")
+    ask(page, "0.2")
+    expect(page.locator(".price")).to_contain_text("asked before")
+    check("3-answer")
+    choose(page, "bank", by=("job",), epsilon="0.5")
+    ask(page, "0.5")
+    expect(page.locator(".price")).to_contain_text("asked before")
+    check("4-groups")
+    choose(page, "clinic", "mean", "fee", "1.5")
+    page.get_by_role("button", name="Ask, and spend epsilon 1.5").click()
+    page.locator(".exhausted").wait_for()
+    check("5-exhausted")
+    page.get_by_role("link", name="SQL").click()
+    page.get_by_role("textbox", name="SQL").fill("SELECT loan, AVG(fee) AS fee FROM bank WHERE age < 40 GROUP BY loan")
+    ask(page, "0.1")
+    page.get_by_text("The same in SQL or Python").click()
+    check("6-sql")
+    page.get_by_role("link", name="History").click()
+    page.get_by_role("button", name="Show answer").nth(1).click()
+    page.locator(".past-answer svg").wait_for()
+    check("7-history")
+    page.get_by_role("button", name="Sign out").click()
+    reader.sign_in("sam")
+    page.get_by_role("link", name="Budgets").click()
+    page.get_by_role("heading", name="clinic").wait_for()
+    check("8-budgets")
+    page.get_by_role("link", name="Audit trail").click()
+    page.get_by_role("region", name="Audit trail").wait_for()
+    check("9-trail")
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_role("textbox", name="Name").fill("eve")
+    page.get_by_role("button", name="Create token").click()
+    page.get_by_role("button", name="Copy token").wait_for()
+    check("10-tokens")
+    page.get_by_role("button", name="Revoke").first.click()
+    page.get_by_role("dialog").wait_for()
+    check("11-revoke")
+
+
+THEMES = {
+    "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "device_scale_factor": 2, "reduced_motion": "reduce"},
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_main_state_is_accessible_and_fits_its_screen(visit, tmp_path, theme):
+    """Also keeps a picture of each state: look at them."""
+    (PICTURES / theme).mkdir(parents=True, exist_ok=True)
+    with serving(tmp_path, {"bank": "5", "clinic": "1"}) as service:
+        with service.session("ann") as ann, service.session("bob") as bob:
+            ann.count("bank", epsilon="0.3")
+            bob.median("bank", "age", epsilon="0.6")
+            bob.count("clinic", epsilon="0.25")
+        reader = visit(service, **THEMES[theme])
+        # This way in, the policy of the page does not apply to axe, and stays in force for the page.
+        reader.context.add_init_script(path=AXE)
+
+        def check(state: str) -> None:
+            page = reader.page
+            page.evaluate("() => document.activeElement.blur()")
+            page.evaluate("() => scrollTo(0, 0)")
+            page.screenshot(path=PICTURES / theme / f"{state}.png", full_page=True, caret="initial", animations="disabled")
+            assert serious(page) == [], state
+            widths = page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+            assert widths[0] <= widths[1], state
+
+        walk(reader, check)
+
+
+@pytest.mark.parametrize(("scheme", "light"), [("light", True), ("dark", False)])
+def test_the_page_follows_the_readers_colours(visit, service, scheme, light):
+    page = visit(service, color_scheme=scheme).page
+    page.goto("/")
+    colours = page.evaluate("() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    background, ink = (sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours)
+    assert (background > ink) == light
