@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[plot]' --group dev
 	@touch $@
 
-services: $(SERVICES)  ## install what the real engines need: their clients, PostgreSQL's server programs, Java for Spark
+services: $(SERVICES)  ## install what the real engines and the page's tests need: clients, PostgreSQL, Java, Chromium, axe
 
 $(SERVICES): $(STAMP) tools/services.sh
 	tools/services.sh

@@ -65,10 +65,10 @@ class Reader:
         """Close the page. It kept to the rules: no script error, no violated policy, no other host, no token in a URL or on disk."""
         kept = self.page.evaluate("() => [JSON.stringify(localStorage), document.cookie, location.href]")
         self.context.close()
-        assert self.troubles == []
-        hosts = {request.url for request in self.requests if not request.url.startswith((self.service.url, "blob:", "data:"))}
-        assert hosts == set()
-        assert kept[:2] == ["{}", ""]
+        assert not self.troubles, self.troubles
+        elsewhere = [request.url for request in self.requests if not request.url.startswith((self.service.url, "blob:", "data:"))]
+        assert not elsewhere, elsewhere
+        assert kept[:2] == ["{}", ""], kept
         assert not any("ptr_" in text for text in [*kept, *(request.url for request in self.requests)])
 
 

@@ -8,6 +8,7 @@ const BARE = 28;
 const TEXT = 18;
 const SIDE = 14;
 const FOOT = 30;
+const MANY = 12;
 const NARROWEST = 240;
 export const MOST = 200;
 
@@ -43,14 +44,16 @@ export function liveChart(draw) {
 export function dotChart(rows, width, name, bare = false) {
   const lines = bare ? 0 : rows.every((row) => besides(row, width)) ? 1 : 2;
   const each = BARE + lines * TEXT;
-  const height = rows.length * each + FOOT;
+  const top = rows.length > MANY ? FOOT : 0;
+  const bottom = top + rows.length * each;
+  const height = bottom + FOOT;
   const axis = axisOf(rows, width);
   return svg(
     "svg",
     { class: "dots", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name },
-    ...axis.ticks.map(({ at, text }) => tick(axis.x(at), text, height - FOOT, width)),
-    svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: height - FOOT, y2: height - FOOT }),
-    ...rows.map((row, number) => rowOf(row, (number + 1) * each - 14, axis, lines, width)),
+    ...axis.ticks.map(({ at, text }) => tick(axis.x(at), text, top, bottom, width)),
+    svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: bottom, y2: bottom }),
+    ...rows.map((row, number) => rowOf(row, top + (number + 1) * each - 14, axis, lines, width)),
   );
 }
 
@@ -78,14 +81,16 @@ function extent(rows) {
   return [low - margin, high + margin];
 }
 
-function tick(x, text, bottom, width) {
+/** A line of the grid with its text; a long chart has texts at both ends. */
+function tick(x, text, top, bottom, width) {
   const half = text.length * 3.5;
   const at = Math.min(Math.max(x, half), width - half);
+  const lines = top ? [top - 10, bottom + 18] : [bottom + 18];
   return svg(
     "g",
     {},
-    svg("line", { class: "grid", x1: x, x2: x, y1: 0, y2: bottom }),
-    svg("text", { class: "tick", x: at, y: bottom + 18, "text-anchor": "middle" }, text),
+    svg("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }),
+    ...lines.map((y) => svg("text", { class: "tick", x: at, y, "text-anchor": "middle" }, text)),
   );
 }
 

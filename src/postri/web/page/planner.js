@@ -58,6 +58,8 @@ export function plannerView(desk) {
 
   const asking = askingPanel(desk, { question, dataset: () => dataset.value, setEpsilon: (value) => (epsilon.set(value), changed()) });
 
+  let kept = "";
+
   const chosen = () => desk.datasets.find((each) => each.name === dataset.value);
   const statistic = () => statistics.find((each) => each.checked).value;
   const ticked = (label) => label.querySelector("input").checked;
@@ -88,7 +90,6 @@ export function plannerView(desk) {
   }
 
   function fillColumns() {
-    const before = column.value;
     const fits = { count: () => true, sum: bounded, mean: bounded }[statistic()] ?? ((each) => ORDERED.includes(each.type));
     const names = chosen()
       .columns.filter(fits)
@@ -98,10 +99,11 @@ export function plannerView(desk) {
       statistic() === "count" ? h("option", { value: "" }, "all rows") : null,
       ...names.map((name) => h("option", { value: name }, name)),
     );
-    if (names.includes(before)) column.value = before;
+    if (statistic() !== "count" && names.includes(kept)) column.value = kept;
   }
 
   function columnChosen() {
+    if (column.value) kept = column.value;
     const now = chosen().columns.find((each) => each.name === column.value);
     bounds.textContent = now ? columnWords(now) : "";
     changed();

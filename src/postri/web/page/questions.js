@@ -3,12 +3,20 @@
 import { plain, rational, toNumber } from "./rational.js";
 
 const PLAIN_NAME = /^[A-Za-z_]\w*$/;
+const RESERVED = new Set(
+  (
+    "all and any as asc avg between by case cast count cross current_date current_timestamp date desc distinct else end escape except exists " +
+    "false fetch for from full group having high in inner intersect interval into is join left like limit low median natural not null offset on or " +
+    "order outer over partition percentile_cont quantile_cont right row rows select set some sum table then time timestamp to true union unique using " +
+    "values when where window with within"
+  ).split(" "),
+);
 const IN_SQL = { count: "COUNT", sum: "SUM", mean: "AVG", median: "MEDIAN", quantile: "QUANTILE_CONT" };
 const AGGREGATE = /^(\w+)\((?:("(?:[^"]|"")+"|[^,]*?)(?:, *([^,]+))?)?\)$/;
 
 /** A column's name as it stands in an aggregate or in SQL. */
 export function quoted(name) {
-  return PLAIN_NAME.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  return PLAIN_NAME.test(name) && !RESERVED.has(name.toLowerCase()) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 /** The text of an aggregate, such as "median(balance)". */

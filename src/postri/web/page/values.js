@@ -35,7 +35,7 @@ export function place(value) {
 /** A value as people write it: 12,345.60 or 2024-01-31 18:30:00. */
 export function shown(value) {
   if (value === null || value === undefined) return "";
-  if (typeof value === "string") return MOMENT.test(value) ? value.replace("T", " ") : value;
+  if (typeof value === "string") return MOMENT.test(value) ? value.replace("T", " ").replace(/(\.\d*?)0+$/, "$1") : value;
   if (!isNumber(value)) return String(value);
   const text = String(value);
   const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
