@@ -141,7 +141,7 @@ ALLOWANCE = _operation(
     "Set an allowance, for stewards",
     _shape(s.SetAllowance),
     e.SET_ALLOWANCE,
-    *("forbidden", "invalid_request"),
+    *("forbidden", "invalid_request", "not_found"),
     body=s.NewAllowance,
     bodies={"some": {"allowance": "2"}, "none": {"allowance": None}},
     parameters=[_parameter("path", "analyst", "The name of the analyst.", {"type": "string", "minLength": 1, "maxLength": 200})],

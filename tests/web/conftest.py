@@ -1,0 +1,35 @@
+"""The service that the tests ask: in a thread where speed matters, as a process where signals and standard error do."""
+
+from __future__ import annotations
+
+import pytest
+from serving import Process, Served, in_thread, write_policy
+
+
+@pytest.fixture
+def policy(tmp_path):
+    return write_policy(tmp_path)
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The usual service without a time grid, in a thread."""
+    with in_thread(write_policy(tmp_path)) as found:
+        yield found
+
+
+@pytest.fixture
+def start():
+    """Starts services, and ends them when the test does."""
+    running: list[Process] = []
+
+    def start(path, *arguments, **how) -> Process:
+        running.append(Process(path, *arguments, **how))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.end()
+
+
+__all__ = ["Served"]
