@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from serving import Process, Served, in_thread, write_policy
+from serving import Process, in_thread, write_policy
 
 
 @pytest.fixture
@@ -15,6 +15,13 @@ def policy(tmp_path):
 def served(tmp_path):
     """The usual service without a time grid, in a thread."""
     with in_thread(write_policy(tmp_path)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One for many tests: of what is refused, which leaves nothing behind."""
+    with in_thread(write_policy(tmp_path_factory.mktemp("shared"), service="rate = 1000000")) as found:
         yield found
 
 
@@ -30,6 +37,3 @@ def start():
     yield start
     for process in running:
         process.end()
-
-
-__all__ = ["Served"]

@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +134,14 @@ class Client:
 
 class Later:
     def __init__(self, work: Any) -> None:
-        self._found: list[Any] = []
-        self._thread = threading.Thread(target=lambda: self._found.append(work()), daemon=True)
+        self._work, self._found = work, []
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        # A service that is killed does not reply.
+        with suppress(OSError, HTTPException):
+            self._found.append(self._work())
 
     def reply(self) -> Reply:
         self._thread.join(60)

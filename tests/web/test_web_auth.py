@@ -38,17 +38,17 @@ def assert_unauthorized(reply, method="GET"):
         assert reply.code == "unauthorized"
 
 
-def test_every_endpoint_of_the_description_is_among_these(served):
-    paths = served.get("/openapi.json").json["paths"]
+def test_every_endpoint_of_the_description_is_among_these(shared):
+    paths = shared.get("/openapi.json").json["paths"]
     described = {(method.upper(), path) for path, methods in paths.items() for method in methods if path.startswith("/v1/")}
     here = {(method, re.sub("0a1b2c3d", "{id}", re.sub("/ann$", "/{analyst}", path))) for method, path in (*ASKING, *STEWARDING)}
     assert described == here
 
 
 @pytest.mark.parametrize("why", HEADERS)
-def test_without_a_valid_token_there_is_nothing(served, why):
+def test_without_a_valid_token_there_is_nothing(shared, why):
     for method, path in (*ASKING, *STEWARDING, *ODD):
-        assert_unauthorized(served.send(method, path, QUESTION if method == "POST" else None, **HEADERS[why]), method)
+        assert_unauthorized(shared.send(method, path, QUESTION if method == "POST" else None, **HEADERS[why]), method)
 
 
 def test_a_token_that_was_valid_is_not_any_more(served):
@@ -60,25 +60,25 @@ def test_a_token_that_was_valid_is_not_any_more(served):
             assert_unauthorized(served.send(method, path, QUESTION if method == "POST" else None, token))
 
 
-def test_two_tokens_at_once_are_none(served):
-    text = f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nAuthorization: Bearer {served.sue}\r\n\r\n"
-    with served.raw(text.encode()) as connection:
+def test_two_tokens_at_once_are_none(shared):
+    text = f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.ann}\r\nAuthorization: Bearer {shared.sue}\r\n\r\n"
+    with shared.raw(text.encode()) as connection:
         assert b" 401 " in connection.recv(100)
 
 
-def test_the_scheme_is_written_as_anybody_likes(served):
-    assert served.get("/v1/me", Authorization=f"bEARER  {served.ann}").status == 200
+def test_the_scheme_is_written_as_anybody_likes(shared):
+    assert shared.get("/v1/me", Authorization=f"bEARER  {shared.ann}").status == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 5_000, b"x" * 200_000], ids=["empty", "cut", "bytes", "deep", "large"])
-def test_a_malformed_body_changes_nothing_about_that(served, body):
+def test_a_malformed_body_changes_nothing_about_that(shared, body):
     for path in ("/v1/query", "/v1/price", "/v1/tokens"):
-        assert_unauthorized(served.send("POST", path, body))
+        assert_unauthorized(shared.send("POST", path, body))
 
 
-def test_the_reply_comes_before_the_body_is_read(served):
+def test_the_reply_comes_before_the_body_is_read(shared):
     """The head promises a terabyte, and none of it is ever sent."""
-    with served.raw(b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n") as connection:
+    with shared.raw(b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n") as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 401 ")
 
 
@@ -89,9 +89,9 @@ def test_an_analyst_is_no_steward(served):
     assert [token.name for token in served.tokens.all()] == ["ann", "sue"]
 
 
-def test_an_analysts_body_is_not_read_on_a_stewards_endpoint(served):
-    head = f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: 1000\r\n\r\n"
-    with served.raw(head.encode()) as connection:
+def test_an_analysts_body_is_not_read_on_a_stewards_endpoint(shared):
+    head = f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.ann}\r\nContent-Length: 1000\r\n\r\n"
+    with shared.raw(head.encode()) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 403 ")
 
 
@@ -121,25 +121,25 @@ def test_a_retry_key_is_ones_own(served):
     assert first.json["answer_id"] != second.json["answer_id"]
 
 
-def test_what_needs_no_token(served):
-    assert served.get("/healthz").json == {"status": "ok"}
-    assert served.get("/readyz").json == {"status": "ready"}
-    assert served.get("/").headers["content-type"] == "text/html; charset=utf-8"
-    assert served.get("/openapi.json").json["openapi"] == "3.1.0"
+def test_what_needs_no_token(shared):
+    assert shared.get("/healthz").json == {"status": "ok"}
+    assert shared.get("/readyz").json == {"status": "ready"}
+    assert shared.get("/").headers["content-type"] == "text/html; charset=utf-8"
+    assert shared.get("/openapi.json").json["openapi"] == "3.1.0"
 
 
 @pytest.mark.parametrize(
     "path", ["/page/../app.py", "/page/..%2fapp.py", "/page/%2e%2e/%2e%2e/errors.py", "/page//etc/passwd", "/page/", "/page/nothing.js"]
 )
-def test_the_page_has_its_files_and_no_others(served, path):
-    assert served.get(path).code == "not_found"
-    assert served.get("/page/index.html").text == served.get("/").text
+def test_the_page_has_its_files_and_no_others(shared, path):
+    assert shared.get(path).code == "not_found"
+    assert shared.get("/page/index.html").text == shared.get("/").text
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/healthz", "/v1/me", "/v1/query", "/openapi.json"])
-def test_every_reply_is_sealed(served, path):
-    for token in (None, served.ann):
-        reply = served.get(path, token, X_Request_Id="mine")
+def test_every_reply_is_sealed(shared, path):
+    for token in (None, shared.ann):
+        reply = shared.get(path, token, X_Request_Id="mine")
         assert re.fullmatch("[0-9a-f]{16}", reply.headers["x-request-id"])
         assert reply.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
         assert (reply.headers["x-content-type-options"], reply.headers["referrer-policy"]) == ("nosniff", "no-referrer")
@@ -147,6 +147,6 @@ def test_every_reply_is_sealed(served, path):
         assert "server" not in reply.headers
 
 
-def test_problems_carry_no_secret(served):
+def test_problems_carry_no_secret(shared):
     for path in ("/v1/me", "/v1/query"):
-        assert served.ann not in json.dumps(served.send("POST", path, b"{", served.ann).json)
+        assert shared.ann not in json.dumps(shared.send("POST", path, b"{", shared.ann).json)
