@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -25,6 +25,7 @@ from postri.session.desk import PastAnswer
 from postri.session.facts import DatasetFacts, facts_of
 from postri.session.price import Price, price_of
 from postri.session.question import Question, read_question
+from postri.session.turns import turn
 from postri.session.wording import Wording, read_wording
 from postri.sql import Statement, located, read_sql
 
@@ -78,13 +79,19 @@ class LocalDesk:
         A question that is asked again with the key of a retry is never paid for twice: it gets the answer that it had, or QuestionFailed.
         If nothing became of it, as after a crash, it is drawn now: what was drawn before has reached nobody.
         """
-        question = self._read(wording)
+        read = self._read(wording)
         asking = Asking(wording.text, retry)
+        # A new draw for each who wants one; all others pay for one answer.
+        waits = nullcontext() if wording.fresh and retry is None else turn((id(self._ledger), read.question.key))
         try:
-            result = self._tried(question.question, asking) or self._answer(question.question, asking, fresh=wording.fresh)
+            with waits:
+                tried = self._tried(read.question, asking)
+                result = self._answer(read.question, asking, fresh=wording.fresh) if tried is None else tried
+        except RetryKeyUsed:
+            raise
         except InputError as error:
-            raise question.located(error) from None
-        return question.shaped(result)
+            raise read.located(error) from None
+        return read.shaped(result)
 
     def price(self, wording: Wording) -> Price:
         """What the question would cost, and how far its intervals will reach. The table is not looked at."""
