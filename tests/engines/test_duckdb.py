@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import contextmanager
 from fractions import Fraction
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
 import duckdb
 import numpy as np
@@ -17,6 +17,7 @@ import pytest
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
 from postri.engines.base import Target
+from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.duckdb import Database, RelationSource
 from postri.engines.progress import showing
 from postri.engines.scans import Sample, SqlEngine
@@ -193,6 +194,28 @@ def test_ctrl_c_cancels_the_query_in_our_own_duckdb():
     with interrupted_after(0.5):
         database.columns(ENDLESS)
     assert int(database.columns("SELECT 7 AS seven")[0][0]) == 7
+
+
+@pytest.mark.parametrize("scan", [lambda: Database([]).columns, lambda: RelationSource(duckdb.connect().sql("SELECT 1 AS x")).columns])
+def test_another_thread_cancels_the_query_and_all_that_come_after(scan):
+    columns, cancel, start = scan(), Cancel(), time.monotonic()
+    with cancelled_by(cancel):
+        assert int(columns("SELECT 7 AS seven")[0][0]) == 7
+        Timer(0.3, cancel.now, [SourceChanged("stop")]).start()
+        with pytest.raises(SourceChanged, match="stop"):
+            columns(ENDLESS)
+        with pytest.raises(SourceChanged, match="stop"):
+            columns("SELECT 7 AS seven")
+    assert time.monotonic() - start < 60
+    assert int(columns("SELECT 7 AS seven")[0][0]) == 7
+
+
+def test_a_query_that_was_cancelled_before_it_began_does_not_run():
+    cancel = Cancel()
+    cancel.now(SourceChanged("first"))
+    cancel.now(SourceChanged("second"))
+    with cancelled_by(cancel), pytest.raises(SourceChanged, match="first"):
+        Database([]).columns(ENDLESS)
 
 
 def test_a_scan_tells_its_progress_to_whoever_shows_it(tmp_path):

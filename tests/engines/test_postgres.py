@@ -6,6 +6,7 @@ import logging
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from contextlib import contextmanager
@@ -20,10 +21,11 @@ import pytest
 from postgres_server import SECRET
 
 import postri
-from postri import Domain, EngineError, InputError, SeededCoins, SourceError
+from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged, SourceError
 from postri.columns import ColumnType
 from postri.engines import base
 from postri.engines.base import SAMPLE, Target
+from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.dialects.postgres import FIRST, LAST, PostgresDialect
 from postri.engines.postgres import PostgresSource, postgres_engine, split_name
 from postri.engines.table import Table
@@ -620,9 +622,29 @@ def test_a_missing_driver_prints_its_install_line():
 # ---- interrupts
 
 
-def test_ctrl_c_cancels_the_query_in_the_server(postgres):
+def endless(postgres):
     postgres.run("DROP VIEW IF EXISTS endless", "CREATE VIEW endless AS SELECT length(pg_sleep(120)::text) AS x")
-    table = opened(postgres, "endless")
+    return opened(postgres, "endless")
+
+
+def active(postgres):
+    with postgres.connect() as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND application_name = 'postri'"
+        return connection.execute(query).fetchone()[0]
+
+
+def test_another_thread_cancels_the_query_in_the_server(postgres):
+    table, cancel, start = endless(postgres), Cancel(), time.monotonic()
+    timer = threading.Timer(0.5, cancel.now, [SourceChanged("stop")])
+    timer.start()
+    with cancelled_by(cancel), pytest.raises(SourceChanged, match="stop"):
+        windows(table)
+    assert time.monotonic() - start < 30
+    assert active(postgres) == 0
+
+
+def test_ctrl_c_cancels_the_query_in_the_server(postgres):
+    table = endless(postgres)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -636,9 +658,7 @@ def test_ctrl_c_cancels_the_query_in_the_server(postgres):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - start < 30
-    with postgres.connect() as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND application_name = 'postri'"
-        assert connection.execute(query).fetchone() == (0,)
+    assert active(postgres) == 0
 
 
 def test_the_types_are_those_of_the_other_engines():

@@ -21,6 +21,7 @@ from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged
 from postri.columns import integer_type
 from postri.engines import spark as engine
 from postri.engines.base import Bracket, Target, Wanted
+from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.dialects.spark import SparkDialect
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW
@@ -330,24 +331,38 @@ def test_rows_that_change_between_two_scans_are_noticed(spark):
         counter.count(wanted)
 
 
+def endless(spark):
+    return SparkSource(spark.session.range(10**13).selectExpr("CAST(id % 3 AS DOUBLE) AS x").where("x < 5"))
+
+
+def assert_idle(spark):
+    tracker, waited = spark.session.sparkContext.statusTracker(), time.monotonic()
+    while tracker.getActiveJobsIds() and time.monotonic() - waited < 10:
+        time.sleep(0.1)
+    assert not tracker.getActiveJobsIds()
+    assert window(spark.session.range(3), "id").n == 3
+
+
+@pytest.mark.slow
+def test_another_thread_cancels_the_query_in_spark(spark):
+    cancel = Cancel()
+    timer = threading.Timer(2, cancel.now, [SourceChanged("stop")])
+    timer.start()
+    with cancelled_by(cancel), pytest.raises(SourceChanged, match="stop"):
+        endless(spark).estimate()
+    assert_idle(spark)
+
+
 @pytest.mark.slow
 def test_an_interrupt_cancels_the_query_in_spark(spark):
-    frame, tracker = (
-        spark.session.range(10**13).selectExpr("CAST(id % 3 AS DOUBLE) AS x").where("x < 5"),
-        spark.session.sparkContext.statusTracker(),
-    )
     # PySpark's own handler cancels everything that the session runs; without it the cancelling is ours.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(2, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            SparkSource(frame).estimate()
+            endless(spark).estimate()
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, before)
-    waited = time.monotonic()
-    while tracker.getActiveJobsIds() and time.monotonic() - waited < 10:
-        time.sleep(0.1)
-    assert not tracker.getActiveJobsIds()
-    assert window(spark.session.range(3), "id").n == 3
+    assert_idle(spark)

@@ -191,12 +191,12 @@ WRONG = {
         ],
     ),
     "unknown keys": (
-        DATASET.replace("budget", "bugdet") + "colums = {}\n[service]\nport = 1\n",
+        DATASET.replace("budget", "bugdet") + "colums = {}\n[servers]\nport = 1\n",
         [
             (1, 'budget is missing: what all questions together may cost in epsilon, such as budget = "5"'),
             (4, "there is no key 'bugdet' here; did you mean 'budget' or 'delta'?"),
             (6, "there is no key 'colums' here; did you mean 'columns'?"),
-            (7, "there is no key 'service' here; there are: 'ledger', 'ledger_head', 'datasets'"),
+            (7, "there is no key 'servers' here; did you mean 'service'?"),
         ],
     ),
     "unknown keys of a column": (

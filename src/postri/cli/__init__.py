@@ -6,11 +6,13 @@ import sys
 
 import typer
 
+from postri.cli import token
 from postri.cli.ask import median, quantile
 from postri.cli.demo import demo
 from postri.cli.plan import plan
 from postri.cli.policy import check, init
 from postri.cli.research import compare, reproduce
+from postri.cli.serve import serve
 from postri.cli.session import ask, budget
 from postri.cli.shell import shell
 from postri.cli.sql import sql
@@ -26,8 +28,9 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (median, quantile, plan, demo, init, check, ask, sql, shell, budget, reproduce, compare):
+for command in (median, quantile, plan, demo, init, check, ask, sql, shell, budget, serve, reproduce, compare):
     app.command()(command)
+app.add_typer(token.app, name="token")
 
 
 @app.callback(invoke_without_command=True)

@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.engines.cancelling import cancellable
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.narrowed import narrowed
 from postri.engines.progress import watched
@@ -146,17 +147,18 @@ def counted(work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConne
             found.append(work())
         done.set()
 
-    Thread(target=query, daemon=True).start()
-    try:
-        done.wait()
-    except BaseException:
-        # More than once, because the query may not have begun.
-        while not done.is_set():
-            connection.interrupt()
-            done.wait(0.1)
-        raise
-    if not found:
-        raise EngineError(FAILED)
+    with cancellable(connection.interrupt):
+        Thread(target=query, daemon=True).start()
+        try:
+            done.wait()
+        except BaseException:
+            # More than once, because the query may not have begun.
+            while not done.is_set():
+                connection.interrupt()
+                done.wait(0.1)
+            raise
+        if not found:
+            raise EngineError(FAILED)
     return [np.ma.getdata(column) for column in found[0].values()]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.engines.cancelling import cancellable
 from postri.engines.dialects.postgres import PostgresDialect
 from postri.engines.scans import Sample, Source, SqlEngine
 from postri.engines.statements import filtered
@@ -38,6 +39,8 @@ WIDTHS = {20: ">i8", 21: ">i2", 23: ">i4", 701: ">f8"}
 SAMPLE, SAMPLE_OF_GROUP = 1 << 13, 1 << 8
 # A prime, so that lines of all numbers are taken.
 STRIDE = 7919
+# How long the server may take to hear that a query is to be cancelled, in seconds.
+CANCEL_TIMEOUT = 5.0
 
 FIND = """
 SELECT c.oid, n.nspname, c.relname, c.relkind::text,
@@ -148,7 +151,8 @@ class PostgresSource:
             with self.snapshot() as inside:
                 return inside.columns(query)
         connection = self.connection
-        return quietly(lambda: _arrays(connection, query), _failed)
+        with cancellable(lambda: connection.cancel_safe(timeout=CANCEL_TIMEOUT)):
+            return quietly(lambda: _arrays(connection, query), _failed)
 
     def estimate(self) -> int:
         """What the planner expects, which reads no row."""

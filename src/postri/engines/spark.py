@@ -20,6 +20,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.engines.cancelling import cancellable
 from postri.engines.dialects.spark import AMBIGUOUS, SparkDialect
 from postri.engines.scans import Sample
 from postri.engines.statements import grouped
@@ -64,10 +65,12 @@ class SparkSource:
             except Exception as error:
                 condition = _condition(error)
 
-        with _silence(), suppress(Exception):
-            _run(work, session)
-        if not found:
-            raise EngineError(FAILED.format(condition))
+        job = _Job(session)
+        with cancellable(job.cancel):
+            with _silence(), suppress(Exception):
+                job.run(work)
+            if not found:
+                raise EngineError(FAILED.format(condition))
         return found[0]
 
     def estimate(self) -> int:
@@ -80,34 +83,43 @@ class SparkSource:
         yield Sample(f"{self.relation} TABLESAMPLE ({100 * share:.9f} PERCENT) REPEATABLE (1) AS sampled", share)
 
 
-def _run(work: Callable[[], None], session: Any) -> None:
+class _Job:
     """Work on a thread of its own: one that waits for Spark can tell it nothing, not even to stop."""
-    from pyspark import InheritableThread
 
-    tag, (mark, cancel) = f"postri-{uuid4().hex}", _marks(session)
+    def __init__(self, session: Any) -> None:
+        self._session, self._tag = session, f"postri-{uuid4().hex}"
+        self._mark, self._cancel = _marks(session)
 
-    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
-    done = Event()
-
-    def marked() -> None:
+    def cancel(self) -> None:
+        """Stop what runs of it in Spark."""
         with suppress(Exception):
-            mark(tag)
-            work()
-        done.set()
+            self._cancel(self._tag)
 
-    thread = InheritableThread(marked, session=session)
-    thread.daemon = True
-    thread.start()
-    try:
-        done.wait()
-    except BaseException:
-        # More than once, because the work may not have begun.
-        for _ in range(50):
-            if not done.is_set():
-                with suppress(Exception):
-                    cancel(tag)
-                done.wait(0.2)
-        raise
+    def run(self, work: Callable[[], None]) -> None:
+        """Do the work. An interrupt cancels it."""
+        from pyspark import InheritableThread
+
+        # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+        done = Event()
+
+        def marked() -> None:
+            with suppress(Exception):
+                self._mark(self._tag)
+                work()
+            done.set()
+
+        thread = InheritableThread(marked, session=self._session)
+        thread.daemon = True
+        thread.start()
+        try:
+            done.wait()
+        except BaseException:
+            # More than once, because the work may not have begun.
+            for _ in range(50):
+                if not done.is_set():
+                    self.cancel()
+                    done.wait(0.2)
+            raise
 
 
 def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from postri.errors import LedgerError
 
 PRIVATE = 0o600
+LEDGER = "the ledger"
 
 _WORDS = {
     sqlite3.SQLITE_READONLY: "cannot be written: make the file and its folder writable for this user",
@@ -28,12 +29,12 @@ _WORDS = {
 
 
 @contextmanager
-def worded(path: Path, patience: float = 0.0) -> Iterator[None]:
+def worded(path: Path, patience: float = 0.0, what: str = LEDGER) -> Iterator[None]:
     """Errors of SQLite as a LedgerError that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
-        raise LedgerError(f"the ledger {str(path)!r} {_words(error, patience)}") from None
+        raise LedgerError(f"{what} {str(path)!r} {_words(error, patience)}") from None
 
 
 def _words(error: sqlite3.Error, patience: float) -> str:
@@ -43,26 +44,24 @@ def _words(error: sqlite3.Error, patience: float) -> str:
     return _WORDS.get(code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it")
 
 
-def create_private(path: Path) -> bool:
+def create_private(path: Path, what: str = LEDGER) -> bool:
     """Make an empty file that nobody else may read, whatever the umask, and those that SQLite makes beside it; False if there is one."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     except FileExistsError:
         return False
     except OSError as error:
-        raise LedgerError(
-            f"the ledger {str(path)!r} cannot be made ({error.strerror}): check that its folder exists and is writable"
-        ) from None
+        raise LedgerError(f"{what} {str(path)!r} cannot be made ({error.strerror}): check that its folder exists and is writable") from None
     os.fchmod(file, PRIVATE)
     os.close(file)
     return True
 
 
 class Database:
-    """One SQLite file. Threads take turns on one connection, and each process has its own."""
+    """One SQLite file. Threads take turns on one connection, and each process has its own. `what` it is, for messages."""
 
-    def __init__(self, path: Path, patience: float, check: Callable[[sqlite3.Connection], object]) -> None:
-        self.path, self.patience = path, patience
+    def __init__(self, path: Path, patience: float, check: Callable[[sqlite3.Connection], object], what: str = LEDGER) -> None:
+        self.path, self.patience, self.what = path, patience, what
         self._check = check
         self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
@@ -84,7 +83,7 @@ class Database:
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
         """The file at one moment on a connection of its own, so that the thread may use the other one meanwhile."""
-        with self.lock, worded(self.path, self.patience):
+        with self.lock, worded(self.path, self.patience, self.what):
             self._check_open()
             connection = self._connect()
             try:
@@ -95,7 +94,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self.lock, worded(self.path, self.patience):
+        with self.lock, worded(self.path, self.patience, self.what):
             connection = self._connected()
             connection.execute(begin)
             try:
@@ -114,13 +113,13 @@ class Database:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LedgerError(f"the ledger {str(self.path)!r} is closed")
+            raise LedgerError(f"{self.what} {str(self.path)!r} is closed")
 
     def _connect(self) -> sqlite3.Connection:
         # SQLite would open a file that cannot be written to read it, and leave a file beside it that stays unwritable. Opening the file to
         # find out would drop the locks of this process on it.
         if self.path.exists() and not os.access(self.path, os.W_OK):
-            raise LedgerError(f"the ledger {str(self.path)!r} {_WORDS[sqlite3.SQLITE_READONLY]}")
+            raise LedgerError(f"{self.what} {str(self.path)!r} {_WORDS[sqlite3.SQLITE_READONLY]}")
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False)
         try:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from typing import TextIO
 
 from postri.errors import LedgerError
 from postri.ledger.entry import Entry
 from postri.ledger.facts import Answered, Fact, Failed, Fate, Reserved, Restored, Terms, read_fact
-from postri.ledger.store import Ledger, Snapshot
+from postri.ledger.store import Ledger, Past, Snapshot
 
 COLUMNS = ("number", "time", "kind", "dataset", "version", "analyst", "epsilon", "rho", "key", "question (analyst's text)", "fate", "hash")
+UNKNOWN = "unknown, counts as spent"
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
@@ -23,6 +25,25 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
         for entry in snapshot.entries():
             cells = (entry.number, entry.time, entry.kind, *_cells(entry, fates), entry.hash)
             lines.writerow([safe(str(cell)) for cell in cells])
+
+
+def listed(ledger: Ledger, after: int, limit: int) -> list[dict[str, object]]:
+    """Some entries of the trail as plain values: who spent what on which question, and what became of it; never an answer."""
+    return [_fields(entry, ledger) for entry in islice(ledger.entries(after), limit)]
+
+
+def _fields(entry: Entry, ledger: Ledger) -> dict[str, object]:
+    fates = {entry.number: _fate(ledger.past(entry.number))} if entry.kind == Reserved.kind else {}
+    dataset, _, analyst, epsilon, _, _, question, fate = _cells(entry, fates)
+    named = {"dataset": dataset or None, "analyst": analyst or None, "epsilon": str(epsilon), "question": question or None}
+    # To the second: how long a scan took is nobody's business.
+    return {"number": entry.number, "time": f"{entry.time[:19]}Z", "kind": entry.kind, **named, "fate": fate}
+
+
+def _fate(past: Past) -> str:
+    return (
+        UNKNOWN if past.answer_text is None and past.reason is None else "answered" if past.reason is None else f"failed with {past.reason}"
+    )
 
 
 def safe(cell: str) -> str:
@@ -58,7 +79,7 @@ def _cells(entry: Entry, fates: dict[int, str]) -> tuple[object, ...]:
     match _fact(entry):
         case Reserved() as asked:
             words = (asked.dataset, asked.version, asked.analyst, asked.cost.epsilon, asked.cost.rho, asked.key, asked.analyst_text)
-            return (*words, fates.get(entry.number, "unknown, counts as spent"))
+            return (*words, fates.get(entry.number, UNKNOWN))
         case Answered() as fate:
             return (fate.dataset, "", fate.analyst, 0, 0, "", "", f"answer of entry {fate.reservation}")
         case Failed() as fate:

@@ -6,8 +6,20 @@ bounds do to the rows, and `skeleton` writes a first file from a schema. Only `l
 
 from postri.policy.checking import check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, look
-from postri.policy.model import ColumnPolicy, Dataset, Policy
+from postri.policy.model import ColumnPolicy, Dataset, Policy, Service
 from postri.policy.reading import read_policy
 from postri.policy.skeleton import skeleton
 
-__all__ = ["ColumnLook", "ColumnPolicy", "Dataset", "Look", "Policy", "check_policy", "look", "open_dataset", "read_policy", "skeleton"]
+__all__ = [
+    "ColumnLook",
+    "ColumnPolicy",
+    "Dataset",
+    "Look",
+    "Policy",
+    "Service",
+    "check_policy",
+    "look",
+    "open_dataset",
+    "read_policy",
+    "skeleton",
+]

@@ -50,6 +50,25 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Service:
+    """How `postri serve` serves the datasets. Times are in seconds."""
+
+    tokens: Path | None = None
+    """Where tokens are kept; beside the ledger if None."""
+    host: str = "127.0.0.1"
+    port: int = 8765
+    time_grid: Fraction = Fraction(1, 2)
+    """Answers leave at whole multiples of this after their question came; 0 for at once."""
+    max_body: int = 65_536
+    rate: int = 600
+    """Requests per minute and token."""
+    scans: int = 4
+    waiting: int = 64
+    scan_timeout: Fraction = Fraction(60)
+    shutdown_timeout: Fraction = Fraction(30)
+
+
+@dataclass(frozen=True)
 class Policy:
     """The steward's file. Its paths are absolute."""
 
@@ -59,3 +78,9 @@ class Policy:
     datasets: Mapping[str, Dataset]
     ledger_line: int = 0
     head_line: int = 0
+    service: Service = field(default_factory=Service)
+
+    @property
+    def tokens(self) -> Path:
+        """The file of the service's tokens."""
+        return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")

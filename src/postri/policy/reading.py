@@ -20,6 +20,7 @@ from postri.policy import values as v
 from postri.policy.lines import locate
 from postri.policy.model import Accountant, ColumnPolicy, Dataset, Policy
 from postri.policy.section import TODO, Notes, Section
+from postri.policy.service import read_service
 from postri.policy.sources import SourceKind, kind_of_source
 from postri.policy.types import BOUNDED, TYPES
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
@@ -27,7 +28,7 @@ from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 ACCOUNTANTS: Mapping[str, Accountant] = {"pure": "pure", "zcdp": "zcdp"}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
 
-POLICY_KEYS = ("ledger", "ledger_head", "datasets")
+POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
 CSV_KEYS = ("delimiter", "quote", "header", "names")
 DATASET_NEEDS = {
     "source": 'where the rows are, such as source = "bank.parquet"',
@@ -93,21 +94,19 @@ def _syntax(message: str, text: str) -> Problem:
 
 def _policy(top: Section, path: Path) -> Policy:
     top.refuse_others(POLICY_KEYS)
-    ledger = top.get("ledger", partial(_file, path.parent)) or path.parent / "postri.ledger"
-    head = top.get("ledger_head", partial(_file, path.parent))
+    file = partial(v.a_file, folder=path.parent)
+    ledger = top.get("ledger", file) or path.parent / "postri.ledger"
+    head = top.get("ledger_head", file)
     if head == ledger:
         top.note("ledger_head is the ledger itself; keep the head of its chain in another place", "ledger_head")
     if top.values.get("datasets", {}) == {}:
         top.note("there is no dataset; add a table [datasets.NAME] with source, version, budget and protect")
     datasets = {name: _dataset(name, section) for name, section in top.sections("datasets", DATASET_NEEDS).items()}
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
-    return Policy(path, ledger, head, found, top.notes.line(("ledger",)), top.notes.line(("ledger_head",)))
-
-
-def _file(folder: Path, what: str, value: object) -> Path:
-    if "://" in v.a_name(what, value):
-        raise InputError(f"{what} must be the path of a file, not a URL")
-    return folder / str(value)
+    service = read_service(top.section("service", {}), path.parent)
+    if service.tokens is not None and service.tokens in (ledger, head):
+        top.note("tokens is a file of the ledger; keep tokens in a file of their own", "service", "tokens")
+    return Policy(path, ledger, head, found, top.notes.line(("ledger",)), top.notes.line(("ledger_head",)), service)
 
 
 def _dataset(name: str, section: Section) -> Dataset | None:

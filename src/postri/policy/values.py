@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from postri.domain import position
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
-from postri.exact import as_decimal, decimal_places, exact, shown
+from postri.exact import as_decimal, decimal_places, exact, plain, shown
 from postri.privacy import LARGEST_EPSILON, check_share
 
 
@@ -38,6 +39,13 @@ def a_list(what: str, value: object) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise InputError(f'{what} must be a list, such as {what} = ["one", "two"], got {"an empty list" if value == [] else given(value)}')
     return value
+
+
+def a_file(what: str, value: object, folder: Path) -> Path:
+    """The path of a file, as seen from a folder."""
+    if "://" in a_name(what, value):
+        raise InputError(f"{what} must be the path of a file, not a URL")
+    return folder / str(value)
 
 
 def a_text(what: str, value: object) -> str:
@@ -92,6 +100,20 @@ def a_count(what: str, value: object) -> int:
     """A whole number of at least 1."""
     if (number := a_whole(what, value)) < 1:
         raise InputError(f"{what} must be at least 1, got {given(value)}")
+    return number
+
+
+def a_whole_between(what: str, value: object, low: int, high: int) -> int:
+    """A whole number from low to high."""
+    if not low <= (number := a_whole(what, value)) <= high:
+        raise InputError(f"{what} must be from {low} to {high}, got {given(value)}")
+    return number
+
+
+def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 86_400) -> Fraction:
+    """A time in seconds, from low to high."""
+    if not low <= (number := a_number(what, value)) <= high:
+        raise InputError(f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}")
     return number
 
 

@@ -15,6 +15,8 @@ from fractions import Fraction
 from postri.answer import Answer, Result
 from postri.answer.record import read, written
 from postri.answer.words import from_ledger
+from postri.engines.cancelling import check_cancelled
+from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed, nearest
 from postri.exact import shown
 from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, Recorded, Request
@@ -153,13 +155,15 @@ class LocalDesk:
         return None if past.answer_text is None else self._from_ledger(question, past.id, past.answer_text)
 
     def _answer(self, question: Question, asking: Asking, *, fresh: bool) -> Result:
-        table = open_dataset(self._policy, question.dataset)
+        table = self._open(question.dataset)
         # Everything that can be refused is refused here, by names and declared types: nothing is spent on it.
         bound = question.request.bound(table.computed(question.computed) if question.computed else table)
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, asking)
             return self._from_ledger(question, found.id, found.answer_text)
+        # Nothing is paid for a question that nobody waits for any more.
+        check_cancelled()
         reservation = self._ledger.reserve(self._request(question), self._limits(question.dataset), asking)
         try:
             answers = bound.answers()
@@ -170,6 +174,9 @@ class LocalDesk:
             _mark_paid(error)
             raise
         return self._handed_over(question, reservation, answers)
+
+    def _open(self, dataset: Dataset) -> Table:
+        return open_dataset(self._policy, dataset)
 
     def _handed_over(self, question: Question, reservation: int, answers: list[list[Answer]]) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""

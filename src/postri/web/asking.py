@@ -1,0 +1,113 @@
+"""What every token may do: ask, price, and look at datasets, budgets and its own answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postri.answer.json import text_of
+from postri.answer.wire import result_text
+from postri.errors import InputError
+from postri.ledger import DatasetUsage
+from postri.session.local import MOST_PAST, LocalDesk, accountant_of
+from postri.session.sent import budget_fields, past_fields, price_fields
+from postri.session.wording import Wording, read_wording
+from postri.web import described
+from postri.web.bodies import read_object, whole
+from postri.web.service import Service
+from postri.web.visits import reply, token_of, visit_of
+
+LONGEST_KEY = 200
+
+
+def asking_routes(service: Service) -> APIRouter:
+    """The endpoints of analysts."""
+    router = APIRouter()
+
+    @router.post("/v1/query", **described.QUERY)
+    async def query(request: Request) -> Response:
+        wording, retry = read_wording(await read_object(request)), _retry_key(request)
+        desk = service.desk(token_of(request))
+        try:
+            text = await service.scans.run(lambda: result_text(desk.answer(wording, retry)))
+        finally:
+            await service.grid.wait(visit_of(request).arrived)
+        return Response(text, media_type="application/json")
+
+    @router.post("/v1/price", **described.PRICE)
+    async def price(request: Request) -> Response:
+        wording = read_wording(await read_object(request))
+        return Response(await service.do(_priced, service.desk(token_of(request)), wording), media_type="application/json")
+
+    @router.get("/v1/datasets", **described.DATASETS)
+    async def datasets(request: Request) -> Response:
+        return reply({"datasets": [facts.to_fields() for facts in service.desk(token_of(request)).describe().values()]})
+
+    @router.get("/v1/budget", **described.BUDGET)
+    async def budget(request: Request) -> Response:
+        token = token_of(request)
+        found = await service.do(service.desk(token).budget)
+        fields = {name: budget_fields(each) for name, each in found.items()}
+        if token.role == "steward":
+            for name, each in (await service.do(_by_analyst, service)).items():
+                fields[name]["analysts"] = each
+        return reply(fields)
+
+    @router.get("/v1/answers", **described.ANSWERS)
+    async def answers(request: Request) -> Response:
+        limit, before = whole(request, "limit", 50, MOST_PAST, 1), request.query_params.get("before")
+        desk = service.desk(token_of(request))
+        return Response(await service.do(_history, desk, before, limit), media_type="application/json")
+
+    @router.get("/v1/me", **described.ME)
+    async def me(request: Request) -> Response:
+        token = token_of(request)
+        allowance = None if token.allowance is None else str(token.allowance)
+        return reply({"name": token.name, "role": token.role, "expires": token.expires, "allowance": allowance})
+
+    return router
+
+
+def _retry_key(request: Request) -> str | None:
+    """The key of a retry. The ledger checks it too, but only when the question is on its way."""
+    found = request.headers.getlist("idempotency-key")
+    if not found:
+        return None
+    if len(found) > 1 or not 1 <= len(found[0]) <= LONGEST_KEY or not found[0].isascii() or not found[0].isprintable():
+        raise InputError(f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters, once")
+    return found[0]
+
+
+def _priced(desk: LocalDesk, wording: Wording) -> str:
+    return text_of(price_fields(desk.price(wording)))
+
+
+def _history(desk: LocalDesk, before: str | None, limit: int) -> str:
+    found = desk.answers(before, limit)
+    more = found[-1].answer_id if len(found) == limit else None
+    return text_of({"answers": [past_fields(each) for each in found], "next": more})
+
+
+def _by_analyst(service: Service) -> dict[str, dict[str, object]]:
+    """Who spent how much of each dataset, and what each may spend."""
+    usage, given = service.ledger.summary(), service.tokens.allowances()
+    found: dict[str, dict[str, object]] = {}
+    for name, dataset in service.policy.datasets.items():
+        spent, epsilon = usage.get(name, DatasetUsage()).analysts, accountant_of(dataset).epsilon
+        found[name] = {
+            analyst: {
+                "spent": str(epsilon(each.cost)),
+                "entries": each.entries,
+                "allowance": _least(dataset.allowances.get(analyst), given.get(analyst)),
+            }
+            for analyst, each in spent.items()
+        }
+    return found
+
+
+def _least(*allowances: Fraction | None) -> str | None:
+    """The one that binds."""
+    return str(min(each for each in allowances if each is not None)) if any(each is not None for each in allowances) else None

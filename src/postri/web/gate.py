@@ -1,0 +1,130 @@
+"""What every request passes: an envelope of id, headers and log line; and under /v1/ the gate, before the body is read."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from anyio import CapacityLimiter, to_thread
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from postri.errors import PostriError
+from postri.web.limits import Rate
+from postri.web.logs import log, log_failure
+from postri.web.refusals import Refusal, unauthorized
+from postri.web.tokens import Token, Tokens
+from postri.web.visits import KEY, Visit, refused
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+LONGEST_LENGTH = 20
+
+
+def is_guarded(path: str) -> bool:
+    """Whether a path needs a token."""
+    return path == "/v1" or path.startswith("/v1/")
+
+
+class Envelope:
+    """Gives each request its id, each reply its headers and one line in the log. No error passes it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        visit = scope[KEY] = Visit()
+        status = 0
+
+        async def sealed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _add_headers(message, scope["path"], visit)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sealed)
+        except Exception as error:
+            if not isinstance(error, Refusal | PostriError):
+                log_failure(error, request_id=visit.id)
+            if not status:
+                await refused(error, visit)(scope, receive, sealed)
+        finally:
+            _log(scope, visit, status)
+
+
+def _add_headers(message: Message, path: str, visit: Visit) -> None:
+    headers = MutableHeaders(scope=message)
+    headers["X-Request-Id"] = visit.id
+    for name, value in SECURITY.items():
+        headers[name] = value
+    headers["Cache-Control"] = "no-store" if is_guarded(path) else "no-cache"
+
+
+def _log(scope: Scope, visit: Visit, status: int) -> None:
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    route, analyst = getattr(scope.get("route"), "path", None), None if visit.token is None else visit.token.name
+    level = logging.ERROR if status == 500 else logging.INFO
+    log("request", level, request_id=visit.id, method=method, route=route, status=status, code=visit.code, analyst=analyst)
+
+
+class Gate:
+    """Lets nobody in without a valid token, nobody too often, and nothing too large."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, rate: Rate, max_body: int, threads: CapacityLimiter) -> None:
+        self._app, self._tokens, self._rate, self._max_body, self._threads = app, tokens, rate, max_body, threads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request in, or say why not. The body is not touched before that."""
+        if not is_guarded(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        token = scope[KEY].token = await self._token(scope)
+        self._rate.take(token.id)
+        self._check_length(_only(scope, b"content-length"))
+        await self._app(scope, self._limited(receive), send)
+
+    async def _token(self, scope: Scope) -> Token:
+        scheme, _, text = (_only(scope, b"authorization") or b"").decode("latin-1").partition(" ")
+        token = await to_thread.run_sync(partial(self._tokens.verify, text.strip()), limiter=self._threads)
+        if token is None or scheme.lower() != "bearer":
+            raise unauthorized()
+        return token
+
+    def _check_length(self, length: bytes | None) -> None:
+        if length is not None and (len(length) > LONGEST_LENGTH or not length.isdigit() or int(length) > self._max_body):
+            raise self._too_large()
+
+    def _limited(self, receive: Receive) -> Receive:
+        """The same body, as far as it may go."""
+        rest = self._max_body
+
+        async def limited() -> Message:
+            nonlocal rest
+            message = await receive()
+            rest -= len(message.get("body", b""))
+            if rest < 0:
+                raise self._too_large()
+            return message
+
+        return limited
+
+    def _too_large(self) -> Refusal:
+        return Refusal("request_too_large", f"a request may have at most {self._max_body} bytes")
+
+
+def _only(scope: Scope, name: bytes) -> bytes | None:
+    """The value of a header that is there once; None otherwise."""
+    found = [value for key, value in scope["headers"] if key == name]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,121 @@
+"""Every refusal of the service as problem details (RFC 9457): one table from errors to statuses and codes.
+
+What is told of an error is safe to tell: no path, no source, no message of an error that is not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from postri.errors import EngineError, LedgerError, PolicyError, PostriError
+from postri.session.problems import KINDS, PROBLEM, members
+
+TITLES: Mapping[str, str] = {
+    "unauthorized": "A valid token is needed",
+    "forbidden": "This is for stewards",
+    "not_found": "There is nothing here",
+    "method_not_allowed": "This is not done here",
+    "invalid_request": "The request is wrong",
+    "retry_key_used": "The retry key belongs to another question",
+    "budget_exceeded": "The budget does not allow it",
+    "request_too_large": "The request is too large",
+    "rate_limited": "Too many requests",
+    "busy": "Too many questions wait",
+    "shutting_down": "The service is shutting down",
+    "not_ready": "The service is not ready",
+    "timed_out": "The question took too long",
+    "question_failed": "The question has failed before",
+    "source_error": "The data cannot be opened",
+    "source_changed": "The data changed",
+    "engine_error": "The counting failed",
+    "ledger_error": "The ledger cannot be used",
+    "policy_error": "The policy does not fit the data",
+    "internal": "Something went wrong here",
+}
+STATUSES: Mapping[str, int] = {
+    **{kind.code: kind.status for kind in KINDS.values()},
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "request_too_large": 413,
+    "rate_limited": 429,
+    "busy": 503,
+    "shutting_down": 503,
+    "not_ready": 503,
+    "timed_out": 504,
+    "policy_error": 500,
+    "internal": 500,
+}
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="postri"'}
+LEDGER = "the ledger or the file of tokens cannot be read or written now; the steward finds out why with 'postri budget --verify'"
+POLICY = "what the policy says does not fit the data; the steward finds out why with 'postri check'"
+SPENT = "its budget is spent, for data may have been read"
+UNSPENT = "nothing was spent"
+
+
+class Timeout(EngineError):  # noqa: N818  # the ledger keeps its name as the reason of a failure
+    """A question took longer than the service lets one take."""
+
+
+class Shutdown(EngineError):  # noqa: N818  # the ledger keeps its name as the reason of a failure
+    """The service ended before a question was answered."""
+
+
+@dataclass(eq=False)
+class Refusal(Exception):  # noqa: N818  # what it is on the wire
+    """A reply that is no answer."""
+
+    code: str
+    detail: str
+    members: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """The status of its code."""
+        return STATUSES[self.code]
+
+    def fields(self, request_id: str) -> dict[str, Any]:
+        """As problem details."""
+        usual = {"type": "about:blank", "title": TITLES[self.code], "status": self.status, "code": self.code, "detail": self.detail}
+        return {**usual, "request_id": request_id, **self.members}
+
+
+def refusal_of(error: BaseException) -> Refusal:
+    """What is told of an error."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, Timeout | Shutdown):
+        return _cut_off(error)
+    if isinstance(error, PolicyError):
+        return Refusal("policy_error", POLICY)
+    if isinstance(error, PostriError):
+        for kind, known in KINDS.items():
+            if isinstance(error, kind):
+                return Refusal(known.code, LEDGER if isinstance(error, LedgerError) else str(error), members(error))
+    return Refusal("internal", f"failed with {type(error).__name__}; please report it, with the request_id")
+
+
+def _cut_off(error: Timeout | Shutdown) -> Refusal:
+    code, words = (
+        ("timed_out", "the question took too long") if isinstance(error, Timeout) else ("shutting_down", "the service is shutting down")
+    )
+    return Refusal(code, f"{words}; {SPENT if error.spent else UNSPENT}", {"spent": error.spent})
+
+
+def unauthorized() -> Refusal:
+    """For whoever has no valid token. Does not say which of the reasons it is."""
+    return Refusal(
+        "unauthorized", "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with 'postri token add'", {}, CHALLENGE
+    )
+
+
+def wait(code: str, detail: str, seconds: int) -> Refusal:
+    """For whoever should come back later."""
+    return Refusal(code, detail, {}, {"Retry-After": str(seconds)})
+
+
+__all__ = ["PROBLEM", "STATUSES", "TITLES", "Refusal", "Shutdown", "Timeout", "refusal_of", "unauthorized", "wait"]

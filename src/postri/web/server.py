@@ -1,0 +1,125 @@
+"""Running the service: where it listens, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from ipaddress import ip_address
+from types import FrameType
+
+import uvicorn
+
+from postri.errors import InputError, PostriError
+from postri.ledger import SqliteLedger
+from postri.policy import Policy
+from postri.web import logs
+from postri.web.app import create_app
+from postri.web.limits import GRACE
+from postri.web.service import Service
+from postri.web.tokens import Tokens
+
+KEEP_ALIVE = 30
+
+
+class Server(uvicorn.Server):
+    """Ends in order: running questions are finished, or else accounted for. A second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service, self._ready = service, ready
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal stops it, the second does not wait."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self._service.scans.stop()
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for the questions that are here, then cancel those that are left."""
+        logs.log("shutdown")
+        loop = asyncio.get_running_loop()
+        later = loop.call_later(float(self._service.policy.service.shutdown_timeout), self._service.scans.cancel)
+        await super().shutdown(sockets)
+        later.cancel()
+
+
+def serve(
+    policy: Policy,
+    host: str,
+    port: int,
+    *,
+    certificate: str | None = None,
+    private_key: str | None = None,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Serve the policy until a signal ends it."""
+    listener = _bound(host, port)
+    address = listener.getsockname()
+    if not ip_address(address[0].partition("%")[0]).is_loopback and certificate is None:
+        warn("this address can be reached from other machines, and without TLS everybody on the way can read tokens and answers")
+    scheme = "http" if certificate is None else "https"
+    place = f"[{address[0]}]" if ":" in address[0] else address[0]
+    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
+        if not tokens.all():
+            warn("there are no tokens yet: make the first with 'postri token add NAME --role steward'")
+        service = Service(policy, ledger, tokens)
+        config = _config(service, certificate, private_key)
+        logs.configure()
+        server = Server(config, service, lambda: say(f"postri: listening on {scheme}://{place}:{address[1]}"))
+        signal.signal(signal.SIGTERM, server.handle_exit)
+        server.run([listener])
+        _leave(service)
+
+
+def _config(service: Service, certificate: str | None, private_key: str | None) -> uvicorn.Config:
+    config = uvicorn.Config(
+        create_app(service),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=int(service.policy.service.shutdown_timeout + 2 * int(GRACE)),
+        ssl_certfile=certificate,
+        ssl_keyfile=private_key,
+    )
+    try:
+        config.load()
+    except (OSError, ValueError):
+        raise InputError("the certificate or its private key cannot be read: name two PEM files that belong together") from None
+    return config
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at this address."""
+    try:
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except (OSError, UnicodeError) as error:
+        words = getattr(error, "strerror", None) or type(error).__name__
+        raise PostriError(f"cannot listen on {host!r} port {port} ({words}): choose another with --host and --port") from None
+    return listener
+
+
+def _leave(service: Service) -> None:
+    """End although a thread may be stuck in its database: its reservation stays open, and counts as spent."""
+    if service.scans.running:
+        sys.stderr.flush()
+        os._exit(1)

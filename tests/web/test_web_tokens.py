@@ -1,0 +1,212 @@
+"""Tokens: shown once, stored as a hash, expiring, revocable; in a file of their own that several processes use."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+from base64 import urlsafe_b64decode
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from postri.errors import InputError, LedgerError
+from postri.web import tokens as module
+from postri.web.expiry import read_expiry
+from postri.web.tokens import Tokens
+
+DATASET = '[datasets.d]\nsource = "d.csv"\nversion = "1"\nbudget = 1\nprotect = { change = "replace-rows", rows = 1 }\n'
+PAST, FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "l.tokens"
+
+
+@pytest.fixture
+def tokens(file):
+    with Tokens(file) as tokens:
+        yield tokens
+
+
+def test_a_token_opens_the_door_for_its_name_and_role(tokens):
+    token, text = tokens.add("ann", "analyst", allowance=Fraction(1, 3))
+    assert re.fullmatch(r"ptr_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", text)
+    assert len(urlsafe_b64decode(text[13:] + "=")) == 32
+    assert tokens.verify(text) == token
+    assert (token.name, token.role, token.expires, token.revoked, token.allowance) == ("ann", "analyst", None, None, Fraction(1, 3))
+
+
+def test_nothing_else_does(tokens):
+    _, text = tokens.add("ann", "analyst")
+    other = tokens.add("bob", "steward")[1]
+    swapped = text[:13] + other[13:]
+    changed = text[:-1] + ("A" if text[-1] != "A" else "B")
+    for wrong in (
+        "",
+        text[:-1],
+        text + "A",
+        text.upper(),
+        swapped,
+        changed,
+        "ptr_00000000_" + "A" * 43,
+        f" {text}",
+        text + "\n",
+        "é" * 56,
+        "\ud800",
+    ):
+        assert tokens.verify(wrong) is None
+    assert tokens.verify(text) is not None
+
+
+def test_an_expired_or_revoked_token_does_not(tokens):
+    assert tokens.verify(tokens.add("ann", "analyst", expires=PAST)[1]) is None
+    token, text = tokens.add("ann", "analyst", expires=FUTURE)
+    assert tokens.verify(text) == token
+    assert tokens.revoke(token.id)
+    assert tokens.verify(text) is None
+
+
+def test_a_token_is_revoked_once_and_for_good(tokens, monkeypatch):
+    token, _ = tokens.add("ann", "analyst")
+    tokens.revoke(token.id)
+    (before,) = tokens.all()
+    monkeypatch.setattr(module, "_moment", lambda time: "2999-01-01T00:00:00Z")
+    assert tokens.revoke(token.id)
+    assert tokens.all() == [before] and before.revoked is not None
+    assert not tokens.revoke("00000000")
+
+
+def test_the_file_holds_the_hash_alone_and_is_private(tokens, file):
+    _, text = tokens.add("ann", "analyst")
+    secret = text.rpartition(f"{text[4:12]}_")[2]
+    assert file.stat().st_mode & 0o777 == 0o600
+    tokens.close()
+    written = b"".join(path.read_bytes() for path in file.parent.iterdir())
+    assert secret.encode() not in written
+    assert sha256(secret.encode()).digest() in written
+
+
+def test_the_secret_is_compared_in_constant_time_also_for_an_unknown_id(tokens, monkeypatch):
+    seen = []
+    compare = module.compare_digest
+    monkeypatch.setattr(module, "compare_digest", lambda one, other: seen.append((len(one), len(other))) or compare(one, other))
+    tokens.verify(tokens.add("ann", "analyst")[1])
+    tokens.verify("ptr_00000000_" + "A" * 43)
+    tokens.verify("nonsense")
+    assert seen == [(32, 32)] * 3
+
+
+def test_an_allowance_belongs_to_the_name(tokens):
+    first, second = tokens.add("ann", "analyst")[1], tokens.add("ann", "analyst", allowance=Fraction(2))[1]
+    assert [tokens.verify(text).allowance for text in (first, second)] == [2, 2]
+    tokens.allow("ann", Fraction(1, 2))
+    assert tokens.allowances() == {"ann": Fraction(1, 2)}
+    tokens.add("ann", "analyst")
+    assert tokens.allowances() == {"ann": Fraction(1, 2)}
+    tokens.allow("ann", None)
+    assert tokens.allowances() == {} and tokens.verify(first).allowance is None
+
+
+@pytest.mark.parametrize("name", ["", " ann", "ann ", "a\nb", "\0", "\ud800", "x" * 201, 7])
+def test_names_are_printable(tokens, name):
+    with pytest.raises(InputError, match="the name of the analyst"):
+        tokens.add(name, "analyst")
+    with pytest.raises(InputError, match="the name of the analyst"):
+        tokens.allow(name, None)
+
+
+def test_roles_are_two(tokens):
+    with pytest.raises(InputError, match="the role cannot be 'stewart'; did you mean 'steward'"):
+        tokens.add("ann", "stewart")
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path):
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    before = other.read_bytes()
+    with pytest.raises(LedgerError, match="is not a file of tokens"):
+        Tokens(other)
+    assert other.read_bytes() == before
+
+
+def test_errors_name_the_file_of_tokens(tmp_path):
+    with pytest.raises(LedgerError, match=r"the file of tokens .* cannot be made"):
+        Tokens(tmp_path / "nowhere" / "l.tokens")
+
+
+def test_processes_add_tokens_at_once(file):
+    """Three processes open the file that is not there yet, and add tokens; all of them are there and valid."""
+    command = [sys.executable, str(Path(__file__).with_name("adding_tokens.py")), str(file)]
+    workers = [subprocess.Popen([*command, name, "8"], stdout=subprocess.PIPE, text=True) for name in ("ann", "bob", "eve")]
+    told = [line for worker in workers for line in worker.communicate(timeout=60)[0].split()]
+    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    with Tokens(file) as tokens:
+        assert len(told) == len({tokens.verify(text).name for text in told}) == len(tokens.all()) == 24
+
+
+class TestExpiry:
+    NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+    def test_spans_and_days(self):
+        assert read_expiry("90d", self.NOW) == self.NOW + timedelta(days=90)
+        assert read_expiry(" 12h ", self.NOW) == self.NOW + timedelta(hours=12)
+        assert read_expiry("2027-01-31") == datetime(2027, 2, 1, tzinfo=UTC)
+        assert read_expiry("2027-01-31T12:00:00+02:00") == datetime(2027, 1, 31, 10, tzinfo=UTC)
+        assert read_expiry("2027-01-31T12:00:00") == datetime(2027, 1, 31, 12, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        "text", ["", "soon", "90", "-1d", "1.5d", "9999-12-31", "2027-02-30", "0001-01-01T00:00:00+23:00", "9999999d", 90, None, "²d"]
+    )
+    def test_others_are_refused(self, text):
+        with pytest.raises(InputError, match="expires must be a span or a day"):
+            read_expiry(text)
+
+
+class TestCommands:
+    @pytest.fixture
+    def run(self, tmp_path):
+        (tmp_path / "postri.toml").write_text(DATASET)
+
+        def run(*arguments, code=0):
+            done = subprocess.run(
+                [sys.executable, "-c", "from postri.cli import main; main()", "token", *arguments],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert done.returncode == code, done.stderr
+            return done
+
+        return run
+
+    def test_add_list_and_revoke(self, run, tmp_path):
+        added = run("add", "ann", "--role", "analyst", "--allowance", "2", "--expires", "90d")
+        text = added.stdout.splitlines()[-1]
+        assert added.stdout == f"{text}\n" and text not in added.stderr and "only time" in added.stderr
+        with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
+            token = tokens.verify(text)
+            assert (token.name, token.role, token.allowance) == ("ann", "analyst", 2)
+        listed = run("list")
+        assert token.id in listed.stdout and text not in listed.stdout
+        run("revoke", token.id)
+        assert "revoked" in run("list").stdout
+        assert "there is no token" in run("revoke", "ffffffff", code=2).stderr
+
+    def test_what_is_wrong_makes_no_token(self, run, tmp_path):
+        assert "the allowance must be positive" in run("add", "ann", "--role", "analyst", "--allowance", "-1", code=2).stderr
+        assert "expires must be" in run("add", "ann", "--role", "analyst", "--expires", "soon", code=2).stderr
+        assert run("add", "ann", "--role", "boss", code=2).stdout == ""
+        assert run("list").stdout == ""
+
+    def test_a_token_that_is_over_already_says_so(self, run):
+        assert "over already" in run("add", "ann", "--role", "analyst", "--expires", "2020-01-01").stderr
