@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from postri.web.tokens import Tokens
-
 from postri import Session, connect
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.web.tokens import Tokens
 
 POSTRI = (sys.executable, "-c", "from postri.cli import main; main()")
 
@@ -74,7 +73,7 @@ def served(policy: Path) -> Iterator[Service]:
 
 def new_token(policy: Path, name: str = "ann", role: str = "analyst", allowance: str | None = None) -> str:
     """A token for somebody."""
-    with Tokens(read_policy(policy).service.tokens) as tokens:
+    with Tokens(read_policy(policy).tokens) as tokens:
         return tokens.add(name, role, allowance=None if allowance is None else Fraction(allowance))[1]
 
 

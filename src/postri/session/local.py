@@ -23,7 +23,7 @@ from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, 
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
 from postri.session.budget import Budget, budget_of
-from postri.session.desk import PastAnswer
+from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, facts_of
 from postri.session.price import Price, price_of
 from postri.session.question import Question, read_question
@@ -32,7 +32,6 @@ from postri.session.wording import Wording, read_wording
 from postri.sql import Statement, located, read_sql
 
 CHANGED = "the policy has changed since"
-MOST_PAST = 200
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,7 @@ class LocalDesk:
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PAST:
-            raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
-        return [self._past(past) for past in self._ledger.history(self.analyst, _number(before), limit)]
+        return [self._past(past) for past in self._ledger.history(self.analyst, *check_page(before, limit))]
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -247,15 +244,6 @@ def _mark_paid(error: BaseException) -> None:
     """The error says that the question was paid for."""
     if isinstance(error, PostriError):
         error.spent = True
-
-
-def _number(before: object) -> int | None:
-    """The number of an answer."""
-    if before is None:
-        return None
-    if not isinstance(before, str) or not before.isascii() or not before.isdigit() or len(before) > 18:
-        raise InputError(f"before must be the id of an answer, such as '12', got {shown(before)}")
-    return int(before)
 
 
 def _noted(answer: Answer, number: int) -> Answer:
