@@ -101,9 +101,9 @@ def write(folder: Path, side: int) -> Path:
 
 
 def shape(value: Any) -> Any:
-    """A body without what was drawn: the names and kinds of its parts. Sentences are drawn too; problems are not."""
+    """A body without what was drawn: the names and kinds of its parts. Notes follow from the answer, such as whether it lies on an edge."""
     if isinstance(value, dict):
-        return {name: shape(each) for name, each in value.items()}
+        return {name: "notes" if name == "notes" else shape(each) for name, each in value.items()}
     if isinstance(value, list):
         return [shape(each) for each in value]
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
