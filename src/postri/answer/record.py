@@ -60,7 +60,7 @@ def read_answer(fields: dict[str, Any], protect: ProtectedChange) -> Answer:
     return Answer(
         value=untagged(fields["value"]),
         interval=Interval(untagged(low), untagged(high), *edges),
-        confidence=fields["confidence"],
+        confidence=float(fields["confidence"]),
         spend=Spend(*map(Fraction, fields["spend"])),
         protect=protect,
         method=fields["method"],

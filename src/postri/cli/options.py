@@ -50,7 +50,7 @@ Declared = Annotated[Type | None, typer.Option("--type", help="What a CSV column
 Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
 Quote = Annotated[str, typer.Option(help="What quotes the cells of a CSV file.")]
 Names = Annotated[str | None, typer.Option(metavar="A,B,...", help="The names of all columns of a CSV file that has no header.")]
-Policy = Annotated[str, typer.Option("--policy", metavar="FILE", envvar="POSTRI_POLICY", help="The steward's file.")]
+Policy = Annotated[str, typer.Option("--policy", metavar="FILE", envvar="POSTRI_POLICY", help="The steward's file, or a service's URL.")]
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns.")]
 
 

@@ -138,7 +138,13 @@ def budget(
     from postri.cli.accounts import as_json, check, save_trail, show
     from postri.ledger import SqliteLedger
     from postri.policy import read_policy
+    from postri.session.remote import is_url
 
+    if is_url(policy):
+        if verify or export or backup or head or expected_head or accept_restored:
+            raise InputError("a service's ledger is audited where it lies: there, name the policy with --policy")
+        _show_budget(policy, json=json)
+        return
     found = read_policy(policy)
     audit = verify or accept_restored or export is not None
     with SqliteLedger(found.ledger, found.head, audit=audit) as ledger:
@@ -157,6 +163,15 @@ def budget(
             typer.echo(texts.dumps(as_json(_accounts(found), ledger)))
         else:
             show(_accounts(found), ledger)
+
+
+def _show_budget(url: str, *, json: bool) -> None:
+    """What a service says of the budgets."""
+    import postri
+
+    with postri.connect(url) as session:
+        found = session.budget()
+    typer.echo(texts.dumps(found.to_dict()) if json else str(found))
 
 
 def _accounts(policy: Policy) -> list[Account]:

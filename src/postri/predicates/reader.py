@@ -39,11 +39,16 @@ KEYWORDS = {
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 
 
-def read_expression(text: str) -> Expression:
-    """The tree of a text, or InputError that names what is not allowed in it."""
+def check_text(text: object) -> str:
+    """The text of a predicate, or InputError if it is none."""
     if not isinstance(text, str):
         raise InputError(f"a predicate is a text in SQL, such as \"age < 40 AND job = 'clerk'\", got {shown(text)}")
-    _check_characters(text)
+    return text
+
+
+def read_expression(text: str) -> Expression:
+    """The tree of a text, or InputError that names what is not allowed in it."""
+    _check_characters(check_text(text))
     tokens = _tokens(text)
     _check_words(tokens)
     _check_depth(tokens)

@@ -8,11 +8,14 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from postri.answer import Result
+from postri.errors import InputError
+from postri.exact import shown
 from postri.session.budget import Budget
 from postri.session.facts import DatasetFacts
 from postri.session.price import Price
 from postri.session.wording import Wording
 
+MOST_PAST, LONGEST_NUMBER = 200, 18
 Status = Literal["answered", "failed", "open"]
 
 
@@ -31,6 +34,17 @@ class PastAnswer:
     status: Status
     reason: str | None
     result: Result | None
+
+
+def check_page(before: object, limit: object) -> tuple[int | None, int]:
+    """From below which number, and how many past answers; InputError unless both can be."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PAST:
+        raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
+    if before is None:
+        return None, limit
+    if not isinstance(before, str) or not before.isascii() or not before.isdigit() or len(before) > LONGEST_NUMBER:
+        raise InputError(f"before must be the id of an answer, such as '12', got {shown(before)}")
+    return int(before), limit
 
 
 class Desk(Protocol):

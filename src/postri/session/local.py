@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,15 +23,15 @@ from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, 
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
 from postri.session.budget import Budget, budget_of
-from postri.session.desk import PastAnswer
+from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, facts_of
 from postri.session.price import Price, price_of
 from postri.session.question import Question, read_question
+from postri.session.turns import turn
 from postri.session.wording import Wording, read_wording
 from postri.sql import Statement, located, read_sql
 
 CHANGED = "the policy has changed since"
-MOST_PAST = 200
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,19 @@ class LocalDesk:
         A question that is asked again with the key of a retry is never paid for twice: it gets the answer that it had, or QuestionFailed.
         If nothing became of it, as after a crash, it is drawn now: what was drawn before has reached nobody.
         """
-        question = self._read(wording)
+        read = self._read(wording)
         asking = Asking(wording.text, retry)
+        # A new draw for each who wants one; all others pay for one answer.
+        waits = nullcontext() if wording.fresh and retry is None else turn((id(self._ledger), read.question.key))
         try:
-            result = self._tried(question.question, asking) or self._answer(question.question, asking, fresh=wording.fresh)
+            with waits:
+                tried = self._tried(read.question, asking)
+                result = self._answer(read.question, asking, fresh=wording.fresh) if tried is None else tried
+        except RetryKeyUsed:
+            raise
         except InputError as error:
-            raise question.located(error) from None
-        return question.shaped(result)
+            raise read.located(error) from None
+        return read.shaped(result)
 
     def price(self, wording: Wording) -> Price:
         """What the question would cost, and how far its intervals will reach. The table is not looked at."""
@@ -103,9 +109,7 @@ class LocalDesk:
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PAST:
-            raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
-        return [self._past(past) for past in self._ledger.history(self.analyst, _number(before), limit)]
+        return [self._past(past) for past in self._ledger.history(self.analyst, *check_page(before, limit))]
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -240,15 +244,6 @@ def _mark_paid(error: BaseException) -> None:
     """The error says that the question was paid for."""
     if isinstance(error, PostriError):
         error.spent = True
-
-
-def _number(before: object) -> int | None:
-    """The number of an answer."""
-    if before is None:
-        return None
-    if not isinstance(before, str) or not before.isascii() or not before.isdigit() or len(before) > 18:
-        raise InputError(f"before must be the id of an answer, such as '12', got {shown(before)}")
-    return int(before)
 
 
 def _noted(answer: Answer, number: int) -> Answer:

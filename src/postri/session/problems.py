@@ -64,7 +64,8 @@ def read_problem(status: int, fields: Any) -> PostriError:
         error = _error(status, fields)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ServiceError(f"the service refused with status {status}", status=status)
-    error.spent = error.spent or fields.get("spent") is True
+    if fields.get("spent") is True:
+        error.spent = True
     return error
 
 

@@ -17,9 +17,10 @@ from postri.answer import Result
 from postri.answer.wire import read_result
 from postri.errors import InputError, ServiceError, nearest
 from postri.exact import shown
+from postri.ledger.store import check_retry
 from postri.mechanisms.coins import secret_bytes
 from postri.session.budget import Budget
-from postri.session.desk import PastAnswer
+from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, read_facts
 from postri.session.price import Price
 from postri.session.problems import PROBLEM, read_problem
@@ -46,7 +47,11 @@ class RemoteDesk:
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
             raise InputError("a service needs a token: give token=, or set $POSTRI_TOKEN; the steward makes one with 'postri token add'")
         self._token = token
-        self.analyst: str = self._got("/v1/me", lambda fields: fields["name"])
+        try:
+            self.analyst: str = self._got("/v1/me", lambda fields: fields["name"])
+        except BaseException:
+            self.close()
+            raise
 
     def describe(self) -> Mapping[str, DatasetFacts]:
         """What is public of each dataset."""
@@ -69,6 +74,7 @@ class RemoteDesk:
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first."""
+        check_page(before, limit)
         query = urlencode({"limit": limit, **({} if before is None else {"before": before})})
         return self._got(f"/v1/answers?{query}", lambda fields: [read_past(each) for each in fields["answers"]])
 
@@ -80,7 +86,9 @@ class RemoteDesk:
         return self._asked("GET", path, None, {}, read)
 
     def _posted(self, path: str, wording: Wording, read: Callable[[Any], Read], retry: str | None = None) -> Read:
-        headers = {"Content-Type": "application/json", **({} if retry is None else {"Idempotency-Key": _header(retry)})}
+        if retry is not None:
+            check_retry(retry)
+        headers = {"Content-Type": "application/json", **({} if retry is None else {"Idempotency-Key": retry})}
         return self._asked("POST", path, json.dumps(wording.to_fields()), headers, read)
 
     def _asked(self, method: str, path: str, body: str | None, headers: dict[str, str], read: Callable[[Any], Read]) -> Read:
@@ -138,13 +146,6 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _header(retry: object) -> str:
-    """A key that can stand in a header; the service says what else is wrong with it."""
-    if not isinstance(retry, str) or not retry.isascii() or not retry.isprintable():
-        raise InputError(f"the key of a retry must be 1 to 200 printable ASCII characters, got {shown(retry)}")
-    return retry
 
 
 def _fields(reply: HTTPResponse, text: bytes) -> Any:

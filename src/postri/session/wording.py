@@ -12,6 +12,8 @@ from postri.agg import Aggregate, Count
 from postri.asking import check_aggregates
 from postri.errors import InputError, nearest
 from postri.exact import Number, exact, shown, written
+from postri.predicates.reader import check_text
+from postri.privacy import check_epsilon, check_share
 
 STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
 
@@ -34,7 +36,7 @@ class Wording:
     def to_fields(self) -> dict[str, Any]:
         """As plain values, one form for all that mean the same words. InputError for what is of no such form."""
         named = {"sql": _text(self.sql, "a question in SQL")} if self.sql is not None else self._structured()
-        common = {"epsilon": _number(self.epsilon, "epsilon"), "confidence": _number(self.confidence, "confidence")}
+        common = {"epsilon": written(check_epsilon(self.epsilon)), "confidence": written(check_share(self.confidence, "confidence"))}
         flags = {name: True for name in ("simultaneous", "fresh") if check_flag(getattr(self, name), name)}
         return {**named, **common, **flags}
 
@@ -42,7 +44,7 @@ class Wording:
         aggregates = {name: _written(each) for name, each in check_aggregates(self.aggregates).items()}
         optional = {
             "by": list(check_by(self.by)),
-            "where": None if self.where is None else _text(self.where, "where"),
+            "where": None if self.where is None else check_text(self.where),
             "weights": None if self.weights is None else _weights(self.weights, aggregates),
         }
         return {"dataset": self.dataset, "aggregates": aggregates, **{name: each for name, each in optional.items() if each}}
@@ -98,11 +100,7 @@ def _written(aggregate: Aggregate) -> str:
 def _weights(weights: object, aggregates: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(weights, Mapping):
         raise InputError(f"weights must give each of {', '.join(map(repr, aggregates))} its weight, and no other; got {shown(weights)}")
-    return {_text(name, "the name of an aggregate"): _number(each, f"the weight of {name!r}") for name, each in weights.items()}
-
-
-def _number(value: object, name: str) -> str:
-    return written(exact(value, name))
+    return {_text(name, "the name of an aggregate"): written(exact(each, f"the weight of {name!r}")) for name, each in weights.items()}
 
 
 def _text(value: object, name: str) -> str:

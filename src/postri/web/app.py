@@ -39,7 +39,7 @@ def create_app(service: Service) -> ASGIApp:
     async def openapi(request: Request) -> Response:
         return reply(described())
 
-    for kind in (PostriError, Refusal):
+    for kind in (PostriError, Refusal, Exception):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(HTTPException, _refused_by_starlette)
     gate = Gate(app, service.tokens, service.rate, service.policy.service.max_body, service.threads)

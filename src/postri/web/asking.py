@@ -12,7 +12,8 @@ from postri.answer.json import text_of
 from postri.answer.wire import result_text
 from postri.errors import InputError
 from postri.ledger import DatasetUsage
-from postri.session.local import MOST_PAST, LocalDesk, accountant_of
+from postri.session.desk import MOST_PAST
+from postri.session.local import LocalDesk, accountant_of
 from postri.session.sent import budget_fields, past_fields, price_fields
 from postri.session.wording import Wording, read_wording
 from postri.web import described

@@ -26,6 +26,9 @@ ALWAYS = ("unauthorized", "request_too_large", "rate_limited", "ledger_error", "
 FAILURES = ("busy", "shutting_down", "timed_out", "source_error", "source_changed", "engine_error", "policy_error")
 HEADERS = {"X-Request-Id": {"description": "The id of this request in the service's log.", "schema": {"type": "string"}}}
 
+# What each operation has beyond what FastAPI finds out, by its summary. FastAPI itself would drop every null of an example.
+_MORE: dict[str, dict[str, Any]] = {}
+
 
 def _content(kind: str, shape: Mapping[str, Any], examples: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: {"schema": shape, "examples": {name: {"value": value} for name, value in examples.items()}}}
@@ -70,7 +73,8 @@ def _operation(
         more["requestBody"] = {"required": True, "content": _content("application/json", _shape(body), bodies or {})}
     if parameters:
         more["parameters"] = list(parameters)
-    return {"summary": summary, "status_code": status, "response_class": Response, "openapi_extra": more}
+    _MORE[summary] = more
+    return {"summary": summary, "status_code": status, "response_class": Response}
 
 
 def _parameter(place: str, name: str, about: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +145,7 @@ ALLOWANCE = _operation(
     "Set an allowance, for stewards",
     _shape(s.SetAllowance),
     e.SET_ALLOWANCE,
-    *("forbidden", "invalid_request"),
+    *("forbidden", "invalid_request", "not_found"),
     body=s.NewAllowance,
     bodies={"some": {"allowance": "2"}, "none": {"allowance": None}},
     parameters=[_parameter("path", "analyst", "The name of the analyst.", {"type": "string", "minLength": 1, "maxLength": 200})],
@@ -165,6 +169,8 @@ READY = _operation(
 def description(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI description of the whole service."""
     found = get_openapi(title=TITLE, version=__version__, openapi_version="3.1.0", description=ABOUT, routes=app.routes)
+    for operation in (each for path in found["paths"].values() for each in path.values()):
+        operation.update(_MORE[operation["summary"]])
     _, shapes = models_json_schema([(model, "validation") for model in s.SHAPES], ref_template=COMPONENTS)
     found["components"] = {"schemas": shapes["$defs"], "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
     return found

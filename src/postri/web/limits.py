@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from math import ceil
 from threading import Timer
 from time import monotonic
@@ -66,14 +67,15 @@ class Scans:
         self._cancels.add(cancel)
 
         def is_late() -> None:
-            loop.call_later(GRACE, _settle, outcome, None, _too_late())
+            with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
+                loop.call_soon_threadsafe(loop.call_later, GRACE, _settle, outcome, None, _too_late())
 
         def done(future: asyncio.Future[Value]) -> None:
             self._cancels.discard(cancel)
             error = future.exception()
             _settle(outcome, None if error else future, error)
 
-        loop.run_in_executor(self._threads, self._watched, work, cancel, lambda: loop.call_soon_threadsafe(is_late)).add_done_callback(done)
+        loop.run_in_executor(self._threads, self._watched, work, cancel, is_late).add_done_callback(done)
         return await outcome
 
     def _watched(self, work: Callable[[], Value], cancel: Cancel, is_late: Callable[[], object]) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -77,7 +76,6 @@ def serve(
         config = _config(service, certificate, private_key)
         logs.configure()
         server = Server(config, service, lambda: say(f"postri: listening on {scheme}://{place}:{address[1]}"))
-        signal.signal(signal.SIGTERM, server.handle_exit)
         server.run([listener])
         _leave(service)
 

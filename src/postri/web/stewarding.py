@@ -56,7 +56,8 @@ def steward_routes(service: Service) -> APIRouter:
     async def allow(request: Request) -> Response:
         check_steward(request)
         (allowance,) = known_fields(await read_object(request), "allowance")
-        name, amount = request.path_params["analyst"], _amount(allowance)
+        # Not the parameter of the path: it has lost a line break at its end.
+        name, amount = request.scope["path"].removeprefix("/v1/allowances/"), _amount(allowance)
         await service.do(service.tokens.allow, name, amount)
         return reply({"name": name, "allowance": _text(amount)})
 

@@ -100,7 +100,7 @@ class Tokens:
     def all(self) -> list[Token]:
         """All tokens, those that are not valid any more too, the oldest first."""
         with self._database.reading() as connection:
-            return [_token(row) for row in connection.execute(f"{EVERY} ORDER BY created, id")]
+            return [_token(row) for row in connection.execute(f"{EVERY} ORDER BY tokens.rowid")]
 
     def revoke(self, number: str) -> bool:
         """Make a token worthless, now and for good; False if there is none. Once more changes nothing."""

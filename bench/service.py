@@ -1,0 +1,90 @@
+"""Latency through the service against the bare session, both under 32 clients at once on the same table, with the time grid off."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import duckdb
+import numpy as np
+
+import postri
+from engines import FARE, FOLDER
+from postri import Session
+
+ROWS, CLIENTS, QUERIES, TURNS = 1_000_000, 32, 2_000, 4
+POLICY = """
+[service]
+time_grid = 0
+rate = 100000000
+[datasets.trips]
+source = "{source}"
+version = "1"
+budget = "1000000"
+rows = {rows}
+protect = {{ change = "add-or-remove-rows", rows = 1 }}
+[datasets.trips.columns.fare]
+type = "integer"
+lower = 0
+upper = 1000000
+"""
+POSTRI = str(Path(sys.executable).with_name("postri"))
+
+
+def service_latency() -> dict[str, float]:
+    """The 95th percentile of all latencies of a client, in turns, so that a slow moment hits both alike."""
+    parquet = FOLDER / f"fares-{ROWS}.parquet"
+    if not parquet.is_file():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        duckdb.sql(f"SELECT {FARE} AS fare FROM range({ROWS})").write_parquet(str(parquet))
+    times: dict[str, list[float]] = {"service": [], "session": []}
+    with TemporaryDirectory(dir=FOLDER) as folder:
+        places = {name: Path(folder) / name / "postri.toml" for name in times}
+        for place in places.values():
+            place.parent.mkdir()
+            place.write_text(POLICY.format(source=parquet, rows=ROWS))
+        with served(places["service"]) as connect:
+            sessions = {"service": [connect() for _ in range(CLIENTS)], "session": [postri.connect(places["session"])] * CLIENTS}
+            for _ in range(TURNS):
+                for name, those in sessions.items():
+                    times[name] += latencies(those, QUERIES // TURNS)
+            for session in {id(each): each for those in sessions.values() for each in those}.values():
+                session.close()
+    late = {name: float(np.quantile(taken, 0.95)) for name, taken in times.items()}
+    return {"service_p95_vs_session": late["service"] / late["session"]}
+
+
+@contextmanager
+def served(policy: Path) -> Iterator[Callable[[], Session]]:
+    """A service in a process of its own, and how to open a session with it."""
+    words = [POSTRI, "token", "add", "ann", "--role", "analyst", "--policy", str(policy)]
+    token = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    words = [POSTRI, "serve", str(policy), "--port", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+:\d+", process.stdout.readline())
+        assert found is not None
+        yield lambda: postri.connect(found[0], token=token)
+        process.terminate()
+
+
+def latencies(sessions: list[Session], queries: int) -> list[float]:
+    """How long each of so many questions took, with all sessions asking at once."""
+
+    def client(session: Session) -> list[float]:
+        taken = []
+        for _ in range(queries // len(sessions)):
+            start = perf_counter()
+            session.median("trips", "fare", epsilon="1/100", fresh=True)
+            taken.append(perf_counter() - start)
+        return taken
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        return [each for part in pool.map(client, sessions) for each in part]

@@ -1,0 +1,225 @@
+"""A policy with a small table, the service of it, and requests to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from postri.ledger import SqliteLedger
+from postri.policy import read_policy
+from postri.web.server import Server, _bound, _config
+from postri.web.service import Service
+from postri.web.tokens import Tokens
+
+HERE = Path(__file__).parent
+# A cell that nothing but the table holds.
+SECRET_CELL = 47110815
+# A table whose scan never ends by itself.
+ENDLESS = "SELECT CAST(range % 97 AS INTEGER) AS x FROM range(4000000000000)"
+POLICY = """
+[service]
+port = 0
+{service}
+[datasets.bank]
+source = "bank.duckdb"
+table = "main.bank"
+version = "1"
+budget = "{budget}"
+rows = 400
+protect = {{ change = "add-or-remove-rows", rows = 1 }}
+{dataset}
+[datasets.bank.columns.x]
+type = "integer"
+lower = 0
+upper = 100
+[datasets.bank.columns.city]
+type = "text"
+keys = ["Oslo", "Bergen"]
+[datasets.endless]
+source = "bank.duckdb"
+table = "main.endless"
+version = "1"
+budget = "5"
+protect = {{ change = "add-or-remove-rows", rows = 1 }}
+[datasets.endless.columns.x]
+type = "integer"
+lower = 0
+upper = 100
+"""
+QUESTION = {"dataset": "bank", "aggregates": {"mid": "median(x)"}, "epsilon": "1/2"}
+SLOW = {"dataset": "endless", "aggregates": {"n": "count()"}, "epsilon": "1/2"}
+
+
+def write_policy(folder: Path, *, service: str = "", budget: str = "5", dataset: str = "") -> Path:
+    with duckdb.connect(str(folder / "bank.duckdb")) as connection:
+        cells = f"CASE WHEN range = 7 THEN {SECRET_CELL} ELSE range % 97 END"
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS bank AS SELECT CAST({cells} AS INTEGER) AS x, "
+            "CASE WHEN range % 2 = 0 THEN 'Oslo' ELSE 'Bergen' END AS city FROM range(400)"
+        )
+        connection.execute(f"CREATE OR REPLACE VIEW endless AS {ENDLESS}")
+    path = folder / "postri.toml"
+    service += "" if "time_grid" in service else "\ntime_grid = 0"
+    path.write_text(POLICY.format(service=service, budget=budget, dataset=dataset))
+    return path
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    text: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        """The code of a problem, with all that a problem has."""
+        fields = self.json
+        assert self.headers["content-type"] == "application/problem+json"
+        assert fields["type"] == "about:blank" and fields["status"] == self.status
+        assert fields["title"] and fields["detail"] and fields["request_id"] == self.headers["x-request-id"]
+        return fields["code"]
+
+
+class Client:
+    """Requests to a port of this machine, each on a connection of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def send(self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str) -> Reply:
+        raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            connection.request(method, path, raw, sent)
+            reply = connection.getresponse()
+            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+
+    def get(self, path: str, token: str | None = None, **headers: str) -> Reply:
+        return self.send("GET", path, None, token, **headers)
+
+    def ask(self, token: str, question: Any = QUESTION, **headers: str) -> Reply:
+        return self.send("POST", "/v1/query", question, token, **headers)
+
+    def raw(self, text: bytes) -> socket.socket:
+        """A connection on which these bytes were sent."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        connection.sendall(text)
+        return connection
+
+    def later(self, *given: Any, **headers: str) -> Later:
+        """A question that is asked by another thread."""
+        return Later(lambda: self.ask(*given, **headers))
+
+
+class Later:
+    def __init__(self, work: Any) -> None:
+        self._work, self._found = work, []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # A service that is killed does not reply.
+        with suppress(OSError, HTTPException):
+            self._found.append(self._work())
+
+    def reply(self) -> Reply:
+        self._thread.join(60)
+        assert self._found, "no reply came"
+        return self._found[0]
+
+
+class Served(Client):
+    """A service in a thread of this process."""
+
+    def __init__(self, service: Service, server: Server) -> None:
+        super().__init__(server.servers[0].sockets[0].getsockname()[1])
+        self.service, self.server, self.tokens = service, server, service.tokens
+        self.ann = self.token("ann")
+        self.sue = self.token("sue", "steward")
+
+    def token(self, name: str, role: str = "analyst", **how: Any) -> str:
+        return self.tokens.add(name, role, **how)[1]
+
+
+@contextmanager
+def in_thread(path: Path) -> Iterator[Served]:
+    policy, ready = read_policy(path), threading.Event()
+    listener = _bound(policy.service.host, policy.service.port)
+    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
+        service = Service(policy, ledger, tokens)
+        server = Server(_config(service, None, None), service, ready.set)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
+        thread.start()
+        assert ready.wait(30)
+        try:
+            yield Served(service, server)
+        finally:
+            service.scans.cancel()
+            server.should_exit = True
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+class Process(Client):
+    """`postri serve` as a process of its own; `script` may stand in its place."""
+
+    def __init__(self, path: Path, *arguments: str, script: str = "postri_serve.py", env: dict[str, str] | None = None) -> None:
+        command = [sys.executable, str(HERE / script), "serve", str(path), *arguments]
+        self.errors = open(path.parent / f"stderr-{time.monotonic_ns()}", "w+", encoding="utf-8")  # noqa: SIM115  # closed at the end
+        environment = {**os.environ, **(env or {})}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
+        self.line = self.process.stdout.readline()
+        port = int(self.line.strip().rpartition(":")[2]) if self.line else 0
+        super().__init__(port)
+
+    def signal(self, sent: signal.Signals) -> None:
+        self.process.send_signal(sent)
+
+    def wait(self) -> int:
+        return self.process.wait(60)
+
+    def words(self) -> str:
+        """All that it wrote to standard error."""
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+def token_of(path: Path, name: str, role: str = "analyst", **how: Any) -> str:
+    """A token in the file of a policy."""
+    with Tokens(read_policy(path).tokens) as tokens:
+        return tokens.add(name, role, **how)[1]
+
+
+def until(condition: Any, what: str = "it") -> None:
+    """Wait for something that another thread or process does."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.01)

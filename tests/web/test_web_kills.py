@@ -1,0 +1,101 @@
+"""A service that is killed at random moments under load: every question is answered in the end and paid for once."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import Future, ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from threading import Event
+from time import sleep
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from served import Service, ledger_of, new_token, start
+
+from postri import ServiceError, connect
+from postri.answer.record import read
+from postri.ledger import verify
+from postri.policy import read_policy
+
+POLICY = """
+[service]
+time_grid = 0
+rate = 1000000
+[datasets.trips]
+source = "trips.parquet"
+version = "1"
+budget = "1000"
+rows = 20000
+protect = { change = "add-or-remove-rows", rows = 1 }
+[datasets.trips.columns.fare]
+type = "integer"
+lower = 0
+upper = 100000
+"""
+KILLS, CLIENTS = 50, 4
+LONGEST = 0.4
+
+
+def write(folder: Path) -> Path:
+    pq.write_table(pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, 20_000)}), folder / "trips.parquet")
+    (folder / "postri.toml").write_text(POLICY)
+    return folder / "postri.toml"
+
+
+def client(url: str, token: str, name: str, done: Event) -> dict[str, tuple[int, int]]:
+    """Asks until it is told to stop, each question until it is answered: the numbers and values of the answers by their keys."""
+    seen: dict[str, tuple[int, int]] = {}
+    while not done.is_set():
+        key = f"{name}-{len(seen)}"
+        while key not in seen:
+            try:
+                with connect(url, token=token) as db:
+                    result = db.ask("trips", {"mid": "median(fare)"}, epsilon="1/100", fresh=True, retry=key)
+            except ServiceError:
+                sleep(0.05)
+            else:
+                seen[key] = (int(str(result.answer_id)), result.answers[0].value)
+    return seen
+
+
+def kill_again_and_again(service: Service, kills: int) -> tuple[Service, list[str]]:
+    """The last service, and what was wrong with the ledger after a kill."""
+    wrong: list[str] = []
+    for _ in range(kills):
+        sleep(random.random() * LONGEST)
+        service.kill()
+        with ledger_of(service.policy) as ledger:
+            wrong += verify(ledger)
+        service = start(service.policy, service.log, service.port)
+    return service, wrong
+
+
+@pytest.mark.slow
+def test_after_50_kills_every_answer_that_a_client_saw_is_in_the_ledger_and_paid_for_once(tmp_path, figures):
+    policy = write(tmp_path)
+    token, done = new_token(policy), Event()
+    service = start(policy, tmp_path / "service.log")
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        asking: list[Future] = [pool.submit(client, service.url, token, f"client {number}", done) for number in range(CLIENTS)]
+        try:
+            service, wrong = kill_again_and_again(service, KILLS)
+        finally:
+            done.set()
+        seen = {key: each for future in asking for key, each in future.result(timeout=300).items()}
+    service.kill()
+    service.process.stdout.close()
+
+    assert wrong == []
+    protect = read_policy(policy).datasets["trips"].protect
+    with ledger_of(policy) as ledger:
+        assert verify(ledger) == []
+        spent = ledger.summary()["trips"]
+        for number, value in seen.values():
+            past = ledger.past(number)
+            assert past.answer_text is not None and read(past.answer_text, protect)[0][0].value == value
+    figures(f"{len(seen)} questions were answered, each paid for once, while the service was killed {KILLS} times")
+    assert len({number for number, _ in seen.values()}) == len(seen) > KILLS
+    assert spent.cost.epsilon == Fraction(len(seen), 100)

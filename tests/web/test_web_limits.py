@@ -1,0 +1,275 @@
+"""Limits: size, rate, questions at once, time; and the grid on which answers leave."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from serving import QUESTION, SLOW, in_thread, until, write_policy
+
+from postri.engines import duckdb
+from postri.engines.cancelling import check_cancelled
+from postri.ledger import SqliteLedger, verify
+from postri.web import bodies, limits
+from postri.web.limits import Rate, Scans
+from postri.web.refusals import Refusal, Timeout
+from postri.web.timing import TimeGrid
+
+
+@contextmanager
+def gate():
+    """Scans that wait until the event is set."""
+    opened, counted = threading.Event(), duckdb.counted
+
+    def gated(*given):
+        while not opened.wait(0.01):
+            check_cancelled()
+        return counted(*given)
+
+    duckdb.counted = gated
+    try:
+        yield opened
+    finally:
+        opened.set()
+        duckdb.counted = counted
+
+
+def spent(served, dataset="bank"):
+    return served.get("/v1/budget", served.sue).json[dataset]["spent"]
+
+
+class TestSize:
+    def test_a_body_that_says_that_it_is_too_large_is_refused_unread(self, served):
+        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: 65537\r\n\r\n"
+        with served.raw(head.encode()) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+    def test_a_body_that_does_not_say_so_is_refused_while_it_comes(self, served):
+        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunk = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
+        with served.raw(head.encode() + chunk * 5) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+    def test_a_body_of_just_the_size_is_read(self, served):
+        text = b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}'
+        assert served.ask(served.ann, text.ljust(65_536)).status == 200
+        reply = served.ask(served.ann, text.ljust(65_537))
+        assert (reply.status, reply.code) == (413, "request_too_large")
+
+    def test_a_question_that_is_too_long_is_refused(self, served):
+        reply = served.ask(served.ann, {"sql": "SELECT COUNT(*) AS n FROM bank" + " " * 10_000, "epsilon": 1})
+        assert reply.code == "invalid_request" and "at most 10,000 characters" in reply.json["detail"]
+
+    def test_a_body_that_never_comes_is_given_up(self, served, monkeypatch):
+        monkeypatch.setattr(bodies, "PATIENCE", 0.05)
+        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: 10\r\n\r\n{{"
+        with served.raw(head.encode()) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+class TestRate:
+    def test_a_token_has_a_minutes_worth_and_gets_more_evenly(self):
+        now = 0.0
+        rate = Rate(6, lambda: now)
+        for _ in range(6):
+            rate.take("a")
+        with pytest.raises(Refusal) as caught:
+            rate.take("a")
+        assert (caught.value.code, caught.value.headers) == ("rate_limited", {"Retry-After": "10"})
+        rate.take("b")
+        now = 9.0
+        with pytest.raises(Refusal) as caught:
+            rate.take("a")
+        assert caught.value.headers == {"Retry-After": "1"}
+        now = 10.0
+        rate.take("a")
+        now = 1_000.0
+        for _ in range(6):
+            rate.take("a")
+        with pytest.raises(Refusal):
+            rate.take("a")
+
+    def test_too_many_requests_are_refused_with_when_to_come_back(self, tmp_path):
+        with in_thread(write_policy(tmp_path, service="rate = 2")) as served:
+            assert [served.get("/v1/me", served.ann).status for _ in range(3)] == [200, 200, 429]
+            reply = served.ask(served.ann)
+            assert reply.code == "rate_limited" and 1 <= int(reply.headers["retry-after"]) <= 30
+            assert served.get("/v1/me", served.token("ann")).status == 200
+            assert served.get("/v1/me").status == 401
+            assert served.service.ledger.summary() == {}
+
+
+class TestScans:
+    def test_too_many_questions_at_once_are_refused_before_anything_is_spent(self, tmp_path):
+        with in_thread(write_policy(tmp_path, service="scans = 1\nwaiting = 1")) as served, gate() as opened:
+            first = served.later(served.ann, {**QUESTION, "epsilon": "1/4"})
+            until(lambda: served.service.scans.running == 1)
+            second = served.later(served.ann, {**QUESTION, "epsilon": "1/8"})
+            until(lambda: served.service.scans.running == 2)
+            third = served.ask(served.ann, {**QUESTION, "epsilon": "1/16"})
+            assert (third.status, third.code, third.headers["retry-after"]) == (503, "busy", "1")
+            assert served.get("/v1/me", served.ann).status == 200
+            opened.set()
+            assert [each.reply().status for each in (first, second)] == [200, 200]
+            assert spent(served) == "3/8"
+
+    def test_no_more_scans_run_at_once_than_the_policy_allows(self):
+        seen, most, lock = 0, 0, threading.Lock()
+
+        def work():
+            nonlocal seen, most
+            with lock:
+                seen += 1
+                most = max(most, seen)
+            time.sleep(0.02)
+            with lock:
+                seen -= 1
+            return 1
+
+        async def ask():
+            scans = Scans(2, 10, 60)
+            return await asyncio.gather(*(scans.run(work) for _ in range(8)))
+
+        assert asyncio.run(ask()) == [1] * 8
+        assert most == 2
+
+    def test_a_question_that_takes_too_long_is_paid_for_and_says_so(self, tmp_path):
+        with in_thread(write_policy(tmp_path, service='scan_timeout = "0.3"')) as served:
+            reply = served.ask(served.ann, SLOW, Idempotency_Key="slow")
+            assert (reply.status, reply.code, reply.json["spent"]) == (504, "timed_out", True)
+            assert "its budget is spent" in reply.json["detail"]
+            assert spent(served, "endless") == "1/2"
+            again = served.ask(served.ann, SLOW, Idempotency_Key="slow")
+            assert (again.status, again.code, again.json["spent"]) == (502, "question_failed", True)
+            assert again.json["reason"] == "Timeout"
+            assert spent(served, "endless") == "1/2"
+            (past,) = served.get("/v1/answers", served.ann).json["answers"]
+            assert (past["status"], past["reason"], past["answer_id"]) == ("failed", "Timeout", again.json["answer_id"])
+            # The scan does not go on behind the reply.
+            until(lambda: served.service.scans.running == 0)
+            assert served.ask(served.ann).status == 200
+
+    def test_one_that_took_too_long_before_it_was_paid_for_costs_nothing(self, tmp_path, monkeypatch):
+        with in_thread(write_policy(tmp_path, service='scan_timeout = "0.05"')) as served:
+            opened = served.service.desk
+
+            def slow(token):
+                desk = opened(token)
+                open_dataset = desk._open
+                monkeypatch.setattr(desk, "_open", lambda dataset: time.sleep(0.3) or open_dataset(dataset), raising=False)
+                return desk
+
+            monkeypatch.setattr(served.service, "desk", slow)
+            reply = served.ask(served.ann)
+            assert (reply.status, reply.code, reply.json["spent"]) == (504, "timed_out", False)
+            assert "nothing was spent" in reply.json["detail"]
+            assert served.service.ledger.summary() == {}
+
+    def test_a_scan_that_does_not_hear_is_not_waited_for(self, monkeypatch):
+        monkeypatch.setattr(limits, "GRACE", 0.05)
+        deaf = threading.Event()
+
+        async def ask():
+            scans = Scans(1, 0, 0.05)
+            with pytest.raises(Timeout) as caught:
+                await scans.run(lambda: deaf.wait(30))
+            held = scans.running
+            deaf.set()
+            while scans.running:
+                await asyncio.sleep(0.01)
+            return held, caught.value.spent
+
+        assert asyncio.run(ask()) == (1, True)
+
+    def test_whoever_goes_away_has_paid_and_finds_the_answer_later(self, tmp_path):
+        with in_thread(write_policy(tmp_path)) as served:
+            with gate() as opened:
+                body = b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}'
+                head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: {len(body)}\r\n\r\n"
+                with served.raw(head.encode() + body):
+                    until(served.service.ledger.summary)
+                opened.set()
+            until(lambda: served.get("/v1/answers", served.ann).json["answers"][0]["status"] == "answered")
+            assert verify(served.service.ledger) == []
+
+
+class TestTimeGrid:
+    def test_points_are_multiples_after_the_question_came(self):
+        grid = TimeGrid(0.5)
+        assert [grid.point(10.0, now) for now in (10.001, 10.5, 10.501, 12.3)] == [10.5, 10.5, 11.0, 12.5]
+        assert TimeGrid(0).point(10.0, 10.3) == 10.3
+
+    @pytest.mark.parametrize(
+        ("question", "status"),
+        [
+            (QUESTION, 200),
+            ({**QUESTION, "dataset": "bnak"}, 400),
+            ({**QUESTION, "epsilon": 100}, 409),
+            ({"sql": "SELECT x FROM bank", "epsilon": 1}, 400),
+        ],
+        ids=["answer", "wrong", "budget", "sql"],
+    )
+    def test_no_reply_to_a_question_comes_before_its_point(self, tmp_path, question, status):
+        with in_thread(write_policy(tmp_path, service='time_grid = "0.4"')) as served:
+            for _ in range(2):  # The second answer is recorded.
+                start = time.monotonic()
+                assert served.ask(served.ann, question).status == status
+                assert time.monotonic() - start >= 0.4
+
+    def test_it_waits_for_the_point_and_for_nothing_else(self, monkeypatch):
+        """On a clock of the test's own."""
+        from postri.web import timing
+
+        now, slept = 100.3, []
+
+        async def sleep(seconds):
+            nonlocal now
+            slept.append(round(seconds, 6))
+            now += seconds
+
+        monkeypatch.setattr(timing, "monotonic", lambda: now)
+        monkeypatch.setattr(timing.asyncio, "sleep", sleep)
+        asyncio.run(TimeGrid(0.5).wait(100.0))
+        assert slept == [0.2] and now >= 100.5
+        asyncio.run(TimeGrid(0).wait(100.0))
+        assert slept == [0.2]
+
+    def test_what_is_refused_before_the_question_is_read_does_not_wait(self, tmp_path):
+        with in_thread(write_policy(tmp_path, service="time_grid = 30")) as served:
+            assert served.ask("nonsense").status == 401
+            assert served.ask(served.ann, b"{").status == 400
+            assert served.ask(served.ann, b" " * 70_000).status == 413
+            assert served.get("/v1/me", served.ann).status == 200
+
+
+class TestReadiness:
+    def test_an_unreadable_ledger_shows(self, served, monkeypatch):
+        assert served.get("/readyz").status == 200
+        monkeypatch.setattr("postri.web.readiness.FRESH", 0.0)
+        served.service.ledger.close()
+        reply = served.get("/readyz")
+        assert (reply.status, reply.code) == (503, "not_ready")
+        assert "cannot be read" in reply.json["detail"] and str(served.service.policy.path.parent) not in reply.text.decode()
+        assert served.get("/healthz").status == 200
+        reply = served.ask(served.ann)
+        assert (reply.status, reply.code) == (503, "ledger_error")
+        assert str(served.service.policy.path.parent) not in reply.text.decode()
+
+    def test_a_service_that_ends_is_not_ready(self, served):
+        served.service.scans.stop()
+        assert served.get("/readyz").code == "not_ready"
+        reply = served.ask(served.ann)
+        assert (reply.status, reply.code, reply.json["spent"]) == (503, "shutting_down", False)
+
+    def test_probes_leave_nothing_behind(self, served):
+        before = sorted(path.name for path in served.service.policy.path.parent.iterdir())
+        assert served.get("/readyz").status == 200
+        assert sorted(path.name for path in served.service.policy.path.parent.iterdir()) == before
+
+    def test_the_ledger_is_as_it_was(self, served):
+        served.get("/readyz")
+        with SqliteLedger(served.service.policy.ledger, audit=True) as ledger:
+            assert list(ledger.entries()) == []
