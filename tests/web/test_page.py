@@ -590,6 +590,7 @@ def test_every_main_state_is_accessible_and_fits_its_screen(visit, tmp_path, the
 
         def check(state: str) -> None:
             page = reader.page
+            expect(page.locator(".ask[aria-disabled=true]")).to_have_count(0)
             page.evaluate("() => document.activeElement.blur()")
             page.evaluate("() => scrollTo(0, 0)")
             page.screenshot(path=PICTURES / theme / f"{state}.png", full_page=True, caret="initial", animations="disabled")

@@ -87,9 +87,18 @@ function meaning(row, several) {
   );
 }
 
+/** What a reader must know, with the groups that it is about. That an answer was recorded stands above. */
 function notes(rows) {
-  const all = new Set(rows.flatMap((row) => [...(row.private ? [] : ["NOT PRIVATE: drawn with seeded coins"]), ...(row.notes ?? [])]));
-  return [...all].map((note) => h("p", { class: "note" }, `Note: ${note}.`));
+  const about = new Map();
+  for (const row of rows) {
+    for (const note of [...(row.private ? [] : ["NOT PRIVATE: drawn with seeded coins"]), ...(row.notes ?? [])]) {
+      if (!note.startsWith("from the ledger:")) about.set(note, [...(about.get(note) ?? []), row.label]);
+    }
+  }
+  return [...about].map(([note, labels]) => {
+    const which = labels.length === rows.length ? "Note" : labels.join("; ");
+    return h("p", { class: "note" }, `${which}: ${note}.`);
+  });
 }
 
 function numbers(question, result) {

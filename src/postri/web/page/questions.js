@@ -125,10 +125,10 @@ export function inPython(question) {
   ].map(([name, value]) => `        ${name}=${value},`);
   const place = new URL(".", document.baseURI).href.replace(/\/$/, "");
   return [
-    "import os",
     "import postri",
     "",
-    `with postri.connect(${literal(place)}, token=os.environ["POSTRI_TOKEN"]) as db:`,
+    "# Your token is read from the environment: POSTRI_TOKEN.",
+    `with postri.connect(${literal(place)}) as db:`,
     ...(question.sql
       ? ["    result = db.sql(", `        ${literal(question.sql.trim())},`]
       : ["    result = db.ask(", `        ${literal(question.dataset)},`, `        ${dictionary(question.aggregates)},`]),

@@ -3,6 +3,7 @@
 import { brief } from "./values.js";
 
 const TICK_LETTER = 7;
+const GAP = 12;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -47,12 +48,12 @@ function multiples(low, high, step) {
   return Array.from({ length: Math.max(last - first + 1, 0) }, (_, place) => Number(((first + place) * step).toPrecision(12)));
 }
 
-/** As many ticks as their texts have room for, at most `most`. */
+/** As many ticks as their texts have room for on `width` pixels, at most about `most`. */
 export function fitting(make, low, high, width, most = 10) {
   for (let count = most; count > 1; count -= 1) {
     const made = make(low, high, count);
     const widest = Math.max(0, ...made.map(({ text }) => text.length * TICK_LETTER));
-    if (made.length * (widest + 16) <= width) return made;
+    if (made.length < 2 || ((made[1].at - made[0].at) / (high - low)) * width >= widest + GAP) return made;
   }
   return make(low, high, 1);
 }
