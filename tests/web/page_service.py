@@ -46,6 +46,10 @@ upper = 2030-12-31
 type = "integer"
 lower = 0
 upper = 120
+[datasets.{name}.columns.order]
+type = "integer"
+lower = 0
+upper = 100
 [datasets.{name}.columns.job]
 type = "text"
 keys = ["admin.", "cook", "driver", "nurse", "retired", "technician"]
@@ -100,12 +104,13 @@ def serving(folder: Path, budgets: Mapping[str, str], loans: Sequence[str] = ("y
 
 def _write_table(file: Path) -> None:
     people = random.Random(7)
-    lines = ["balance,fee,opened,age,job,loan"]
+    lines = ["balance,fee,opened,age,order,job,loan"]
     for _ in range(ROWS):
         job = people.choice(list(JOBS))
         opened = date(2020, 1, 1) + timedelta(days=people.randint(0, 1_500))
         balance, fee = round(people.gauss(JOBS[job], 400)), people.randint(0, 9_000) / 100
-        lines.append(f"{balance},{fee:.2f},{opened},{people.randint(18, 90)},{job},{people.choice(['yes', 'no'])}")
+        age, order, loan = people.randint(18, 90), people.randint(0, 100), people.choice(["yes", "no"])
+        lines.append(f"{balance},{fee:.2f},{opened},{age},{order},{job},{loan}")
     file.write_text("\n".join(lines))
 
 

@@ -301,6 +301,46 @@ def test_a_lost_reply_is_fetched_with_the_same_key_and_charged_once(visit, servi
     assert service.spent("lost") == Fraction(7, 10)
 
 
+def problem(status: int, code: str, **more: object) -> dict[str, object]:
+    """A refusal as the service writes it."""
+    fields = {
+        "type": "about:blank",
+        "title": code,
+        "status": status,
+        "code": code,
+        "detail": "words of the service",
+        "request_id": "0" * 16,
+    }
+    return {"status": status, "content_type": "application/problem+json", "json": fields | more}
+
+
+def test_a_busy_service_is_asked_again_and_a_spent_budget_is_told(visit, service):
+    page = visit(service).sign_in("bob")
+    choose(page, "lost", epsilon="0.15")
+    replies = [problem(503, "busy"), problem(504, "timed_out", spent=True)]
+    page.route("**/v1/query", lambda route: route.fulfill(**replies.pop(0)))
+    page.get_by_role("button", name="Ask, and spend epsilon 0.15").click()
+    box = page.locator(".trouble").get_by_role("alert")
+    expect(box.get_by_role("heading")).to_have_text("The service is busy")
+    expect(box).to_contain_text("Words of the service.")
+    box.get_by_role("button", name="Try again").click()
+    expect(box.get_by_role("heading")).to_have_text("The question took too long")
+    expect(box).to_contain_text("Its budget is spent")
+    expect(box.get_by_role("button")).to_have_count(0)
+
+
+def test_a_price_that_does_not_come_is_asked_for_again(visit, service):
+    page = visit(service).sign_in("bob")
+    page.locator(".forecast svg").wait_for()
+    page.route("**/v1/price", lambda route: route.abort("internetdisconnected"))
+    choose(page, "plans", epsilon="0.15")
+    box = page.locator(".preview").get_by_role("alert")
+    expect(box.get_by_role("heading")).to_have_text("No connection")
+    page.unroute("**/v1/price")
+    box.get_by_role("button", name="Try again").click()
+    expect(page.locator(".price")).to_contain_text("Costs epsilon 0.15.")
+
+
 # Answers again, and elsewhere
 
 
@@ -347,7 +387,8 @@ def test_the_copied_sql_and_python_give_the_same_answer_for_nothing(visit, servi
     reader = visit(service)
     reader.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=service.url)
     page = reader.sign_in("ann")
-    choose(page, "copies", "quantile", "balance", "0.25", by=("job",))
+    # A word of SQL as a column's name, which must be quoted.
+    choose(page, "copies", "quantile", "order", "0.25", by=("job",))
     page.get_by_role("textbox", name="Filter").fill("age < 40")
     ask(page, "0.25")
     page.get_by_text("The same in SQL or Python").click()

@@ -104,7 +104,7 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
     } catch (error) {
       const retry = mayRetry(error) ? () => send(now, key) : null;
       fill(result);
-      fill(trouble, problemBox(error, { retry, useRest: (rest) => setEpsilon(rest) }));
+      fill(trouble, problemBox(error, { retry, useRest: setEpsilon, asked: true }));
       if (error.fields?.spent || error.code === "budget_exceeded") await desk.refreshBudget();
     } finally {
       hold({ busy: false });

@@ -20,9 +20,9 @@ export function mayRetry(error) {
   return error instanceof LostConnection || error.code === null || [429, 503].includes(error.status);
 }
 
-/** An error as a box. `retry` is offered where another try may help, `useRest` where less budget would do. */
-export function problemBox(error, { retry = null, useRest = null } = {}) {
-  if (error instanceof LostConnection) return lost(error, retry);
+/** An error as a box. `retry` is offered where another try may help, `useRest` where less budget would do; `asked` says that it is about a question. */
+export function problemBox(error, { retry = null, useRest = null, asked = false } = {}) {
+  if (error instanceof LostConnection) return lost(error, retry, asked);
   if (!(error instanceof Problem)) throw error;
   if (error.code === "budget_exceeded") return exhausted(error.fields, useRest);
   return box(TITLES[error.code] ?? "That does not work", error.message, [
@@ -43,11 +43,9 @@ function box(title, detail, more, kind = "problem") {
   );
 }
 
-function lost(error, retry) {
-  const words = retry
-    ? "It is not known whether the question arrived. Trying again is safe: it is charged once, and the answer is the same."
-    : "Nothing is known to have changed.";
-  return box("No connection", error.message, [h("p", {}, words), retry ? again(retry) : null]);
+function lost(error, retry, asked) {
+  const words = "It is not known whether the question arrived. Trying again is safe: it is charged once, and the answer is the same.";
+  return box("No connection", error.message, [asked ? h("p", {}, words) : null, retry ? again(retry) : null]);
 }
 
 function again(retry) {
