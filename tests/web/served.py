@@ -40,7 +40,16 @@ class Service:
     def kill(self) -> None:
         """As if the power failed."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=60)
+        self.ended()
+
+    def ended(self) -> None:
+        """Wait for its end, and let go of what it said."""
+        try:
+            self.process.wait(timeout=60)
+        finally:
+            self.process.kill()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
 
 
 def start(policy: Path, log: Path, port: int = 0) -> Service:
@@ -63,12 +72,7 @@ def served(policy: Path) -> Iterator[Service]:
         yield service
     finally:
         service.process.terminate()
-        try:
-            service.process.wait(timeout=60)
-        finally:
-            service.process.kill()
-            assert service.process.stdout is not None
-            service.process.stdout.close()
+        service.ended()
 
 
 def new_token(policy: Path, name: str = "ann", role: str = "analyst", allowance: str | None = None) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 
 import pytest
 from serving import QUESTION
@@ -150,3 +152,19 @@ def test_every_reply_is_sealed(shared, path):
 def test_problems_carry_no_secret(shared):
     for path in ("/v1/me", "/v1/query"):
         assert shared.ann not in json.dumps(shared.send("POST", path, b"{", shared.ann).json)
+
+
+def test_a_connection_goes_on_after_a_refusal(shared):
+    """What is left of a body that nobody wanted is not taken for the next request."""
+    with closing(HTTPConnection("127.0.0.1", shared.port, timeout=60)) as connection:
+        for body, token, status in (
+            (b"{}", "nonsense", 401),
+            (b"x" * 300_000, "nonsense", 401),
+            (b"x" * 300_000, shared.ann, 413),
+            (b"{", shared.ann, 400),
+        ):
+            connection.request("POST", "/v1/query", body, {"Authorization": f"Bearer {token}"})
+            reply = connection.getresponse()
+            assert (reply.status, bool(reply.read())) == (status, True)
+        connection.request("GET", "/v1/me", None, {"Authorization": f"Bearer {shared.ann}"})
+        assert connection.getresponse().status == 200

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from threading import Event
-from time import sleep
+from time import monotonic, sleep
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from postri import ServiceError, connect
 from postri.answer.record import read
 from postri.ledger import verify
 from postri.policy import read_policy
+from postri.session import remote
 
 POLICY = """
 [service]
@@ -36,7 +38,7 @@ lower = 0
 upper = 100000
 """
 KILLS, CLIENTS = 50, 4
-LONGEST = 0.4
+LONGEST = 0.2
 
 
 def write(folder: Path) -> Path:
@@ -45,11 +47,12 @@ def write(folder: Path) -> Path:
     return folder / "postri.toml"
 
 
-def client(url: str, token: str, name: str, done: Event) -> dict[str, tuple[int, int]]:
+def client(url: str, token: str, name: str, seen: dict[str, tuple[int, int]], done: Event) -> None:
     """Asks until it is told to stop, each question until it is answered: the numbers and values of the answers by their keys."""
-    seen: dict[str, tuple[int, int]] = {}
-    while not done.is_set():
-        key = f"{name}-{len(seen)}"
+    for number in count():
+        if done.is_set():
+            return
+        key = f"{name}-{number}"
         while key not in seen:
             try:
                 with connect(url, token=token) as db:
@@ -58,13 +61,15 @@ def client(url: str, token: str, name: str, done: Event) -> dict[str, tuple[int,
                 sleep(0.05)
             else:
                 seen[key] = (int(str(result.answer_id)), result.answers[0].value)
-    return seen
 
 
-def kill_again_and_again(service: Service, kills: int) -> tuple[Service, list[str]]:
-    """The last service, and what was wrong with the ledger after a kill."""
+def kill_again_and_again(service: Service, kills: int, seen: dict[str, tuple[int, int]]) -> tuple[Service, list[str]]:
+    """The last service, and what was wrong with the ledger after a kill. Each lives until it has answered, and a random moment longer."""
     wrong: list[str] = []
     for _ in range(kills):
+        before, deadline = len(seen), monotonic() + 120
+        while len(seen) == before and monotonic() < deadline:
+            sleep(0.005)
         sleep(random.random() * LONGEST)
         service.kill()
         with ledger_of(service.policy) as ledger:
@@ -74,19 +79,22 @@ def kill_again_and_again(service: Service, kills: int) -> tuple[Service, list[st
 
 
 @pytest.mark.slow
-def test_after_50_kills_every_answer_that_a_client_saw_is_in_the_ledger_and_paid_for_once(tmp_path, figures):
+def test_after_50_kills_every_answer_that_a_client_saw_is_in_the_ledger_and_paid_for_once(tmp_path, figures, monkeypatch):
+    # The clients try again at once: the service does not live long.
+    monkeypatch.setattr(remote, "LONGEST_WAIT", 0.05)
     policy = write(tmp_path)
     token, done = new_token(policy), Event()
+    seen: dict[str, tuple[int, int]] = {}
     service = start(policy, tmp_path / "service.log")
     with ThreadPoolExecutor(CLIENTS) as pool:
-        asking: list[Future] = [pool.submit(client, service.url, token, f"client {number}", done) for number in range(CLIENTS)]
+        asking: list[Future] = [pool.submit(client, service.url, token, f"client {number}", seen, done) for number in range(CLIENTS)]
         try:
-            service, wrong = kill_again_and_again(service, KILLS)
+            service, wrong = kill_again_and_again(service, KILLS, seen)
         finally:
             done.set()
-        seen = {key: each for future in asking for key, each in future.result(timeout=300).items()}
+        for future in asking:
+            future.result(timeout=300)
     service.kill()
-    service.process.stdout.close()
 
     assert wrong == []
     protect = read_policy(policy).datasets["trips"].protect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ from contextlib import suppress
 from http.client import HTTPSConnection
 from pathlib import Path
 
+import duckdb
 import pytest
 from serving import QUESTION, SECRET_CELL, SLOW, in_thread, token_of, until, write_policy
 
@@ -69,8 +71,11 @@ class TestListening:
         said = run("serve", str(policy), "--certificate", str(tmp_path / "c.pem"), "--private-key", str(tmp_path / "c.pem"), code=2)
         assert "name two PEM files" in said
 
-    @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate: apt install openssl")
     def test_it_speaks_tls(self, start, policy, tmp_path):
+        if shutil.which("openssl") is None:
+            (pytest.fail if os.environ.get("POSTRI_REQUIRE_ALL") else pytest.skip)(
+                "needs openssl to make a certificate: apt install openssl"
+            )
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
         files = {"-keyout": tmp_path / "key.pem", "-out": tmp_path / "cert.pem"}
         options = [text for name, file in files.items() for text in (name, str(file))]
@@ -99,6 +104,14 @@ def run(*arguments, code):
     return done.stderr
 
 
+def answers(process):
+    """Whether somebody new is let in."""
+    try:
+        return process.get("/healthz").status == 200
+    except OSError:
+        return False
+
+
 @pytest.mark.slow
 class TestEnding:
     @pytest.fixture
@@ -119,9 +132,7 @@ class TestEnding:
     def test_a_running_question_is_finished(self, gated, sent):
         path, process, asked, gate = gated()
         process.signal(sent)
-        until(lambda: "shutdown" in process.words())
-        with pytest.raises(OSError, match="refused"):
-            process.get("/healthz")
+        until(lambda: not answers(process))
         gate.touch()
         assert asked.reply().status == 200
         assert process.wait() == 0
@@ -249,8 +260,6 @@ except KeyError as error:
         for number, cells in enumerate(("range % 97", "CASE WHEN range = 3 THEN 96 ELSE range % 97 END")):
             folder = tmp_path / str(number)
             folder.mkdir()
-            import duckdb
-
             with duckdb.connect(str(folder / "bank.duckdb")) as connection:
                 connection.execute(f"CREATE TABLE bank AS SELECT CAST({cells} AS INTEGER) AS x, 'Oslo' AS city FROM range(400)")
             path = write_policy(folder)

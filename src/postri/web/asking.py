@@ -17,7 +17,7 @@ from postri.session.local import LocalDesk, accountant_of
 from postri.session.sent import budget_fields, past_fields, price_fields
 from postri.session.wording import Wording, read_wording
 from postri.web import described
-from postri.web.bodies import read_object, whole
+from postri.web.bodies import as_object, read_body, whole
 from postri.web.service import Service
 from postri.web.visits import reply, token_of, visit_of
 
@@ -30,7 +30,7 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/query", **described.QUERY)
     async def query(request: Request) -> Response:
-        wording, retry = read_wording(await read_object(request)), _retry_key(request)
+        wording, retry = await _wording(service, request), _retry_key(request)
         desk = service.desk(token_of(request))
         try:
             text = await service.scans.run(lambda: result_text(desk.answer(wording, retry)))
@@ -40,7 +40,7 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/price", **described.PRICE)
     async def price(request: Request) -> Response:
-        wording = read_wording(await read_object(request))
+        wording = await _wording(service, request)
         return Response(await service.do(_priced, service.desk(token_of(request)), wording), media_type="application/json")
 
     @router.get("/v1/datasets", **described.DATASETS)
@@ -70,6 +70,12 @@ def asking_routes(service: Service) -> APIRouter:
         return reply({"name": token.name, "role": token.role, "expires": token.expires, "allowance": allowance})
 
     return router
+
+
+async def _wording(service: Service, request: Request) -> Wording:
+    """The question of the body. A long one takes a while to read, so a thread does it."""
+    raw = await read_body(request)
+    return await service.do(lambda: read_wording(as_object(raw)))
 
 
 def _retry_key(request: Request) -> str | None:

@@ -20,14 +20,18 @@ PATIENCE = 30.0
 
 async def read_object(request: Request) -> dict[str, Any]:
     """The object that the body is."""
+    return as_object(await read_body(request))
+
+
+async def read_body(request: Request) -> bytes:
+    """The body, if it arrives."""
     try:
         async with asyncio.timeout(PATIENCE):
-            raw = await request.body()
+            return await request.body()
     except TimeoutError:
         raise InputError(f"the body did not arrive within {PATIENCE:g} seconds") from None
     except ClientDisconnect:
         raise InputError("the body did not arrive") from None
-    return as_object(raw)
 
 
 def as_object(raw: bytes) -> dict[str, Any]:

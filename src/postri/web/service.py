@@ -48,7 +48,7 @@ class Service:
         self.grid, self.rate = TimeGrid(float(how.time_grid)), Rate(how.rate)
         self.threads = CapacityLimiter(SHORT)
         folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
-        self.readiness = Readiness(folders, lambda: (ledger.head(), tokens.allowances()))
+        self.readiness = Readiness(folders, lambda: (ledger.history("", limit=1), tokens.allowances()))
 
     def desk(self, token: Token) -> LocalDesk:
         """The desk of whoever has this token."""
