@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+# Milliseconds that a state may take to come, on a machine that is busy with other tests.
+PATIENCE = 30_000
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -79,8 +81,9 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser

@@ -26,7 +26,7 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   let busy = false;
   let pricing = false;
 
-  /** Ask for the price once the form has been left alone for a moment. Nothing is asked before its price is known. */
+  /** Ask for the price once the form has been left alone for a moment. Nothing is asked while its price is on the way. */
   function refresh() {
     clearTimeout(waiting);
     asked?.abort();
