@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +11,11 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
+from served import new_token, served
+
 import postri
 from postri.session import Session
 
-POSTRI = Path(sys.executable).with_name("postri")
 ROWS = 3_000
 # What people of a job have, on average. No two are alike, and some are close.
 JOBS = {"admin.": 900, "cook": 700, "driver": 690, "nurse": 1_000, "retired": 1_300, "technician": 1_100}
@@ -86,20 +84,14 @@ def serving(folder: Path, budgets: Mapping[str, str], loans: Sequence[str] = ("y
     _write_table(folder / "bank.csv")
     datasets = "".join(DATASET.format(name=name, budget=budget, loans=json.dumps(loans)) for name, budget in budgets.items())
     (folder / "postri.toml").write_text(datasets + SERVICE)
-    people = {"ann": ["--allowance", "4"], "bob": [], "sam": ["--role", "steward"]}
-    tokens = {name: _token(folder, name, *how) for name, how in people.items()}
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [POSTRI, "serve", "postri.toml", "--port", "0"], cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=log, text=True
-        )
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert "listening on" in line, (folder / "log").read_text()
-            yield Served(line.split()[-1], tokens)
-        finally:
-            process.terminate()
-            process.communicate(timeout=60)
+    policy = folder / "postri.toml"
+    tokens = {
+        "ann": new_token(policy, "ann", allowance="4"),
+        "bob": new_token(policy, "bob"),
+        "sam": new_token(policy, "sam", "steward"),
+    }
+    with served(policy) as service:
+        yield Served(service.url, tokens)
 
 
 def _write_table(file: Path) -> None:
@@ -112,14 +104,3 @@ def _write_table(file: Path) -> None:
         age, order, loan = people.randint(18, 90), people.randint(0, 100), people.choice(["yes", "no"])
         lines.append(f"{balance},{fee:.2f},{opened},{age},{order},{job},{loan}")
     file.write_text("\n".join(lines))
-
-
-def _token(folder: Path, name: str, *how: str) -> str:
-    role = [] if "--role" in how else ["--role", "analyst"]
-    command = [POSTRI, "token", "add", name, *role, *how]
-    out = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=True).stdout
-    return out.splitlines()[-1]
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "POSTRI_POLICY"} | {"PYTHONUNBUFFERED": "1"}

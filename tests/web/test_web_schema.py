@@ -38,7 +38,11 @@ EXAMPLES = "40"
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["analyst", "steward"])
 def test_schemathesis_finds_no_server_error(tmp_path, role):
-    assert shutil.which(SCHEMATHESIS), "schemathesis is a developer's tool of this project: make setup installs it"
+    if not shutil.which(SCHEMATHESIS):
+        reason = "schemathesis is not installed: make services gets it"
+        if os.environ.get("POSTRI_REQUIRE_ALL"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     pq.write_table(pa.table({"x": list(range(100)), "g": ["a", "b"] * 50}), tmp_path / "t.parquet")
     (tmp_path / "postri.toml").write_text(POLICY)
     token = new_token(tmp_path / "postri.toml", "fuzz", role)
