@@ -7,6 +7,7 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTION = """
@@ -24,10 +25,17 @@ def run(*words: str | Path) -> str:
     return subprocess.run([str(word) for word in words], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
+def page_files() -> set[str]:
+    """The files of the service's page, as the wheel names them."""
+    return {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src" / "postri" / "web" / "page").iterdir()}
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run(sys.executable, "-m", "build", "--wheel", "--outdir", folder)
         (wheel,) = Path(folder).glob("postri-*.whl")
+        missing = page_files() - set(ZipFile(wheel).namelist())
+        assert not missing, f"the wheel lacks {sorted(missing)}"
         venv.create(Path(folder) / "empty", with_pip=True)
         python = Path(folder) / "empty" / "bin" / "python"
         run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
