@@ -123,6 +123,14 @@ class TestScans:
             assert [each.reply().status for each in (first, second)] == [200, 200]
             assert spent(served) == "3/8"
 
+    def test_new_draws_of_one_question_do_not_wait_for_one_another(self, tmp_path):
+        """Nor do retries with other keys; both are reserved while neither is answered."""
+        with in_thread(write_policy(tmp_path)) as served, gate() as opened:
+            asked = [served.later(served.ann, {**QUESTION, "fresh": True}, Idempotency_Key=key) for key in "ab"]
+            until(lambda: served.service.ledger.spent("bank").epsilon == 1)
+            opened.set()
+            assert [each.reply().json["charged"] for each in asked] == ["1/2", "1/2"]
+
     def test_no_more_scans_run_at_once_than_the_policy_allows(self):
         seen, most, lock = 0, 0, threading.Lock()
 

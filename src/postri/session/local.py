@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -82,10 +82,8 @@ class LocalDesk:
         """
         read = self._read(wording)
         asking = Asking(wording.text, retry)
-        # A new draw for each who wants one; all others pay for one answer.
-        waits = nullcontext() if wording.fresh and retry is None else turn((id(self._ledger), read.question.key))
         try:
-            with waits:
+            with self._turn(read.question, retry, fresh=wording.fresh):
                 tried = self._tried(read.question, asking)
                 result = self._answer(read.question, asking, fresh=wording.fresh) if tried is None else tried
         except RetryKeyUsed:
@@ -93,6 +91,12 @@ class LocalDesk:
         except InputError as error:
             raise read.located(error) from None
         return read.shaped(result)
+
+    def _turn(self, question: Question, retry: str | None, *, fresh: bool) -> AbstractContextManager[None]:
+        """A new draw for each who wants one, once for each key of a retry; all others pay for one answer."""
+        if not fresh:
+            return turn((id(self._ledger), question.key))
+        return nullcontext() if retry is None else turn((id(self._ledger), self.analyst, retry))
 
     def price(self, wording: Wording) -> Price:
         """What the question would cost, and how far its intervals will reach. The table is not looked at."""
