@@ -1,8 +1,8 @@
 """A scan of many groups as one statement, guided by a sample: all cells are counted at one point of each group, and few are looked at.
 
 How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches. The second pass takes
-the cells from the point to there, some hundreds of each group. For a database that gathers lists, and reads one snapshot in a statement:
-DuckDB, with its own tables.
+the cells from the point to there, some hundreds of each group. For a database that reads one snapshot in a statement: DuckDB, with its own
+tables.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Aim:
 
     @property
     def _gathered(self) -> str:
-        """The cells of each stretch, in some dozens of buckets: those of cells below the point have even numbers."""
+        """The cells of each stretch, in some dozens of buckets, whose numbers are even below the point and odd from it on."""
         scan, ends, raw = self.scan, self.scan.ends_of, self.scan.selected.raw("cell")
         columns = ["point", "first", "last", "start", "bucket_width", *(() if ends.single else ("least", "most"))]
         cells = scan.selected.beside(scan.relation, f"stretches{self.i}", columns)
