@@ -200,10 +200,11 @@ class Aim:
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
         aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
         clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
-        stretches = (
-            f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark('lows', 'down')}) AS first, "
-            f"greatest({self._before}, {mark('highs', 'up')}) AS last{clamps} FROM ({aimed}) AS aimed"
-        )
+        # Where the window lies on one side of the point, so do all its cells.
+        low, high = sides(self._pick.target, self.scan.dialect)
+        first = f"CASE WHEN below < {low} THEN {self.at} ELSE least({self.at}, {mark('lows', 'down')}) END"
+        last = f"CASE WHEN below > {high} THEN {self._before} ELSE greatest({self._before}, {mark('highs', 'up')}) END"
+        stretches = f"SELECT grp, n, below, {self.at} AS point, {first} AS first, {last} AS last{clamps} FROM ({aimed}) AS aimed"
         start, end = (self._spot(self.scan.selected.raw(cell)) for cell in ("first", "last"))
         width = f"greatest(({end} - {start}) / {self._parts}, {double(1.0) if ends.single else 'width'})"
         return f"SELECT *, {start} AS start, {width} AS bucket_width FROM ({stretches}) AS stretches"
