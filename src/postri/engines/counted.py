@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,15 +61,20 @@ class Counted:
             run = self._inside(wanted)
         low, high = rank_range(n, wanted.target.p, wanted.target.half)
         indexes, numbers, upto = self.indexes[run], self.numbers[run], self.upto[run]
-        start, end = int(np.searchsorted(upto, low)), int(np.searchsorted(upto - numbers, high))
+        start, end = int(upto.searchsorted(low)), int((upto - numbers).searchsorted(high))
         if start >= end:
             return RankWindow(NOTHING, NOTHING, 0, n)
-        # An index may have several keys.
-        start, end = int(np.searchsorted(indexes, indexes[start])), int(np.searchsorted(indexes, indexes[end - 1], "right"))
-        indexes, numbers, below = indexes[start:end], numbers[start:end], int(upto[start] - numbers[start])
-        if (indexes[1:] == indexes[:-1]).any():
+        if self._repeated:
+            start, end = int(indexes.searchsorted(indexes[start])), int(indexes.searchsorted(indexes[end - 1], "right"))
+        below, indexes, numbers = int(upto[start] - numbers[start]), indexes[start:end], numbers[start:end]
+        if self._repeated and (indexes[1:] == indexes[:-1]).any():
             indexes, numbers = tally(indexes, numbers)
         return RankWindow(indexes, numbers, below, n)
+
+    @cached_property
+    def _repeated(self) -> bool:
+        """Whether some index may have several keys."""
+        return bool((self.indexes[1:] == self.indexes[:-1]).any())
 
     def _inside(self, wanted: Wanted) -> slice:
         """The rows of a bracket, where all targets have theirs together."""

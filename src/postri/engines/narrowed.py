@@ -1,8 +1,8 @@
 """A scan of many groups as one statement, guided by a sample: all cells are counted at one point of each group, and few are looked at.
 
 How many rows lie between that point and the window is then known, and the sample's cells tell how far that reaches. The second pass takes
-the cells from the point to there, some hundreds of each group. For a database that gathers lists, and reads one snapshot in a statement:
-DuckDB, with its own tables.
+the cells from the point to there, some hundreds of each group. For a database that reads one snapshot in a statement: DuckDB, with its own
+tables.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postri.engines.aims import SPARE, outward, shares_below, sides
 from postri.engines.base import SLACK
-from postri.engines.dialects.duckdb import DuckDialect
+from postri.engines.dialects.duckdb import DuckDialect, ListText
 from postri.engines.reading import Raw
 from postri.engines.sampled import Marked, Pick
 from postri.engines.statements import COLUMNS, LEFT_TO_SUM, PADDING, Scan
@@ -24,8 +25,10 @@ from postri.window import Indexes
 
 # A group misleads if it has so many times more rows than its cells in the sample tell, and a few.
 MISLED, FEW = 4, 64
-# A stretch is divided into so many buckets that what is left beyond the window should be half as much as the window.
+# A stretch is divided into so many buckets that what is left beyond the window should be a quarter of the window.
 FEWEST_PARTS, MOST_PARTS = 8, 256
+# Groups and buckets are told apart by one number, the fastest to count and to join by: the group times more than there are buckets.
+CODES = 1024
 DIALECT = DuckDialect()
 CLAMPS = ("least", "most", "width")
 
@@ -33,10 +36,10 @@ CLAMPS = ("least", "most", "width")
 def narrowed(scan: Scan) -> str:
     """Two passes, of one snapshot: the second takes the few cells of each group between which its window lies."""
     aims = [Aim(scan, i) for i in range(len(scan.targets))]
-    columns = {"grp": list(map(str, scan.groups)), "spot": list(map(str, range(len(scan.groups))))}
+    columns = {"grp": DIALECT.list_of_integers(scan.groups)}
     for aim in aims:
         columns |= aim.columns
-    steps = {"limits": f"SELECT * FROM {scan.dialect.listed_rows(columns, 'limits')}", "scanned": _scanned(scan, aims)}
+    steps = {"limits": f"SELECT * FROM {DIALECT.listed_columns(columns, 'limits')}", "scanned": _scanned(scan, aims)}
     parts = []
     for aim in aims:
         steps |= aim.steps
@@ -107,77 +110,78 @@ class Aim:
         return f"before{self.i}" if self.common is None else self.scan.ends_of.literal(self.scan.ends_of.before(self.common))
 
     @property
-    def columns(self) -> dict[str, list[str]]:
-        """What differs by group: its cells in the sample, which shares of them may lie below the point, and the point."""
-        i, double, ends = self.i, self.scan.dialect.double, self.scan.ends_of
+    def columns(self) -> dict[str, ListText]:
+        """What differs by group: its cells in the sample, which shares of them may lie below the point, the marks, and the point."""
+        i, ends, doubles = self.i, self.scan.ends_of, DIALECT.list_of_doubles
         least, most = shares_below(self._pick, self._lows, self._highs, self._points)
         # A target that is not wanted in a group has fewer cells than any sample.
         sizes = [bracket.size if bracket else -(2**60) for bracket in self._brackets]
-        columns = {f"size{i}": map(float, sizes), f"origin{i}": least.tolist(), f"reached{i}": most.tolist()}
-        written = {name: list(map(double, each)) for name, each in columns.items()}
+        columns = {
+            **{f"size{i}": DIALECT.list_of_integers(sizes), f"origin{i}": _shares(least), f"reached{i}": _shares(most)},
+            **{f"lows{i}": self._list(_differing(self._lows), ends.first), f"highs{i}": self._list(_differing(self._highs), ends.last)},
+        }
         if self.common is None:
-            written |= {f"at{i}": self._literals(self._points, ends.first), f"before{i}": self._literals(self._points, ends.before)}
+            columns |= {f"at{i}": self._list(self._points, ends.first), f"before{i}": self._list(self._points, ends.before)}
         if not ends.single:
             clamps = [ends.clamps(ends.first(low), ends.last(high)) for low, high in self._outermost]
-            written |= {f"{name}{i}": list(map(double, each)) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
-        return written
+            columns |= {f"{name}{i}": doubles(each) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
+        return columns
 
     @property
     def _outermost(self) -> list[tuple[int, int]]:
         return list(zip(self._lows[:, -1].tolist(), self._highs[:, -1].tolist(), strict=True))
 
-    def _literals(self, indexes: Indexes, cell: Callable[[int], Raw]) -> list[str]:
-        return [self.scan.ends_of.literal(cell(index)) for index in indexes.ravel().tolist()]
-
-    def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> str:
-        """The cells of many indexes as a list."""
-        ends, shift = self.scan.ends_of, self.scan.reading.shift
-        if shift is None or not ends.single or self.scan.selected.cells.literal is not None:
-            return DIALECT.list_of_literals(self._literals(indexes, cell))
-        return DIALECT.list_of_integers([index + shift for index in indexes.ravel().tolist()], unsigned=ends.unsigned)
+    def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> ListText:
+        """For each group the cell of its index, or the list of those of its indexes."""
+        ends, shift, each = self.scan.ends_of, self.scan.reading.shift, indexes.ravel().tolist()
+        length = indexes.shape[1] if indexes.ndim > 1 else 0
+        if shift is None or not ends.single or self.scan.selected.cells.literal is not None or indexes.ndim == 1:
+            return DIALECT.list_of_literals([ends.literal(cell(index)) for index in each], length)
+        return DIALECT.list_of_integers([index + shift for index in each], length, unsigned=ends.unsigned)
 
     @property
     def steps(self) -> dict[str, str]:
         """From the counts at the points to the cells near the target, and the rows under them: nothing is sorted."""
         i, dialect, (low, high) = self.i, self.scan.dialect, sides(self._pick.target, self.scan.dialect)
-        most = f"{8 * self._reach} + {2 * SLACK} * sqrt(n / {dialect.double(self._pick.share)})"
-        upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) - sum(left_of) OVER (PARTITION BY grp)"
-        kinds = f"CASE WHEN number <= {self._reach} THEN number ELSE list_unique(raws) END"
+        numbers = f"SELECT code, count(*) AS number FROM gathered{i} GROUP BY code"
+        counts = f"SELECT code // {CODES} AS grp, code % {CODES} AS bucket, code, number FROM ({numbers}) AS numbers"
+        upto = "sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING)"
+        left = "sum(CASE WHEN bucket % 2 = 0 THEN number ELSE 0 END) OVER (PARTITION BY grp)"
         return {
             f"stretches{i}": self._stretches,
             f"gathered{i}": self._gathered,
             f"buckets{i}": (
-                f"SELECT grp, n, bucket, number, kinds, below + {upto} AS upto FROM "
-                f"(SELECT grp, bucket, number, left_of, {kinds} AS kinds FROM gathered{i}) AS counts JOIN stretches{i} USING (grp)"
+                f"SELECT grp, n, code, bucket, number, below + {upto} - {left} AS upto "
+                f"FROM ({counts}) AS counts JOIN stretches{i} USING (grp)"
             ),
-            # Far too many different cells: the sample misled, and another one is left to guide.
             f"chosen{i}": (
                 f"SELECT grp, min(CASE WHEN upto >= {low} THEN bucket END) - {self._padding} AS first_bucket, "
                 f"max(CASE WHEN upto - number <= {high} THEN bucket END) + {self._padding} AS last_bucket "
-                f"FROM buckets{i} GROUP BY grp, n HAVING sum(kinds) <= {most}"
+                f"FROM buckets{i} GROUP BY grp"
             ),
             f"unders{i}": (
                 f"SELECT grp, {dialect.integer('min(upto - number)', unsigned=False)} AS under "
                 f"FROM buckets{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket GROUP BY grp"
             ),
+            f"counted{i}": self._counted,
         }
 
     @property
     def _padding(self) -> int:
-        """By how many buckets a window is widened: an index lies in one where it is one cell, else in two of them at most."""
-        return 0 if self.scan.ends_of.single else PADDING
+        """By how many buckets a window is widened: an index lies in one where it is one cell, else in two of a side at most."""
+        return 0 if self.scan.ends_of.single else 2 * PADDING
 
     @property
     def parts(self) -> list[str]:
         """The rows that return: the counts by key, and for each group n and the rows under its first key."""
         i, keys = self.i, self.scan.keys
-        chosen = f"gathered{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket AND bucket <= last_bucket"
-        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM (SELECT grp, unnest(raws) AS raw FROM {chosen}) AS near"
-        counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
+        # Far too many different cells: the sample misled, and another one is left to guide.
+        most = f"{8 * self._reach} + {2 * SLACK} * sqrt(any_value(n) / {self.scan.dialect.double(self._pick.share)})"
+        honest = f"SELECT grp FROM counted{i} JOIN scanned USING (grp) GROUP BY grp HAVING count(*) <= {most}"
         values = {"target": f"{i} AS target", "held": f"{LEFT_TO_SUM} AS held", "upto": "0 AS upto", "n": "0 AS n"}
         select = ", ".join(values.get(name, name) for name in COLUMNS.split(", "))
         return [
-            f"SELECT {select} FROM ({counted}) AS counted",
+            f"SELECT {select} FROM counted{i} SEMI JOIN ({honest}) AS honest USING (grp)",
             f"SELECT grp, {i}, 0, {keys.zero}, {keys.no_doubt}, 0, coalesce(under, 0), n FROM scanned LEFT JOIN unders{i} USING (grp)",
         ]
 
@@ -185,41 +189,48 @@ class Aim:
     def _stretches(self) -> str:
         """From which cell to which one the window of each group should lie; the point is always between them."""
         i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
-        spares = ", ".join(map(double, self._pick.spares))
+        spares = DIALECT.list_of_doubles(self._pick.spares)
 
-        def mark(indexes: Indexes, cell: Callable[[int], Raw], side: str) -> str:
-            # All groups end at the last mark that differs from the one before.
-            number = 1 + int(np.flatnonzero(np.diff(indexes, axis=1).any(axis=0)).max(initial=-1)) + 1
-            passed = f"len(list_filter([{spares}], lambda spare: spare < {side}))"
-            return f"({self._list(indexes[:, :number], cell)})[spot * {number} + least({passed}, {number - 1}) + 1]"
+        def mark(marks: str, side: str) -> str:
+            passed = f"len(list_filter({spares.text}::{spares.type}, lambda spare: spare < {side}))"
+            return f"{marks}{i}[least({passed} + 1, len({marks}{i}))]"
 
         down, up = outward(self._pick.target, self.scan.dialect, (f"origin{i}", f"reached{i}"), "size")
         sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
         aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
         clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
-        stretches = (
-            f"SELECT grp, n, below, {self.at} AS point, least({self.at}, {mark(self._lows, ends.first, 'down')}) AS first, "
-            f"greatest({self._before}, {mark(self._highs, ends.last, 'up')}) AS last{clamps} FROM ({aimed}) AS aimed"
-        )
+        # Where the window lies on one side of the point, so do all its cells.
+        low, high = sides(self._pick.target, self.scan.dialect)
+        first = f"CASE WHEN below < {low} THEN {self.at} ELSE least({self.at}, {mark('lows', 'down')}) END"
+        last = f"CASE WHEN below > {high} THEN {self._before} ELSE greatest({self._before}, {mark('highs', 'up')}) END"
+        stretches = f"SELECT grp, n, below, {self.at} AS point, {first} AS first, {last} AS last{clamps} FROM ({aimed}) AS aimed"
         start, end = (self._spot(self.scan.selected.raw(cell)) for cell in ("first", "last"))
         width = f"greatest(({end} - {start}) / {self._parts}, {double(1.0) if ends.single else 'width'})"
         return f"SELECT *, {start} AS start, {width} AS bucket_width FROM ({stretches}) AS stretches"
 
     @property
     def _gathered(self) -> str:
-        """The cells of each stretch, in some dozens of buckets."""
+        """The cells of each stretch, in some dozens of buckets, whose numbers are even below the point and odd from it on."""
         scan, ends, raw = self.scan, self.scan.ends_of, self.scan.selected.raw("cell")
         columns = ["point", "first", "last", "start", "bucket_width", *(() if ends.single else ("least", "most"))]
         cells = scan.selected.beside(scan.relation, f"stretches{self.i}", columns)
-        bucket = f"CAST(floor(({self._spot('raw')} - start) / bucket_width) AS INTEGER)"
+        part = f"CAST(floor(({self._spot('raw')} - start) / bucket_width) AS INTEGER)"
+        bucket = f"2 * {part} + CASE WHEN cell < point THEN 0 ELSE 1 END"
         # The ends of all stretches, as literals, keep most rows from the join.
         least, most = (ends.literal(end) for end in (ends.first(int(self._lows.min())), ends.last(int(self._highs.max()))))
         raws = f"SELECT *, {raw} AS raw FROM {cells} WHERE cell >= first AND cell <= last AND cell >= {least} AND cell <= {most}"
-        return (
-            f"SELECT grp, {bucket} AS bucket, count(*) AS number, {scan.dialect.count_of('cell < point')} AS left_of, list(raw) AS raws "
-            f"FROM ({raws}) AS raws GROUP BY grp, bucket"
-        )
+        return f"SELECT grp * {CODES} + {bucket} AS code, raw FROM ({raws}) AS raws"
+
+    @property
+    def _counted(self) -> str:
+        """The keys of the cells near the target, and how many cells have each."""
+        i, keys = self.i, self.scan.keys
+        codes = f"SELECT grp, code FROM buckets{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket AND bucket <= last_bucket"
+        near = f"SELECT grp, raw FROM gathered{i} JOIN ({codes}) AS codes USING (code)"
+        keyed = f"SELECT grp, {keys.key} AS place, {keys.doubt} AS doubt FROM ({near}) AS near"
+        doubt, by = ("doubt", ", doubt") if keys.doubt != keys.no_doubt else (f"{keys.no_doubt} AS doubt", "")
+        return f"SELECT grp, place, {doubt}, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place{by}"
 
     @property
     def _reach(self) -> int:
@@ -231,8 +242,18 @@ class Aim:
         pick, sizes = self._pick, [bracket.size for bracket in self._brackets if bracket]
         rows = sum(sizes) / len(sizes) / pick.share
         stretch = 2 * self._reach + 2.5 * pick.error(rows) / sqrt(pick.share)
-        return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
+        return min(max(ceil(4 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
 
     def _spot(self, raw: str) -> str:
         number = self.scan.dialect.as_double(raw)
         return number if self.scan.ends_of.single else f"least(greatest({number}, least), most)"
+
+
+def _differing(marks: Indexes) -> Indexes:
+    """The marks up to the last that differs from the one before, in any group."""
+    return marks[:, : 2 + int(np.flatnonzero(np.diff(marks, axis=1).any(axis=0)).max(initial=-1))]
+
+
+def _shares(shares: NDArray[np.float64]) -> ListText:
+    """Shares of a sample, as precise as any sample is."""
+    return DIALECT.list_of_doubles(shares.round(6).tolist())

@@ -212,7 +212,8 @@ def _read_as(key: Key) -> ColumnType:
 def _raw_key(key: Key, declared: ColumnType) -> RawKey:
     if isinstance(key, str):
         return key
-    raw = position(key) / (declared.unit or 1)
+    # Whole numbers are much faster than fractions, and keys are many.
+    raw = key if type(key) is int and declared.unit == 1 else position(key) / (declared.unit or 1)
     low, high = declared.low, declared.high
     inside = raw.denominator == 1 and (low is None or low <= raw) and (high is None or raw <= high)
     return int(raw) if inside else None

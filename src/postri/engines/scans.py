@@ -153,10 +153,10 @@ class SqlCounter:
 
     def _ranked(self, relation: str, shares: Sequence[float]) -> str:
         """For each group the number of its cells, and those cells below which such shares of them lie."""
-        cells = {f"cell{i}": cell for i, cell in enumerate(self._dialect.order_statistics("cell", shares))}
-        found = self._selected.tallied(relation, {"size": "count(*)", **cells})
-        raws = ", ".join(f"{self._selected.raw(name)} AS raw{i}" for i, name in enumerate(cells))
-        return f"SELECT grp, size, {raws} FROM ({found}) AS found"
+        aggregates, cells = self._dialect.order_statistics("cell", shares)
+        tallied = self._selected.tallied(relation, {"size": "count(*)", **aggregates})
+        raws = ", ".join(f"{self._selected.raw(cell)} AS raw{i}" for i, cell in enumerate(cells))
+        return f"SELECT grp, size, {raws} FROM ({tallied}) AS tallied"
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One scan for all groups and targets."""

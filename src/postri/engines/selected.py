@@ -87,16 +87,18 @@ class Selected:
         return [(self.dialect.name(key.column), min(raws), max(raws)) for key, raws in zip(self.rows.keys, whole, strict=True)]
 
     def _dense_cells(self, relation: str) -> str:
-        """The cells between the least and the largest keys. Keys stand as they do in the table: databases know most of such columns."""
-        inside = " AND ".join(f"{name} BETWEEN {low} AND {high}" for name, low, high in self._spans)
-        return self._chosen(relation, [name for name, _, _ in self._spans], inside)
+        """The cells of the keys' ranges. Keys stand as they do in the table: databases know most of such columns."""
+        ends = [wider(key.type, low, high) for key, (_, low, high) in zip(self.rows.keys, self._spans, strict=True)]
+        names = [name for name, _, _ in self._spans]
+        inside = " AND ".join(f"{name} BETWEEN {low} AND {high}" for name, (low, high) in zip(names, ends, strict=True))
+        return self._chosen(relation, names, inside)
 
     @property
     def _number(self) -> str:
         """The number of a group, by its keys."""
         return " + ".join(f"keys{i}.number * {self.rows.place(i)}" for i in range(len(self.rows.keys))) or "0"
 
-    @property
+    @cached_property
     def _named(self) -> str:
         """The keys of each group, and its number."""
         keys = [self._keys(i, key) for i, key in enumerate(self.rows.keys)]
@@ -168,3 +170,14 @@ class Selected:
 def is_integer(declared: ColumnType) -> bool:
     """Whether cells are whole numbers, each its own raw cell."""
     return declared.kind == "number" and declared.unit == 1 and declared != BOOLEAN and not declared.name.startswith("decimal")
+
+
+def wider(declared: ColumnType, low: int, high: int) -> tuple[int, int]:
+    """A range of keys with a few others, where no more bits are needed to count them.
+
+    A database that knows that a column has no cell beyond the range tests none of them, which saves a quarter of a pass.
+    """
+    number = high - low + 1
+    room = min(((1 << (number + 3).bit_length()) - 4 - number) // 2, number // 64 + 1)
+    least, most = low if declared.low is None else declared.low, high if declared.high is None else declared.high
+    return max(low - room, least), min(high + room, most)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
 from postri.engines.dialects.common import DAYS, EPOCH, FURTHEST, UNIT, between, check_digits, decimal_text, like
 from postri.engines.dialects.protocol import Cells
 from postri.predicates.pattern import Pattern
+
+
+@dataclass(frozen=True)
+class ListText:
+    """A list as an expression; with a type, as a text that is cast to it."""
+
+    text: str
+    type: str = ""
 
 
 class DuckDialect:
@@ -48,26 +57,36 @@ class DuckDialect:
 
     def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
         """A relation whose cells are the literals of each column."""
-        lists = ", ".join(f"unnest({self.list_of_literals(cells)}) AS {column}" for column, cells in columns.items())
-        return f"(SELECT {lists}) AS {name}"
+        return self.listed_columns({column: self.list_of_literals(cells) for column, cells in columns.items()}, name)
 
-    def list_of_literals(self, cells: Sequence[str]) -> str:
-        """Literals as a list. Numbers of one type are written as one text: it is read a hundred times as fast as so many casts."""
+    def listed_columns(self, lists: Mapping[str, ListText], name: str) -> str:
+        """A relation whose columns are lists. Texts are cast while the query runs: a plan with long lists in it is copied slowly."""
+        cast = {column: f"{column}::{each.type}" if each.type else each.text for column, each in lists.items()}
+        texts = {column: each.text for column, each in lists.items() if each.type}
+        values = f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})" if texts else ""
+        return f"(SELECT {', '.join(f'unnest({each}) AS {column}' for column, each in cast.items())}{values}) AS {name}"
+
+    def list_of_literals(self, cells: Sequence[str], length: int = 0) -> ListText:
+        """Literals as a list, or as lists of some length. Numbers of one type become one text, read a hundred times as fast as casts."""
         found = [self.TYPED.fullmatch(cell) for cell in cells]
         types = {match["type"] or ("DOUBLE" if match["double"] else "BIGINT") for match in found if match}
         if all(found) and len(types) == 1:
-            numbers = [match["whole"] or match["double"] or match["bare"] for match in found if match]
-            return f"'[{', '.join(numbers)}]'::{types.pop()}[]"
-        return f"[{', '.join(cells)}]"
+            return _typed_list([match["whole"] or match["double"] or match["bare"] for match in found if match], types.pop(), length)
+        return ListText(_bracketed(cells, length))
 
-    def list_of_integers(self, numbers: Sequence[int], *, unsigned: bool) -> str:
-        """Whole numbers of 64 bits as a list."""
-        return f"'[{', '.join(map(str, numbers))}]'::{'UBIGINT' if unsigned else 'BIGINT'}[]"
+    def list_of_integers(self, numbers: Sequence[int], length: int = 0, *, unsigned: bool = False) -> ListText:
+        """Whole numbers of 64 bits as a list, or as lists of some length."""
+        return _typed_list(list(map(str, numbers)), "UBIGINT" if unsigned else "BIGINT", length)
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
-        """For each share the cell below which about that share of them lies."""
+    def list_of_doubles(self, numbers: Sequence[float]) -> ListText:
+        """Numbers of double precision as a list."""
+        return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
+
+    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share of them lies."""
         listed = ", ".join(map(repr, shares))
-        return [f"quantile_disc({cell}, [{listed}])[{i + 1}]" for i in range(len(shares))]
+        # Written once: each time costs DuckDB milliseconds to read, and to read again.
+        return {"found": f"quantile_disc({cell}, [{listed}])"}, [f"found[{i + 1}]" for i in range(len(shares))]
 
     def list_of(self, expression: str, condition: str) -> str:
         """The values on the rows on which a condition holds, gathered."""
@@ -147,3 +166,13 @@ class DuckDialect:
         middle = f"{declared} '2000-01-01 00:00:00{'+00' if zoned else ''}'"
         beyond = f"CASE WHEN {cell} > {middle} THEN {FURTHEST} WHEN {cell} < {middle} THEN {-FURTHEST} END"
         return Cells(timestamp_type(declared, unit, zoned=zoned), f"coalesce(TRY({reader}({cell})), {beyond})")
+
+
+def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
+    return ListText(f"'{_bracketed(numbers, length)}'", f"{declared}[]{'[]' if length else ''}")
+
+
+def _bracketed(cells: Sequence[str], length: int) -> str:
+    if not length:
+        return f"[{', '.join(cells)}]"
+    return _bracketed([_bracketed(cells[start : start + length], 0) for start in range(0, len(cells), length)], 0)

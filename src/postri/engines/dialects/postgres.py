@@ -80,10 +80,11 @@ class PostgresDialect:
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
-        """For each share the cell below which about that share of them lies."""
+    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share of them lies."""
         listed = ", ".join(map(repr, shares))
-        return [f"(percentile_disc(ARRAY[{listed}]::float8[]) WITHIN GROUP (ORDER BY {cell}))[{i + 1}]" for i in range(len(shares))]
+        aggregate = f"percentile_disc(ARRAY[{listed}]::float8[]) WITHIN GROUP (ORDER BY {cell})"
+        return {"found": aggregate}, [f"found[{i + 1}]" for i in range(len(shares))]
 
     def list_of(self, expression: str, condition: str) -> str:
         """The values on the rows on which a condition holds, gathered."""

@@ -61,8 +61,8 @@ class Dialect(PredicateDialect, Protocol):
     def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
         """A relation of this name whose cells are the literals of each column. There may be thousands: planning must not suffer."""
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
-        """For each share the cell below which about that share of them lies: aggregates, which share one pass."""
+    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name, which share one pass; in their terms, for each share the cell below which about that share of them lies."""
 
     def list_of(self, expression: str, condition: str) -> str:
         """The values of an expression on the rows on which a condition holds, gathered."""

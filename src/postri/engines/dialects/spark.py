@@ -61,10 +61,11 @@ class SparkDialect:
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> list[str]:
-        """For each share the cell below which about that share of them lies."""
+    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share of them lies."""
         ranks = [f"CAST(greatest(1, ceil({share!r}D * count(*))) AS INT)" for share in shares]
-        return [f"element_at(array_sort(collect_list({cell})), {rank})" for rank in ranks]
+        cells = {f"cell{i}": f"element_at(array_sort(collect_list({cell})), {rank})" for i, rank in enumerate(ranks)}
+        return cells, list(cells)
 
     def list_of(self, expression: str, condition: str) -> str:
         """The values on the rows on which a condition holds, gathered."""
