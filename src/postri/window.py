@@ -75,6 +75,8 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     low, high = rank_range(window.n, p, half)
     start = int(np.searchsorted(window.ranks[1:], low))
     end = int(np.searchsorted(window.ranks[:-1], high))
+    if start == 0 and end == len(window.indexes):
+        return window
     return RankWindow(window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n)
 
 

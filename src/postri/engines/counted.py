@@ -32,7 +32,7 @@ class Counted:
     def of(cls, columns: Sequence[NDArray[Any]], keys: Keys) -> Counted:
         """The columns of a statement, with the indexes of its keys."""
         order = _order(*columns[:5])
-        groups, targets, held, places, doubts, numbers, upto, totals = (column[order] for column in columns)
+        groups, targets, held, places, doubts, numbers, upto = (_in_order(column, order) for column in columns[:7])
         numbers, upto = numbers.astype(np.int64), upto.astype(np.int64)
         starts = np.flatnonzero((np.diff(groups, prepend=-1) != 0) | (np.diff(targets, prepend=ANY - 1) != 0))
         lengths = np.diff(starts, append=len(groups))
@@ -44,7 +44,7 @@ class Counted:
         names = list(zip(groups[starts].tolist(), targets[starts].tolist(), strict=True))
         return cls(
             {name: slice(start, end) for name, start, end in zip(names, [0, *ends], ends, strict=False)},
-            {group: int(total) for (group, _), total in zip(names, totals[starts].tolist(), strict=True)},
+            {group: int(total) for (group, _), total in zip(names, columns[7][order[starts]].tolist(), strict=True)},
             keys.indexes(places[kept], doubts[kept]),
             numbers[kept],
             ranks[kept],
@@ -84,6 +84,11 @@ class Counted:
             np.searchsorted(self.indexes[run], wanted.bracket.high, "right"),
         )
         return slice(run.start + int(start), run.start + int(end))
+
+
+def _in_order(column: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
+    """A column by the order; one that is the same all over is so in any order."""
+    return column if len(column) and column.min() == column.max() else column[order]
 
 
 def _order(groups: NDArray[Any], targets: NDArray[Any], held: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any]) -> NDArray[np.intp]:
