@@ -13,7 +13,7 @@ from postri.grid import Grid
 from postri.window import Indexes
 
 # How many standard errors beyond the expected window's end the marks of a sample lie that are nearer than the bracket's ends.
-MARKS = (-1.2, -0.5, 0.0, 0.5, 1.0, 1.7, 2.7)
+MARKS = (-1.0, -0.4, 0.2, 0.8, 1.4, 2.0, 2.8)
 # By how much a bracket may have to be wider than expected: filters and small groups leave fewer cells in a sample.
 LADDER = (1.1, 1.5, 2.5, 5.0, 12.0)
 
