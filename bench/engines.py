@@ -83,7 +83,7 @@ def duckdb_engine() -> dict[str, float]:
                 "ours": lambda: count_groups(trips),
                 "median": theirs(f"SELECT station, median(fare) FROM trips WHERE station < {GROUPS} GROUP BY station"),
             },
-            3,
+            7,
         )
         returned = max(returned_by(postri.open(source)) for source in (trips, str(parquet), make_csv(connection)))
     peaks = {way: peak_of(way, database) for way in ("ours", "median")}
