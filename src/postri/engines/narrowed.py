@@ -87,12 +87,20 @@ class Aim:
 
     @cached_property
     def common(self) -> int | None:
-        """An index inside all brackets, where there is one and it saves the join of all rows; each group has its own otherwise."""
-        brackets = [bracket for bracket in self._brackets if bracket]
-        low, high = max(bracket.low for bracket in brackets), min(bracket.high for bracket in brackets)
+        """An index between the marks of all groups, where there is one and it saves the join of all rows; each has its own otherwise."""
+        brackets, (low, high) = [bracket for bracket in self._brackets if bracket], self._between
         if low > high or not self.scan.selected.dense or 2 * len(brackets) < self.scan.selected.rows.number:
             return None
         return min(max(int(np.median([bracket.lows[0] for bracket in brackets if bracket.size] or [low])), low), high)
+
+    @property
+    def _between(self) -> tuple[int, int]:
+        """The indexes between the marks of all groups. An end of the grid is no mark: from there nobody knows how far the window is."""
+        grid, marks = self.scan.reading.grid, np.hstack((self._lows, self._highs))
+        least = np.where(marks > grid.first, marks, grid.last).min(axis=1)
+        most = np.where(marks < grid.last, marks, grid.first).max(axis=1)
+        known = least <= most
+        return int(least[known].max(initial=grid.first)), int(most[known].min(initial=grid.last))
 
     @property
     def _points(self) -> Indexes:

@@ -143,11 +143,13 @@ class Tokens:
 
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
     """Leave a file that is somebody else's as it is."""
-    (application,), (version,) = (
-        connection.execute("PRAGMA application_id").fetchone(),
-        connection.execute("PRAGMA user_version").fetchone(),
-    )
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    # In one transaction, for another process may be making the tables.
+    connection.execute("BEGIN")
+    try:
+        asked = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id", "PRAGMA user_version")
+        tables, application, version = (connection.execute(each).fetchone()[0] for each in asked)
+    finally:
+        connection.execute("ROLLBACK")
     if (application, version) != (APPLICATION, VERSION) and (application or version or tables):
         raise LedgerError(f"{str(path)!r} is not a file of tokens, or of another version of postri: name another file")
 
