@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 import postri
 from postri import SeededCoins, Session
-from postri.ledger import SqliteLedger
+from postri.ledger import SqliteLedger, verify
 from postri.mechanisms.coins import Coins
 from postri.policy import read_policy
 from postri.session import local as module
@@ -94,6 +95,14 @@ def session(path: Path, analyst: str = "ann", coins: Callable[[], Coins | None] 
     """A session, with coins of the test's own if it has some."""
     policy = read_policy(path)
     return Session(LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins))
+
+
+def spent(path: Path) -> Fraction:
+    """What was spent on the bank, by a ledger that verifies."""
+    found = read_policy(path)
+    with SqliteLedger(found.ledger, found.head) as ledger:
+        assert verify(ledger) == []
+        return ledger.spent("bank").epsilon
 
 
 def seeded(path: Path, seed: int = 3) -> Session:

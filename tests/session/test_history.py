@@ -15,11 +15,6 @@ MID = {"mid": "median(balance)"}
 SQL = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2"
 
 
-@pytest.fixture
-def policy(tmp_path):
-    return write_policy(tmp_path)
-
-
 def test_past_answers_come_newest_first_as_they_were_given(policy):
     with session(policy) as db:
         given = [

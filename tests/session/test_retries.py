@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from threading import Barrier
 from unittest.mock import patch
 
 import pytest
-from bank import session, write_policy
+from bank import session, spent, write_policy
 
 from postri import BudgetExceeded, EngineError, InputError, LedgerError, QuestionFailed, RetryKeyUsed, Session
 from postri.asking import BoundRequest
-from postri.ledger import SqliteLedger, verify
+from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.session.local import LocalDesk
 
 MID = {"mid": "median(balance)"}
-
-
-@pytest.fixture
-def policy(tmp_path):
-    return write_policy(tmp_path)
-
-
-def spent(path) -> Fraction:
-    found = read_policy(path)
-    with SqliteLedger(found.ledger, found.head) as ledger:
-        assert verify(ledger) == []
-        return ledger.spent("bank").epsilon
 
 
 class Dies(SqliteLedger):

@@ -8,30 +8,18 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from bank import bank, seeded, session, write_policy
+from bank import bank, seeded, session, spent, write_policy
 
 import postri
 from postri import BudgetExceeded, EngineError, InputError, LedgerError, PolicyError, ServiceError, agg
 from postri.asking import BoundRequest
-from postri.ledger import SqliteLedger, verify
+from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.session import Session
 from postri.session import local as module
 from postri.session.local import LocalDesk
 
 WANTED = {"mid": agg.median("balance"), "n": agg.count(), "average": agg.mean("rate"), "total": agg.sum("age"), "day": agg.median("since")}
-
-
-@pytest.fixture
-def policy(tmp_path):
-    return write_policy(tmp_path)
-
-
-def spent(path) -> Fraction:
-    found = read_policy(path)
-    with SqliteLedger(found.ledger, found.head) as ledger:
-        assert verify(ledger) == []
-        return ledger.spent("bank").epsilon
 
 
 class TestAnswers:
