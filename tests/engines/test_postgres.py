@@ -262,7 +262,13 @@ def counted(monkeypatch) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("declared", "domain"), [("integer", None), ("double precision", FINE), ("double precision", Domain(-(10**7), 10**7, step="0.5"))]
+    ("declared", "domain"),
+    [
+        ("integer", None),
+        ("double precision", FINE),
+        ("double precision", Domain(-(10**7), 10**7, step="0.5")),
+        ("double precision", Domain(-(10**7), 10**7, step="0.0000001")),
+    ],
 )
 def test_no_more_rows_return_than_the_window_needs(postgres, monkeypatch, declared, domain):
     table = opened(postgres, postgres.load("many_cells", declared, many("shuffled").tolist()))

@@ -305,8 +305,9 @@ def test_no_view_is_left_behind_and_a_cached_frame_stays_cached(spark):
 
 
 @pytest.mark.slow
-def test_no_more_rows_return_than_three_windows(spark, tmp_path, monkeypatch):
-    frame, returned, collected = stored(spark, tmp_path, pa.array(data("shuffled"))), [], engine._collected
+@pytest.mark.parametrize(("declared", "domain"), [(pa.int64(), None), (pa.float64(), Domain(-(10**7), 10**7, step="0.0000001"))])
+def test_no_more_rows_return_than_three_windows(spark, tmp_path, monkeypatch, declared, domain):
+    frame, returned, collected = stored(spark, tmp_path, pa.array(data("shuffled")).cast(declared)), [], engine._collected
 
     def counted(result):
         columns = collected(result)
@@ -314,7 +315,7 @@ def test_no_more_rows_return_than_three_windows(spark, tmp_path, monkeypatch):
         return columns
 
     monkeypatch.setattr(engine, "_collected", counted)
-    seen = window(frame, half=300)
+    seen = window(frame, domain=domain, half=300)
     assert sum(returned) <= 3 * len(seen.indexes)
 
 

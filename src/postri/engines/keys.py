@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isinf
+from math import inf, isinf, nextafter, ulp
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,15 @@ class Keys:
 
     Where it leaves none, `no_doubt` stands; `zero` is some number of the key's type.
 
-    An index is made up of keys that lie within `margin` of one another; None means that nobody knows. It is the key plus `shift` where the
-    key is not `doubtful`; None means that only `indexes` knows.
+    An index is made up of keys that lie within `margin` of one another, in double precision. It is the key plus `shift` where the key is
+    not `doubtful`; None means that only `indexes` knows.
     """
 
     key: str
     doubt: str
     zero: str
     no_doubt: str
-    margin: int | None
+    margin: float
     indexes: Callable[[NDArray[Any], NDArray[Any]], Indexes]
     shift: int | None = None
     doubtful: str | None = None
@@ -51,9 +51,17 @@ def keys_of(reading: Reading, bracket: Bracket, dialect: Dialect, *, unsigned: b
 
 
 def _raw_keys(reading: Reading, dialect: Dialect, unsigned: bool) -> Keys:
-    """The cells as they are."""
-    zero = dialect.double(0.0) if reading.unit is None else dialect.integer("0", unsigned=unsigned)
-    return Keys("raw", "0", zero, "0", None, lambda places, _: reading.indexes(places))
+    """The cells as they are; those beyond the domain are clamped."""
+    low, high = reading.cut(reading.grid.first + 1), reading.cut(reading.grid.last)
+    if reading.unit is None:
+        low, unit = nextafter(low, -inf), Fraction(1)
+        zero, least, most = (dialect.double(number) for number in (0.0, low, high))
+    else:
+        ends = (0, LARGEST_UNSIGNED) if unsigned else (SMALLEST, LARGEST)
+        low, high, unit = min(max(low - 1, ends[0]), ends[1]), min(max(high, ends[0]), ends[1]), reading.unit
+        zero, least, most = (dialect.integer(str(int(number)), unsigned=unsigned) for number in (0, low, high))
+    margin = 2 * float(reading.grid.step / unit) + 4 * ulp(max(abs(low), abs(high)))
+    return Keys(f"least(greatest(raw, {least}), {most})", "0", zero, "0", margin, lambda places, _: reading.indexes(places))
 
 
 def _own_keys(reading: Reading, bracket: Bracket, start: int, dialect: Dialect) -> Keys | None:
