@@ -46,7 +46,7 @@ class ArrayCounter:
         """By every k-th cell: a fixed stride."""
         stride = max(1, ceil(self.rows / SAMPLE))
         parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
-        return sampled_brackets(np.sort(np.concatenate(parts)), 1 / stride, targets, grid)
+        yield from sampled_brackets(np.sort(np.concatenate(parts)), 1 / stride, targets, grid)
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One pass over the chunks."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from math import ceil, floor, sqrt
 from typing import Protocol
 
@@ -137,21 +136,25 @@ CHANGED = "the rows of the table changed while they were counted; ask again when
 
 
 def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
-    """For each group the trimmed window of each target, in a constant number of scans: two guesses at most, then everything."""
+    """For each group the trimmed window of each target, in a constant number of scans: two guesses at most, then everything.
+
+    Few rows are worth no guess: neither those of a small table, nor those of the groups whose windows a first guess missed.
+    """
     asked = [(group, target) for group in range(counter.groups) for target in targets]
     found: dict[int, RankWindow] = {}
     everything = [Bracket(grid.first, grid.last)] * len(asked)
-    for brackets in chain(counter.guesses(targets, grid) if counter.rows > SMALL else (), [everything]):
-        missing = [i for i in range(len(asked)) if i not in found]
-        wanted = [Wanted(brackets[i], asked[i][1], asked[i][0]) for i in missing]
-        for i, window in zip(missing, counter.count(wanted), strict=True):
+    guesses, rows, missing = counter.guesses(targets, grid), counter.rows, list(range(len(asked)))
+    while missing:
+        brackets = next(guesses, everything) if rows > SMALL else everything
+        counted = counter.count([Wanted(brackets[i], asked[i][1], asked[i][0]) for i in missing])
+        for i, window in zip(missing, counted, strict=True):
             target = asked[i][1]
             if holds(window, target.p, target.half):
                 found[i] = trim(window, target.p, target.half)
-        if len(found) == len(asked):
-            break
-    if len(found) < len(asked):
-        raise SourceChanged(CHANGED)
+        rows = sum(window.n for i, window in zip(missing, counted, strict=True) if i not in found)
+        missing = [i for i in missing if i not in found]
+        if missing and brackets is everything:
+            raise SourceChanged(CHANGED)
     return [[found[i + j] for j in range(len(targets))] for i in range(0, len(asked), len(targets))]
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.aims import SPARE, outward, shares_below, sides
-from postri.engines.base import SLACK
 from postri.engines.dialects.duckdb import DuckDialect, ListText
 from postri.engines.reading import Raw
 from postri.engines.sampled import Marked, Pick
+from postri.engines.selected import named
 from postri.engines.statements import COLUMNS, LEFT_TO_SUM, PADDING, Scan
 from postri.window import Indexes
 
@@ -52,9 +52,8 @@ def _scanned(scan: Scan, aims: list[Aim]) -> str:
     counts = {"n": "count(*)", **{f"below{aim.i}": scan.dialect.count_of(f"cell < {aim.at}") for aim in aims}}
     if all(aim.common is not None for aim in aims):
         return f"SELECT * FROM ({scan.selected.tallied(scan.relation, counts)}) AS tallied SEMI JOIN limits USING (grp)"
-    written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in counts.items())
     points = [aim.at for aim in aims if aim.common is None]
-    return f"SELECT grp, {written} FROM {scan.selected.beside(scan.relation, 'limits', points)} GROUP BY grp"
+    return f"SELECT grp, {named(counts)} FROM {scan.selected.beside(scan.relation, 'limits', points)} GROUP BY grp"
 
 
 @dataclass(frozen=True)
@@ -95,12 +94,17 @@ class Aim:
 
     @property
     def _between(self) -> tuple[int, int]:
-        """The indexes between the marks of all groups. An end of the grid is no mark: from there nobody knows how far the window is."""
-        grid, marks = self.scan.reading.grid, np.hstack((self._lows, self._highs))
-        least = np.where(marks > grid.first, marks, grid.last).min(axis=1)
-        most = np.where(marks < grid.last, marks, grid.first).max(axis=1)
+        """The indexes between the marks of all groups."""
+        grid, (least, most) = self.scan.reading.grid, self._known
         known = least <= most
         return int(least[known].max(initial=grid.first)), int(most[known].min(initial=grid.last))
+
+    @cached_property
+    def _known(self) -> tuple[Indexes, Indexes]:
+        """The least and the largest mark of each group. An end of the grid is no mark: from there nobody knows how far the window is."""
+        grid, marks = self.scan.reading.grid, np.hstack((self._lows, self._highs))
+        least = np.where(marks > grid.first, marks, grid.last).min(axis=1)
+        return least, np.where(marks < grid.last, marks, grid.first).max(axis=1)
 
     @property
     def _points(self) -> Indexes:
@@ -130,14 +134,17 @@ class Aim:
         }
         if self.common is None:
             columns |= {f"at{i}": self._list(self._points, ends.first), f"before{i}": self._list(self._points, ends.before)}
-        if not ends.single:
-            clamps = [ends.clamps(ends.first(low), ends.last(high)) for low, high in self._outermost]
-            columns |= {f"{name}{i}": doubles(each) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
-        return columns
+        raws = [(ends.first(low), ends.last(high)) for low, high in self._outermost]
+        clamps = [(float(low), float(high), 1.0) if ends.single else ends.clamps(low, high) for low, high in raws]
+        return columns | {f"{name}{i}": doubles(each) for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True)}
 
     @property
     def _outermost(self) -> list[tuple[int, int]]:
-        return list(zip(self._lows[:, -1].tolist(), self._highs[:, -1].tolist(), strict=True))
+        """The outermost cells of each group's sample between which buckets are divided; an end of the grid is none of them."""
+        least, most = self._known
+        none = least > most
+        least, most = np.where(none, self.scan.reading.grid.first, least), np.where(none, self.scan.reading.grid.last, most)
+        return list(zip(least.tolist(), most.tolist(), strict=True))
 
     def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> ListText:
         """For each group the cell of its index, or the list of those of its indexes."""
@@ -168,7 +175,8 @@ class Aim:
                 f"FROM buckets{i} GROUP BY grp"
             ),
             f"unders{i}": (
-                f"SELECT grp, {dialect.integer('min(upto - number)', unsigned=False)} AS under "
+                f"SELECT grp, any_value(n) AS n, {dialect.integer('min(upto - number)', unsigned=False)} AS under, "
+                f"sum(CASE WHEN bucket <= last_bucket THEN number END) AS near "
                 f"FROM buckets{i} JOIN chosen{i} USING (grp) WHERE bucket >= first_bucket GROUP BY grp"
             ),
             f"counted{i}": self._counted,
@@ -181,22 +189,24 @@ class Aim:
 
     @property
     def parts(self) -> list[str]:
-        """The rows that return: the counts by key, and for each group n and the rows under its first key."""
-        i, keys = self.i, self.scan.keys
-        # Far too many different cells: the sample misled, and another one is left to guide.
-        most = f"{8 * self._reach} + {2 * SLACK} * sqrt(any_value(n) / {self.scan.dialect.double(self._pick.share)})"
-        honest = f"SELECT grp FROM counted{i} JOIN scanned USING (grp) GROUP BY grp HAVING count(*) <= {most}"
+        """The rows that return: the counts by key, and for each group n and the rows under its first key.
+
+        Ranking takes time. Where the buckets leave few rows beyond the window, all their keys return, and are ranked afterwards.
+        """
+        i, keys, few = self.i, self.scan.keys, 5 * self._reach
         values = {"target": f"{i} AS target", "held": f"{LEFT_TO_SUM} AS held", "upto": "0 AS upto", "n": "0 AS n"}
         select = ", ".join(values.get(name, name) for name in COLUMNS.split(", "))
         return [
-            f"SELECT {select} FROM counted{i} SEMI JOIN ({honest}) AS honest USING (grp)",
-            f"SELECT grp, {i}, 0, {keys.zero}, {keys.no_doubt}, 0, coalesce(under, 0), n FROM scanned LEFT JOIN unders{i} USING (grp)",
+            f"SELECT {select} FROM counted{i} SEMI JOIN (FROM unders{i} WHERE near <= {few}) AS few USING (grp)",
+            self.scan.window(i, f"counted{i} JOIN (FROM unders{i} WHERE near > {few}) AS many USING (grp)"),
+            f"SELECT grp, {i}, 0, {keys.zero}, {keys.no_doubt}, 0, coalesce(under, 0), scanned.n "
+            f"FROM scanned LEFT JOIN unders{i} USING (grp)",
         ]
 
     @property
     def _stretches(self) -> str:
         """From which cell to which one the window of each group should lie; the point is always between them."""
-        i, ends, double = self.i, self.scan.ends_of, self.scan.dialect.double
+        i, double = self.i, self.scan.dialect.double
         spares = DIALECT.list_of_doubles(self._pick.spares)
 
         def mark(marks: str, side: str) -> str:
@@ -207,21 +217,21 @@ class Aim:
         sampled = f"SELECT *, below{i} AS below, greatest(size{i}, 1) AS size FROM scanned JOIN limits USING (grp)"
         honest = f"n * {double(self._pick.share)} <= {MISLED} * size{i} + {FEW}"
         aimed = f"SELECT *, {down} AS down, {up} AS up FROM ({sampled}) AS sampled WHERE {honest}"
-        clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS) if not ends.single else ""
+        clamps = "".join(f", {name}{i} AS {name}" for name in CLAMPS)
         # Where the window lies on one side of the point, so do all its cells.
         low, high = sides(self._pick.target, self.scan.dialect)
         first = f"CASE WHEN below < {low} THEN {self.at} ELSE least({self.at}, {mark('lows', 'down')}) END"
         last = f"CASE WHEN below > {high} THEN {self._before} ELSE greatest({self._before}, {mark('highs', 'up')}) END"
         stretches = f"SELECT grp, n, below, {self.at} AS point, {first} AS first, {last} AS last{clamps} FROM ({aimed}) AS aimed"
         start, end = (self._spot(self.scan.selected.raw(cell)) for cell in ("first", "last"))
-        width = f"greatest(({end} - {start}) / {self._parts}, {double(1.0) if ends.single else 'width'})"
+        width = f"greatest(({end} - {start}) / {self._parts}, width)"
         return f"SELECT *, {start} AS start, {width} AS bucket_width FROM ({stretches}) AS stretches"
 
     @property
     def _gathered(self) -> str:
         """The cells of each stretch, in some dozens of buckets, whose numbers are even below the point and odd from it on."""
         scan, ends, raw = self.scan, self.scan.ends_of, self.scan.selected.raw("cell")
-        columns = ["point", "first", "last", "start", "bucket_width", *(() if ends.single else ("least", "most"))]
+        columns = ["point", "first", "last", "start", "bucket_width", "least", "most"]
         cells = scan.selected.beside(scan.relation, f"stretches{self.i}", columns)
         part = f"CAST(floor(({self._spot('raw')} - start) / bucket_width) AS INTEGER)"
         bucket = f"2 * {part} + CASE WHEN cell < point THEN 0 ELSE 1 END"
@@ -253,8 +263,8 @@ class Aim:
         return min(max(ceil(4 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
 
     def _spot(self, raw: str) -> str:
-        number = self.scan.dialect.as_double(raw)
-        return number if self.scan.ends_of.single else f"least(greatest({number}, least), most)"
+        """Where among the buckets a cell lies: beyond the sample's outermost cells all are alike."""
+        return f"least(greatest({self.scan.dialect.as_double(raw)}, least), most)"
 
 
 def _differing(marks: Indexes) -> Indexes:

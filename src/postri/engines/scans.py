@@ -23,7 +23,7 @@ from postri.engines.keys import LARGEST_UNSIGNED, keys_of
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sampled import Pick
-from postri.engines.selected import Selected
+from postri.engines.selected import Selected, named
 from postri.engines.statements import Scan, grouped
 from postri.engines.units import bounded_windows, indexed_keys, sizes, totals
 from postri.errors import SourceChanged
@@ -154,7 +154,7 @@ class SqlCounter:
     def _ranked(self, relation: str, shares: Sequence[float]) -> str:
         """For each group the number of its cells, and those cells below which such shares of them lie."""
         aggregates, cells = self._dialect.order_statistics("cell", shares)
-        tallied = self._selected.tallied(relation, {"size": "count(*)", **aggregates})
+        tallied = f"SELECT grp, {named({'size': 'count(*)', **aggregates})} FROM {self._selected.kept(relation)} GROUP BY grp"
         raws = ", ".join(f"{self._selected.raw(cell)} AS raw{i}" for i, cell in enumerate(cells))
         return f"SELECT grp, size, {raws} FROM ({tallied}) AS tallied"
 

@@ -64,12 +64,9 @@ class Selected:
         return f"(SELECT cell, grp, {', '.join(columns)} FROM {joined} WHERE {self._keep}) AS kept"
 
     def tallied(self, relation: str, aggregates: Mapping[str, str]) -> str:
-        """For each group that has cells, aggregates of them by name. Where keys lie close together, no row is joined with them."""
-        written = ", ".join(f"{aggregate} AS {name}" for name, aggregate in aggregates.items())
-        if not self.dense:
-            return f"SELECT grp, {written} FROM {self.kept(relation)} GROUP BY grp"
+        """For each group that has cells, aggregates of them by name. Keys have to be `dense`: no row is joined with them."""
         keys = ", ".join(f"key{i}" for i in range(len(self.rows.keys)))
-        tallied = f"SELECT {keys}, {written} FROM {self._dense_cells(relation)} WHERE {self._keep} GROUP BY {keys}"
+        tallied = f"SELECT {keys}, {named(aggregates)} FROM {self._dense_cells(relation)} WHERE {self._keep} GROUP BY {keys}"
         return f"SELECT grp, {', '.join(aggregates)} FROM ({tallied}) AS tallied JOIN {self._named} ON {self._same}"
 
     @property
@@ -165,6 +162,11 @@ class Selected:
         assert self.rows.units is not None
         cells = self.cells_of(self.rows.units.column)
         return cells.raw if cells.type.kind == "text" else self.dialect.text_of_integer(cells.raw)
+
+
+def named(columns: Mapping[str, str]) -> str:
+    """Expressions, each under its name."""
+    return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
 
 
 def is_integer(declared: ColumnType) -> bool:

@@ -97,19 +97,24 @@ class Scan:
         low, high = sides(self.targets[i], self.dialect)
         return f"upto >= {low}", f"upto - number <= {high}"
 
+    def window(self, i: int, counted: str) -> str:
+        """The i-th window of each group: of keys with their numbers, n and the rows under the first one, ranked and cut."""
+        sums = "under + sum(number) OVER (PARTITION BY grp ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)"
+        upto = self.dialect.integer(sums, unsigned=False)
+        ranked = f"SELECT grp, 1 AS held, place, doubt, number, {upto} AS upto, n FROM {counted}"
+        return self.cut(ranked, [i], COLUMNS.replace("target", f"{i} AS target"))
+
     def cut(self, ranked: str, numbers: Sequence[int], select: str) -> str:
         """The rows of `ranked` that belong to the windows of some targets; keys at most a margin beyond them stay too."""
-        if self.keys.margin is None:
-            return f"SELECT {select} FROM ({ranked}) AS ranked"
         if not self.keys.margin:
             whole = [" AND ".join(self.near(i)) for i in numbers]
             return f"SELECT {select} FROM ({ranked}) AS ranked WHERE held = 0 OR {' OR '.join(f'({each})' for each in whole)}"
         bounds, conditions = [], []
-        beyond = f" - {self.keys.margin}", f" + {self.keys.margin}"
+        place, margin = self.dialect.as_double("place"), self.dialect.double(self.keys.margin)
         for i in numbers:
-            start, end = (f"CASE WHEN held = 1 AND {side} THEN place END" for side in self.near(i))
+            start, end = (f"CASE WHEN held = 1 AND {side} THEN {place} END" for side in self.near(i))
             bounds += [f"min({start}) OVER (PARTITION BY grp) AS lowest{i}", f"max({end}) OVER (PARTITION BY grp) AS highest{i}"]
-            conditions.append(f"(place >= lowest{i}{beyond[0]} AND place <= highest{i}{beyond[1]})")
+            conditions.append(f"({place} >= lowest{i} - {margin} AND {place} <= highest{i} + {margin})")
         bounded = f"SELECT *, {', '.join(bounds)} FROM ({ranked}) AS ranked"
         return f"SELECT {select} FROM ({bounded}) AS bounded WHERE held = 0 OR {' OR '.join(conditions)}"
 
@@ -171,10 +176,7 @@ def _statement(scan: Scan, ways: Sequence[Way], lists: Sequence[str] = ()) -> st
         steps |= {**way.steps, **_near(scan, i, way)}
         keyed = f"SELECT grp, {scan.keys.key} AS place, {scan.keys.doubt} AS doubt FROM near{i}"
         counted = f"SELECT grp, place, doubt, count(*) AS number FROM ({keyed}) AS keyed GROUP BY grp, place, doubt"
-        sums = "under + sum(number) OVER (PARTITION BY grp ORDER BY place, doubt ROWS UNBOUNDED PRECEDING)"
-        upto = scan.dialect.integer(sums, unsigned=False)
-        ranked = f"SELECT grp, 1 AS held, place, doubt, number, {upto} AS upto, n FROM ({counted}) AS counted JOIN unders{i} USING (grp)"
-        parts.append(scan.cut(ranked, [i], COLUMNS.replace("target", f"{i} AS target")))
+        parts.append(scan.window(i, f"({counted}) AS counted JOIN unders{i} USING (grp)"))
         parts.append(f"SELECT grp, {i} AS target, 0 AS held, {scan.keys.zero}, {scan.keys.no_doubt}, 0, below{i}, n FROM scanned")
     return f"WITH {', '.join(f'{name} AS MATERIALIZED ({step})' for name, step in steps.items())} {' UNION ALL '.join(parts)}"
 
