@@ -56,7 +56,7 @@ class RealEngine:
         return [row for (row,) in self.fetch(f"SELECT {row} FROM {self.relation} WHERE {self.sql(predicate)} ORDER BY {row}")]
 
     def sql(self, predicate: Predicate) -> str:
-        return self.bound(predicate).sql(self.dialect, self.cells)
+        return self.bound(predicate).sql(self.dialect, lambda wanted: self.cells(wanted.column))
 
     @contextmanager
     def settings(self, spark: Mapping[str, str]) -> Iterator[None]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import inf, isinf, nextafter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,19 @@ def test_floats_at_once_are_floats_one_by_one(data, domain):
     cells += data.draw(st.lists(st.floats(allow_nan=False), max_size=8))
     one_by_one = [reading.index(cell) for cell in cells]
     assert reading.indexes(np.array(cells)).tolist() == one_by_one
+
+
+@pytest.mark.parametrize(
+    ("lower", "step"), [("0", "1"), ("0", "0.1"), ("0.3", "0.01"), ("-7.7", "0.3"), ("1000000.1", "0.7"), ("-3e9", "0.003")]
+)
+@pytest.mark.parametrize("points", [1_000, 10**9, 2**39])
+def test_floats_beside_halves_are_floats_one_by_one(lower, step, points):
+    """Wherever double precision could be wrong, it must not be trusted."""
+    reading = Reading(grid_of(float_type(64), Domain(lower, Fraction(lower) + points * Fraction(step), step)), None)
+    steps = [*range(400), *range(points // 2, points // 2 + 400), *range(points - 401, points)]
+    cells = [float(Fraction(lower) + (i + Fraction(1, 2)) * Fraction(step)) for i in steps]
+    cells = [near for cell in cells for near in (nextafter(nextafter(cell, -inf), -inf), nextafter(cell, -inf), cell, nextafter(cell, inf))]
+    assert reading.indexes(np.array(cells)).tolist() == [reading.index(cell) for cell in cells]
 
 
 @settings(max_examples=150)

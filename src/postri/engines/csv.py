@@ -13,36 +13,29 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
-from postri.engines.base import Counts, CsvFormat, Target, Total, tally
-from postri.engines.csv_indexes import COLUMNS, USUAL_AND_RARE, indexes_of
+from postri.engines.base import CsvFormat, Target, Total
+from postri.engines.csv_cells import TypedRecords
 from postri.engines.dialects.duckdb import DuckDialect
-from postri.engines.duckdb import Database, literal
-from postri.engines.grammar import BLANKS, read_index
-from postri.engines.held import Ordered, UntypedColumn, chosen_rows, computed_column, present_rows, reads_whole
-from postri.engines.reading import Reading
+from postri.engines.duckdb import Database, Function, literal
+from postri.engines.grammar import BLANKS
+from postri.engines.held import reads_whole
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.scans import Sample, SqlEngine
 from postri.engines.statements import grouped
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.predicates import Bound, Value
-from postri.window import Indexes, RankWindow, trim
+from postri.window import RankWindow
 
 LONGEST_LINE = 2**21
 # Two code points that no text may hold: one that never separates cells, one that never stands for null.
 NEVER, NOWHERE = "\U0010ffff", "\U0010fffe"
-# Most numbers are read inside DuckDB, as whole multiples of 1 or of a millionth. The casts below never fail on what matches.
-WHOLE, DECIMAL, MILLIONTH = "[+-]?[0-9]{1,18}", "[+-]?[0-9]{1,12}[.][0-9]{1,6}", Fraction(1, 10**6)
-
-MILLIONTHS = "CAST(TRY_CAST(cell AS DECIMAL(18,6)) AS DECIMAL(38,6)) * CAST(1000000 AS DECIMAL(38,0))"
 
 
 class CsvEngine:
@@ -58,7 +51,6 @@ class CsvEngine:
         if not self.names:
             raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
         self._computed: dict[str, Value] = {}
-        self._counted: tuple[tuple[str | None, Grid, Selection], list[RankWindow]] | None = None
 
     def type_of(self, column: str | None) -> ColumnType:
         """What was declared of a column; the file declares nothing."""
@@ -71,128 +63,70 @@ class CsvEngine:
     def computed(self, columns: Mapping[str, Value]) -> CsvEngine:
         """The same file, which can also be asked about these columns."""
         engine = copy(self)
-        engine._computed, engine._counted = {**self._computed, **columns}, None
+        engine._computed = {**self._computed, **columns}
         return engine
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
-        """For each group the window of each target: counted inside DuckDB if all cells have a usual form, else by distinct cells."""
-        if rows.plain and (windows := self._usual(str(column), grid, targets)):
-            return [windows]
-        return [[trim(window, target.p, target.half) for target in targets] for window in self._whole(str(column), grid, rows)]
+        """For each group the window of each target."""
+        asked = self._asked(str(column), grid, rows)
+        return asked.engine.windows(asked.column, asked.grid, targets, asked.rows)
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
-        """Any grid will do: indexes are Python's numbers here."""
+        """Any grid will do for cells; for values that are computed from them, one on which DuckDB can compute indexes."""
+        if str(column) in self._computed:
+            self._asked(str(column), grid, EVERY_ROW).engine.check_indexed(column, grid)
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
-        if rows.plain and (engine := self._indexed(str(column), grid)):
-            usual, rare = engine.totals("index", _own(grid), USUAL_AND_RARE)
-            if rare.n == 0:
-                return [usual]
-        return [_total(window) for window in self._whole(str(column), grid, rows)]
+        asked = self._asked(str(column), grid, rows)
+        return asked.engine.totals(asked.column, asked.grid, asked.rows)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many records there are, or how many in which a column has a cell."""
-        columns, counts = self._distinct([*([] if column is None else [column]), *rows.columns], rows)
-        present = np.ones(len(counts), np.bool_) if column is None else columns[column].present()
-        return [int(counts[here].sum()) for here in present_rows(rows, columns.__getitem__, present)]
+        typed, selected = self._typed(rows)
+        if column is None:
+            return self._engine(typed).sizes(None, selected)
+        if column in self._computed:
+            return self._computing(typed, column).sizes(column, selected)
+        present = typed.present(column, self.type_of(column))
+        return self._engine(typed).sizes(present, selected)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
-        """On how many rows each condition holds. One that looks at no column is judged on all lines, also on those that are no record."""
-        alike = groupby(conditions, key=lambda condition: tuple(dict.fromkeys(wanted.column for wanted in condition.inputs)))
-        return [number for names, group in alike for number in self._matching(names, list(group))]
+        """On how many records each condition holds, by one scan. One that looks at no column is judged on all lines, by another."""
+        typed, decided = TypedRecords(self.names), [condition for condition in conditions if condition.inputs]
+        typed.read(wanted for condition in decided for wanted in condition.inputs)
+        numbers = iter(self._engine(typed).matching(decided) if decided else ())
+        lines = self._lines_that_matter() if len(decided) < len(conditions) else 0
+        return [next(numbers) if condition.inputs else lines if condition.mask({})[0] else 0 for condition in conditions]
 
-    def _matching(self, names: Sequence[str], conditions: Sequence[Bound]) -> list[int]:
-        """The same of conditions that look at the same columns: distinct records are judged one by one."""
-        if not names:
-            (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
-            return [int(lines[0]) if condition.mask({})[0] else 0 for condition in conditions]
-        columns, counts = self._distinct(names, EVERY_ROW)
-        masks = [condition.mask({wanted: columns[wanted.column].vector(wanted) for wanted in condition.inputs}) for condition in conditions]
-        return [int(counts[mask].sum()) for mask in masks]
+    def _lines_that_matter(self) -> int:
+        """All lines but empty ones, whether they are records or not."""
+        (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
+        return int(lines[0])
 
-    def _indexed(self, column: str, grid: Grid) -> SqlEngine | None:
-        """The column as a table of indexes and rare cells inside DuckDB; None on a grid that suits no usual form, and if it is computed."""
-        if grid.kind == "timestamp" or column in self._computed:
-            return None
-        place = self.names.index(column)
-        cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
-        relation = indexes_of(cells, grid, whole=reads_whole(self.type_of(column), grid))
-        return None if relation is None else SqlEngine(Indexed(self._database, f"{relation} AS indexed"), COLUMNS)
+    def _asked(self, column: str, grid: Grid, rows: Selection) -> Asked:
+        """A column on a grid, and the rows that a question selects. Cells are indexes then; values that are computed are typed."""
+        typed, selected = self._typed(rows)
+        if column in self._computed:
+            return Asked(self._computing(typed, column), column, grid, selected)
+        index = typed.index(column, grid, whole=reads_whole(self.type_of(column), grid))
+        # On this grid every whole number is its own index.
+        return Asked(self._engine(typed), index, replace(grid, kind="number", base=Fraction(0), step=Fraction(1)), selected)
 
-    def _usual(self, column: str, grid: Grid, targets: Sequence[Target]) -> list[RankWindow] | None:
-        """The windows from one scan that returns no more than they hold; None if some cells are rare."""
-        engine = self._indexed(column, grid)
-        if engine is None:
-            return None
-        usual, rare = engine.windows("index", _own(grid), targets, USUAL_AND_RARE)
-        return usual if rare[0].n == 0 else None
+    def _typed(self, rows: Selection) -> tuple[TypedRecords, Selection]:
+        typed = TypedRecords(self.names)
+        return typed, typed.select(rows)
 
-    def _whole(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
-        """All counts of each group; kept for the next question about the same."""
-        key = (column, grid, rows)
-        if self._counted is None or self._counted[0] != key:
-            self._counted = (
-                key,
-                [self._count(column, grid)] if rows.plain and column not in self._computed else self._count_chosen(column, grid, rows),
-            )
-        return self._counted[1]
+    def _computing(self, typed: TypedRecords, column: str) -> SqlEngine:
+        value = self._computed[column]
+        typed.read(value.inputs)
+        return self._engine(typed).computed({column: value})
 
-    def _count_chosen(self, column: str, grid: Grid, rows: Selection) -> list[RankWindow]:
-        """The counts of each group: distinct records, as far as they matter, are judged one by one."""
-        columns, counts = self._distinct([column, *rows.columns], rows)
-        indexes = columns[column].indexes(grid)
-        found = np.array([-1 if index is None else 0 for index in indexes])
-        windows = []
-        for here in chosen_rows(rows, columns.__getitem__, columns[column], grid):
-            kept = here[found[here] == 0]
-            atoms = tally(np.array([indexes[place] for place in kept], np.int64), counts[kept])
-            windows.append(RankWindow(*atoms, 0, int(counts[kept].sum())))
-        return windows
-
-    def _distinct(self, wanted: Sequence[str], rows: Selection) -> tuple[dict[str, Ordered], Indexes]:
-        """Distinct records of some columns, or of what those read that are computed, and how many there are of each."""
-        computed = [name for name in wanted if name in self._computed]
-        names = list(dict.fromkeys(own for name in wanted for own in (self._computed[name].columns if name in computed else [name])))
-        *texts, counts = self._database.columns(self._records_query([self.names.index(name) for name in names]))
-        if rows.units is not None:
-            # Of records that are alike, no more than these stay.
-            times = np.minimum(counts, rows.units.rows)
-            texts, counts = [np.repeat(cells, times) for cells in texts], np.ones(int(times.sum()), np.int64)
-        columns: dict[str, Ordered] = {
-            name: UntypedColumn(self.type_of(name), [cell or None for cell in cells]) for name, cells in zip(names, texts, strict=True)
-        }
-        return {**columns, **{name: computed_column(self._computed[name], columns.__getitem__) for name in computed}}, counts
-
-    def _count(self, column: str, grid: Grid) -> RankWindow:
-        whole = reads_whole(self.type_of(column), grid)
-        kinds, numbers, texts, counts = self._database.columns(self._query(self.names.index(column)))
-        parts = [_read_texts(texts[kinds == "text"], counts[kinds == "text"], grid, whole)]
-        # On a calendar a number means nothing.
-        for kind, unit in (("whole", Fraction(1)), ("decimal", MILLIONTH)) if grid.kind == "number" else ():
-            parts.append(_read_numbers(numbers[kinds == kind], counts[kinds == kind], Reading(grid, unit), whole))
-        indexes, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return RankWindow(*tally(indexes, rows), 0, int(rows.sum()))
-
-    def _query(self, place: int) -> str:
-        """Every distinct cell of a column with its count: read as a number of units, or as text."""
-        cells = f"SELECT {self._cell(place)} AS cell FROM {self._records([place])} WHERE record.line <> ''"
-        return f"""
-            SELECT
-                CASE WHEN regexp_full_match(cell, '{WHOLE}') THEN 'whole' WHEN regexp_full_match(cell, '{DECIMAL}') THEN 'decimal'
-                    ELSE 'text' END AS kind,
-                CASE kind WHEN 'whole' THEN TRY_CAST(cell AS BIGINT) WHEN 'decimal' THEN TRY_CAST({MILLIONTHS} AS BIGINT)
-                    ELSE 0 END AS number,
-                CASE kind WHEN 'text' THEN cell ELSE '' END AS text,
-                count(*) AS rows
-            FROM ({cells})
-            WHERE cell <> ''
-            GROUP BY ALL"""
-
-    def _records_query(self, places: Sequence[int]) -> str:
-        """Every distinct record of some columns with its count."""
-        cells = "".join(f"{self._cell(place)} AS cell{i}, " for i, place in enumerate(places))
-        return f"SELECT {cells}count(*) AS rows FROM {self._records(places)} WHERE record.line <> ''{' GROUP BY ALL' if places else ''}"
+    def _engine(self, typed: TypedRecords) -> SqlEngine:
+        places = typed.places
+        cells = ", ".join(f"{self._cell(place)} AS cell{place}" for place in places) or "1 AS one"
+        texts = f"(SELECT {cells} FROM {self._records(places)} WHERE record.line <> '') AS texts"
+        return SqlEngine(Records(self._database, typed.relation(texts), typed.functions), typed.types, typed.inputs)
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes, and without the blanks around it."""
@@ -238,18 +172,29 @@ class CsvEngine:
 
 
 @dataclass(frozen=True)
-class Indexed:
-    """A relation of indexes. Lines must all be read to know any, so there is no sample, and one scan."""
+class Asked:
+    """What a question asks of typed records: a column, the grid that it is on, and the rows."""
+
+    engine: SqlEngine
+    column: str
+    grid: Grid
+    rows: Selection
+
+
+@dataclass(frozen=True)
+class Records:
+    """A relation of typed records. Lines must all be read to know any, so there is no sample, and one scan."""
 
     database: Database
     relation: str
+    functions: Mapping[str, Function]
 
     dialect = DuckDialect()
     statement = staticmethod(grouped)
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns."""
-        return self.database.columns(query)
+        return self.database.columns(query, functions=self.functions)
 
     def estimate(self) -> int:
         """Nobody knows before a scan."""
@@ -258,29 +203,6 @@ class Indexed:
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """None."""
         yield from ()
-
-
-def _own(grid: Grid) -> Grid:
-    """For cells that are indexes by now: a grid on which every whole number is its own index."""
-    return replace(grid, kind="number", base=Fraction(0), step=Fraction(1))
-
-
-def _total(window: RankWindow) -> Total:
-    """The total of a window that holds everything."""
-    return Total(window.n, sum(int(index) * int(count) for index, count in zip(window.indexes, window.counts, strict=True)))
-
-
-def _read_numbers(numbers: NDArray[np.int64], rows: Indexes, reading: Reading, whole: bool) -> Counts:
-    if whole and reading.unit == MILLIONTH:
-        kept = numbers % 10**6 == 0
-        numbers, rows = numbers[kept], rows[kept]
-    return reading.indexes(numbers), rows
-
-
-def _read_texts(texts: Sequence[str], rows: Indexes, grid: Grid, whole: bool) -> Counts:
-    found = [(index, count) for text, count in zip(texts, rows, strict=True) if (index := read_index(text, grid, whole=whole)) is not None]
-    indexes, counts = np.array(found, dtype=np.int64).reshape(-1, 2).T
-    return indexes, counts
 
 
 def _header(path: str, style: CsvFormat) -> list[str]:

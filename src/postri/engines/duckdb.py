@@ -6,13 +6,15 @@ What DuckDB says when it fails may carry a cell, so its messages never leave thi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any, cast
 
 import duckdb
 import numpy as np
+from duckdb.func import SPECIAL
 from numpy.typing import NDArray
 
 from postri.engines.cancelling import cancellable
@@ -54,6 +56,17 @@ WHOLE = "SELECT * FROM "
 FAILED = "DuckDB failed while it counted; the data may be damaged or have changed"
 
 
+@dataclass(frozen=True)
+class Function:
+    """A function of a text that a query calls, and the type of what it returns."""
+
+    read: Callable[[str], int | float | str | None]
+    returns: str
+
+
+NO_FUNCTIONS: Mapping[str, Function] = {}
+
+
 class Database:
     """A connection that can read these files and nothing else, installs nothing and writes nothing."""
 
@@ -72,9 +85,12 @@ class Database:
             rows = quietly(lambda: self._connection.execute(f"DESCRIBE {query}").fetchall(), failure)
         return [(str(row[0]), str(row[1])) for row in rows]
 
-    def columns(self, query: str, values: Sequence[Any] = ()) -> list[NDArray[Any]]:
-        """The result of a query, a column at a time; the query returns no nulls."""
-        with self._turn, watched(self._connection.query_progress):
+    def columns(self, query: str, values: Sequence[Any] = (), functions: Mapping[str, Function] = NO_FUNCTIONS) -> list[NDArray[Any]]:
+        """The result of a query, a column at a time; the query returns no nulls. It may call functions of a text."""
+        with self._turn, watched(self._connection.query_progress), ExitStack() as stack:
+            for name, function in functions.items():
+                self._connection.create_function(name, function.read, ["VARCHAR"], function.returns, null_handling=SPECIAL)
+                stack.callback(self._connection.remove_function, name)
             return counted(lambda: self._connection.execute(query, list(values)).fetchnumpy(), self._connection)
 
 

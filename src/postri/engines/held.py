@@ -107,7 +107,7 @@ class UntypedColumn:
 
     def vector(self, wanted: Input) -> Vector:
         """Its cells, read as a predicate wants them."""
-        return _vector([_as(cell, wanted.type) for cell in self.cells], wanted.type)
+        return _vector([read_as(cell, wanted.type) for cell in self.cells], wanted.type)
 
     def group_numbers(self, keys: KeyColumn) -> Indexes:
         """The place of each cell among the keys; -1 where it is none of them."""
@@ -115,12 +115,12 @@ class UntypedColumn:
         numbers: Mapping[Any, int] = {
             raw if isinstance(raw, str) else raw * unit: number for number, raw in enumerate(keys.raws) if raw is not None
         }
-        found = (_as_key(cell, keys.type) for cell in self.cells)
+        found = (key_of(cell, keys.type) for cell in self.cells)
         return np.array([-1 if cell is None else numbers.get(cell, -1) for cell in found], np.int64)
 
     def unit_texts(self) -> list[str | None]:
         """The text of each unit: of text and of whole numbers, or of whole numbers alone where they were declared."""
-        return [_as_whole(cell) if self.type.kind == "number" else _as_unit(cell) for cell in self.cells]
+        return [unit_of(cell, self.type) for cell in self.cells]
 
     def present(self) -> NDArray[np.bool_]:
         """In which rows there is a cell that can be read as what was declared; as anything, if nothing was."""
@@ -208,7 +208,7 @@ def as_text(cell: Any) -> str | None:
     return cell.strip(BLANKS) if isinstance(cell, str) else None
 
 
-def _as_key(cell: Any, wanted: ColumnType) -> str | Fraction | float | None:
+def key_of(cell: Any, wanted: ColumnType) -> str | Fraction | float | None:
     """An untyped cell as what keys of this type are."""
     if wanted.kind == "text":
         return as_text(cell)
@@ -222,11 +222,14 @@ def _is_present(cell: Any, declared: ColumnType) -> bool:
         # NaN is the one number that differs from itself.
         return cell is not None and not (isinstance(cell, float | np.floating) and cell != cell)  # noqa: PLR0124
     return (
-        _as_whole(cell) if declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN else _as(cell, declared)
+        _as_whole(cell) if declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN else read_as(cell, declared)
     ) is not None
 
 
-def _as_unit(cell: Any) -> str | None:
+def unit_of(cell: Any, declared: ColumnType) -> str | None:
+    """The text of an untyped unit: of text and of whole numbers, or of whole numbers alone where they were declared."""
+    if declared.kind == "number":
+        return _as_whole(cell)
     whole = isinstance(cell, int | np.integer) and not isinstance(cell, bool | np.timedelta64)
     return _digits(int(cell)) if whole else as_text(cell)
 
@@ -243,7 +246,7 @@ def _digits(whole: int) -> str:
         return hex(whole)
 
 
-def _as(cell: Any, wanted: ColumnType) -> str | int | float | None:
+def read_as(cell: Any, wanted: ColumnType) -> str | int | float | None:
     """An untyped cell, read as this type."""
     if wanted.kind == "text":
         return as_text(cell)

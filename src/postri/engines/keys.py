@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from postri.engines.base import Bracket
 from postri.engines.dialects.protocol import Dialect
-from postri.engines.reading import FLOAT_INDEX, NEAR_HALF, Reading
+from postri.engines.reading import FLOAT_INDEX, Reading
 from postri.window import Indexes
 
 FITS = 2**62
@@ -115,7 +115,7 @@ def _float_keys(reading: Reading, bracket: Bracket, dialect: Dialect) -> Keys | 
         return None
     place = f"((raw - {dialect.double(start)}) / {dialect.double(step)})"
     nearest = dialect.floored(f"{place} + {dialect.double(0.5)}")
-    sure = f"(abs({place} - {nearest}) < {dialect.double(0.5 - NEAR_HALF)})"
+    sure = f"(abs({place} - {nearest}) < {dialect.double(0.5 - reading.doubt)})"
     beyond = f"WHEN raw < {dialect.double(low)} THEN {{}} WHEN raw >= {dialect.double(end)} THEN {{}}"
     first, last = dialect.double(grid.first), dialect.double(min(bracket.high, grid.last))
     between = f"{dialect.floored(place)} + {dialect.double(0.5)}"

@@ -19,9 +19,8 @@ from postri.window import Indexes
 
 Raw = int | float
 HALF = Fraction(1, 2)
-# Below this index a float holds the position in the grid to within 2^-12, so that only near-halves need exact arithmetic.
+# Below this index double precision tells the place in the grid so well that only near-halves need exact arithmetic.
 FLOAT_INDEX = 2.0**40
-NEAR_HALF = 2.0**-8
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,16 @@ class Reading:
         """By how much a whole raw cell exceeds its index, where that is the same for all inside the domain."""
         start = self.grid.base / self.grid.step
         return int(start) if self.unit == self.grid.step and start.denominator == 1 else None
+
+    @cached_property
+    def doubt(self) -> float:
+        """Within which distance of a half a place `(cell - base) / step` on the grid, computed in double precision, is in doubt.
+
+        The cell (where it is nearest to a text), the base, the step and the two operations are each off by 2^-53 of their size at most.
+        So is the sum by which a place is rounded. With places up to `furthest`, all that is less than 6 * furthest * 2^-53.
+        """
+        furthest = max(abs(self.grid.first), abs(self.grid.last)) + abs(self.grid.base / self.grid.step) + 2
+        return float(min(furthest, Fraction(2**60))) * 2.0**-50
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
         """The grid indexes of many raw cells (without NaN), exactly."""
@@ -109,7 +118,7 @@ class Reading:
             places = (cells - start) / step
             nearest = np.rint(places)
             small = (np.abs(places) < FLOAT_INDEX) & (np.abs(cells) < FLOAT_INDEX * step)
-            sure = small & (np.abs(places - nearest) < 0.5 - NEAR_HALF) & (abs(start) < FLOAT_INDEX * step)
+            sure = small & (np.abs(places - nearest) < 0.5 - self.doubt) & (abs(start) < FLOAT_INDEX * step)
         return np.where(sure, nearest, 0).astype(np.int64), sure
 
 

@@ -28,8 +28,10 @@ from postri.engines.statements import Scan, grouped
 from postri.engines.units import bounded_windows, indexed_keys, sizes, totals
 from postri.errors import SourceChanged
 from postri.grid import Grid
-from postri.predicates import Bound, Value
+from postri.predicates import Bound, Input, Value
 from postri.window import RankWindow
+
+NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,10 @@ class Source(Protocol):
 
 
 class SqlEngine:
-    """The columns of one table inside a database."""
+    """The columns of one table inside a database. What is computed stands beside them: by its name, or as a predicate reads a column."""
 
-    def __init__(self, source: Source, types: dict[str, str]) -> None:
-        self._source, self._types = source, types
-        self._computed: dict[str, Cells] = {}
+    def __init__(self, source: Source, types: dict[str, str], computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED) -> None:
+        self._source, self._types, self._computed = source, types, computed
 
     @property
     def names(self) -> list[str]:
@@ -78,6 +79,9 @@ class SqlEngine:
 
     def _cells(self, column: str | None) -> Cells:
         return self._selected(str(column), EVERY_ROW).cells
+
+    def _read(self, wanted: Input) -> Cells:
+        return self._selected(None, EVERY_ROW).read(wanted)
 
     def _selected(self, column: str | None, rows: Selection) -> Selected:
         return Selected(self._source.dialect, column, self._types, rows, self._computed)
@@ -91,7 +95,7 @@ class SqlEngine:
         engine, dialect = copy(self), self._source.dialect
         engine._computed = {
             **self._computed,
-            **{name: Cells(value.type, value.sql(dialect, self._cells)) for name, value in columns.items()},
+            **{name: Cells(value.type, value.sql(dialect, self._read)) for name, value in columns.items()},
         }
         return engine
 
@@ -122,7 +126,7 @@ class SqlEngine:
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""
         with self.snapshot() as source:
-            counts = [source.dialect.count_of(condition.sql(source.dialect, self._cells)) for condition in conditions]
+            counts = [source.dialect.count_of(condition.sql(source.dialect, self._read)) for condition in conditions]
             listed = ", ".join(f"{source.dialect.integer(count, unsigned=False)} AS number{i}" for i, count in enumerate(counts))
             return [int(column[0]) for column in source.columns(f"SELECT {listed} FROM {source.relation}")]
 

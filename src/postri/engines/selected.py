@@ -11,6 +11,7 @@ from postri.columns import BOOLEAN, ColumnType
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.rows import KeyColumn, Selection
+from postri.predicates import Input
 
 # Rows are grouped before they are joined with the keys if there are at most so many times as many combinations as groups.
 SPREAD = 2
@@ -27,7 +28,7 @@ class Selected:
     column: str | None
     types: Mapping[str, str]
     rows: Selection
-    computed: Mapping[str, Cells] = field(default_factory=dict)
+    computed: Mapping[str | Input, Cells] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> Cells:
@@ -37,6 +38,10 @@ class Selected:
     def cells_of(self, column: str) -> Cells:
         """How any column is read."""
         return self.computed[column] if column in self.computed else self.dialect.cells(column, self.types[column])
+
+    def read(self, wanted: Input) -> Cells:
+        """How a predicate reads a column."""
+        return self.computed[wanted] if wanted in self.computed else self.cells_of(wanted.column)
 
     def raw(self, cell: str) -> str:
         """The raw number of a cell that stands under this name."""
@@ -127,7 +132,7 @@ class Selected:
             columns.append(f"{self._unit()} AS unit")
         conditions = [
             *([inside] if inside else []),
-            *([f"({self.rows.where.sql(self.dialect, self.cells_of)})"] if self.rows.where else []),
+            *([f"({self.rows.where.sql(self.dialect, self.read)})"] if self.rows.where else []),
         ]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"(SELECT {', '.join(columns or ['1 AS one'])} FROM {relation}{where}) AS cells"

@@ -42,7 +42,7 @@ class NumberCell(Node):
         return without_nan(cells[self.input]) if self.unit is None else cells[self.input]
 
     def sql(self, writer: Writer) -> str:
-        raw = writer.raw(self.input.column)
+        raw = writer.raw(self.input)
         return raw if self.unit is not None else f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
 
 
@@ -242,6 +242,6 @@ def _moderate_sql(node: Node, writer: Writer, *, zero: bool = True) -> str:
         return f"(CASE WHEN {condition}({allowed}) THEN {value} END)"
 
     if isinstance(node, NumberCell):
-        raw = writer.raw(node.input.column)
+        raw = writer.raw(node.input)
         return moderate(raw, f"{writer.dialect.is_number(raw)} AND ")
     return writer.once(text, moderate)

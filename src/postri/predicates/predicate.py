@@ -69,6 +69,6 @@ class Bound:
         rows = len(vectors[self.inputs[0]].values) if self.inputs else 1
         return np.broadcast_to(self.condition.vector(vectors).true, (rows,))
 
-    def sql(self, dialect: Dialect, cells: Callable[[str], RawCells]) -> str:
+    def sql(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> str:
         """The same as a condition in SQL, which is never null. `cells` tells how a column is read."""
         return f"coalesce({self.condition.sql(Writer(dialect, cells))}, FALSE)"

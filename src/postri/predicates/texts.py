@@ -24,7 +24,7 @@ class TextCell(Node):
         return Vector(values if found.valid is None else np.where(found.valid, values, ""), found.valid)
 
     def sql(self, writer: Writer) -> str:
-        return writer.raw(self.input.column)
+        return writer.raw(self.input)
 
 
 @dataclass(frozen=True)

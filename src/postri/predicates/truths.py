@@ -31,7 +31,7 @@ class TruthCell(Node):
         return Vector(np.asarray(found.values) != 0, found.valid)
 
     def sql(self, writer: Writer) -> str:
-        return f"({writer.raw(self.input.column)} = 1)"
+        return f"({writer.raw(self.input)} = 1)"
 
 
 @dataclass(frozen=True)

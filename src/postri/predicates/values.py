@@ -48,7 +48,7 @@ class Value:
         valid = None if found.valid is None else np.broadcast_to(found.valid, rows)
         return Vector(np.broadcast_to(found.values, rows), valid)
 
-    def sql(self, dialect: Dialect, cells: Callable[[str], RawCells]) -> str:
+    def sql(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> str:
         """The same as an expression in SQL. `cells` tells how a column is read."""
         return self.node.sql(Writer(dialect, cells))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from postri.predicates.pattern import Pattern
+from postri.predicates.vectors import Input
 
 # A text up to this length is repeated where it is used twice; a longer one is computed once, so that no nesting multiplies it.
 BRIEF = 120
@@ -53,12 +54,12 @@ class RawCells(Protocol):
 class Writer:
     """Writes the parts of a plan for one table."""
 
-    def __init__(self, dialect: Dialect, cells: Callable[[str], RawCells]) -> None:
+    def __init__(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> None:
         self.dialect, self._cells = dialect, cells
 
-    def raw(self, column: str) -> str:
-        """The raw cells of a column."""
-        return f"({self._cells(column).raw})"
+    def raw(self, wanted: Input) -> str:
+        """The raw cells of a column, read as a type."""
+        return f"({self._cells(wanted).raw})"
 
     def once(self, value: str, body: Callable[[str], str]) -> str:
         """A body that uses a value several times."""
