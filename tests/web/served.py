@@ -13,11 +13,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from postri import Session, connect
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.web.tokens import Tokens
 
+HURRIED = """
+[service]
+time_grid = 0
+rate = 1000000
+[datasets.trips]
+source = "trips.parquet"
+version = "1"
+budget = "{budget}"
+rows = {rows}
+protect = {{ change = "add-or-remove-rows", rows = 1 }}
+[datasets.trips.columns.fare]
+type = "integer"
+lower = 0
+upper = 100000
+"""
 POSTRI = (sys.executable, "-c", "from postri.cli import main; main()")
 
 
@@ -50,6 +69,13 @@ class Service:
             self.process.kill()
             assert self.process.stdout is not None
             self.process.stdout.close()
+
+
+def hurried_trips(folder: Path, *, rows: int, budget: str) -> Path:
+    """The policy of a service that waits for nothing, with its table of fares."""
+    pq.write_table(pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, rows)}), folder / "trips.parquet")
+    (folder / "postri.toml").write_text(HURRIED.format(rows=rows, budget=budget))
+    return folder / "postri.toml"
 
 
 def start(policy: Path, log: Path, port: int = 0) -> Service:

@@ -6,15 +6,11 @@ import random
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from itertools import count
-from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from served import Service, ledger_of, new_token, start
+from served import Service, hurried_trips, ledger_of, new_token, start
 
 from postri import ServiceError, connect
 from postri.answer.record import read
@@ -22,29 +18,8 @@ from postri.ledger import verify
 from postri.policy import read_policy
 from postri.session import remote
 
-POLICY = """
-[service]
-time_grid = 0
-rate = 1000000
-[datasets.trips]
-source = "trips.parquet"
-version = "1"
-budget = "1000"
-rows = 20000
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.trips.columns.fare]
-type = "integer"
-lower = 0
-upper = 100000
-"""
 KILLS, CLIENTS = 50, 4
 LONGEST = 0.2
-
-
-def write(folder: Path) -> Path:
-    pq.write_table(pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, 20_000)}), folder / "trips.parquet")
-    (folder / "postri.toml").write_text(POLICY)
-    return folder / "postri.toml"
 
 
 def client(url: str, token: str, name: str, seen: dict[str, tuple[int, int]], done: Event) -> None:
@@ -82,7 +57,7 @@ def kill_again_and_again(service: Service, kills: int, seen: dict[str, tuple[int
 def test_after_50_kills_every_answer_that_a_client_saw_is_in_the_ledger_and_paid_for_once(tmp_path, figures, monkeypatch):
     # The clients try again at once: the service does not live long.
     monkeypatch.setattr(remote, "LONGEST_WAIT", 0.05)
-    policy = write(tmp_path)
+    policy = hurried_trips(tmp_path, rows=20_000, budget="1000")
     token, done = new_token(policy), Event()
     seen: dict[str, tuple[int, int]] = {}
     service = start(policy, tmp_path / "service.log")

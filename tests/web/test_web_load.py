@@ -5,47 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from served import ledger_of, new_token, served
+from served import hurried_trips, ledger_of, new_token, served
 
 from postri import BudgetExceeded
 from postri.ledger import verify
 
-POLICY = """
-[service]
-time_grid = 0
-rate = 1000000
-[datasets.trips]
-source = "trips.parquet"
-version = "1"
-budget = "15"
-rows = 1000000
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.trips.columns.fare]
-type = "integer"
-lower = 0
-upper = 100000
-"""
 ROWS, CLIENTS, QUERIES = 1_000_000, 32, 2_000
 # Four analysts; the last may spend less than a fair share.
 ALLOWANCES = {"ann": None, "bob": None, "cid": "15", "dan": "2"}
 EPSILON = Fraction(1, 100)
 
 
-def write(folder: Path) -> Path:
-    pq.write_table(pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, ROWS)}), folder / "trips.parquet")
-    (folder / "postri.toml").write_text(POLICY)
-    return folder / "postri.toml"
-
-
 @pytest.mark.slow
 def test_32_clients_with_2000_queries_spend_the_budget_to_the_last_bit(tmp_path, figures):
-    policy = write(tmp_path)
+    policy = hurried_trips(tmp_path, rows=ROWS, budget="15")
     tokens = {name: new_token(policy, name, allowance=allowance) for name, allowance in ALLOWANCES.items()}
     names = list(tokens)
 

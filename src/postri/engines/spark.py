@@ -8,14 +8,15 @@ run it.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from itertools import count
 from threading import Event
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ TALKATIVE_SPARK = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 TALKATIVE_CONNECT = ("pyspark.sql.connect.logging",)
 # How many rows a sample has, and how many of each group.
 SAMPLE, SAMPLE_OF_GROUP = 1 << 16, 1 << 9
+NUMBERS = count()
 
 
 class SparkSource:
@@ -44,7 +46,7 @@ class SparkSource:
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         # A query sees the frame as a view, and when that goes, Spark forgets what is cached of it: so it is a view of another frame.
-        another = uuid4().hex
+        another = f"postri-{_number()}"
         self._source = frame.selectExpr("*", f"'{another}' AS `{another}`")
 
     def types(self) -> dict[str, str]:
@@ -83,11 +85,16 @@ class SparkSource:
         yield Sample(f"{self.relation} TABLESAMPLE ({100 * share:.9f} PERCENT) REPEATABLE (1) AS sampled", share)
 
 
+def _number() -> str:
+    """One that no other frame or job of this program has, nor of another program beside it."""
+    return f"{os.getpid()}-{next(NUMBERS)}"
+
+
 class _Job:
     """Work on a thread of its own: one that waits for Spark can tell it nothing, not even to stop."""
 
     def __init__(self, session: Any) -> None:
-        self._session, self._tag = session, f"postri-{uuid4().hex}"
+        self._session, self._tag = session, f"postri-{_number()}"
         self._mark, self._cancel = _marks(session)
 
     def cancel(self) -> None:

@@ -255,10 +255,10 @@ def check_text(text: object, what: str) -> None:
         raise InputError(f"{what} must be a text, got {shown(text)}")
 
 
-def check_retry(retry: object) -> None:
-    """InputError unless it can be the key of a retry."""
+def check_retry(retry: object, name: str = "the key of a retry") -> None:
+    """InputError unless it can be the key of a retry, which the caller knows by this name."""
     if not isinstance(retry, str) or not retry or not retry.isascii() or not retry.isprintable() or len(retry) > LONGEST_NAME:
-        raise InputError(f"the key of a retry must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}")
+        raise InputError(f"{name} must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}")
 
 
 def check_accountant(accountant: object) -> None:

@@ -12,6 +12,7 @@ from postri.answer.json import text_of
 from postri.answer.wire import result_text
 from postri.errors import InputError
 from postri.ledger import DatasetUsage
+from postri.ledger.store import check_retry
 from postri.session.desk import MOST_PAST
 from postri.session.local import LocalDesk, accountant_of
 from postri.session.sent import budget_fields, past_fields, price_fields
@@ -20,8 +21,6 @@ from postri.web import described
 from postri.web.bodies import as_object, read_body, whole
 from postri.web.service import Service
 from postri.web.visits import reply, token_of, visit_of
-
-LONGEST_KEY = 200
 
 
 def asking_routes(service: Service) -> APIRouter:
@@ -83,8 +82,9 @@ def _retry_key(request: Request) -> str | None:
     found = request.headers.getlist("idempotency-key")
     if not found:
         return None
-    if len(found) > 1 or not 1 <= len(found[0]) <= LONGEST_KEY or not found[0].isascii() or not found[0].isprintable():
-        raise InputError(f"Idempotency-Key must be 1 to {LONGEST_KEY} printable ASCII characters, once")
+    if len(found) > 1:
+        raise InputError("Idempotency-Key must be given once; leave all but one of them out")
+    check_retry(found[0], "Idempotency-Key")
     return found[0]
 
 
