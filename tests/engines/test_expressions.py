@@ -197,6 +197,17 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
         assert table.sizes(NAME, bound) == sizes(rows, asked, NAME)
 
 
+@pytest.mark.parametrize("name", ["key0", "input0", "index", "unit", "value", "cell0"])
+def test_a_computed_column_of_a_csv_file_may_have_any_name(name, tmp_path):
+    (tmp_path / "t.csv").write_text("x,k\n" + "".join(f"{i},{i % 3}\n" for i in range(300)))
+    table = postri.open(tmp_path / "t.csv").computed({name: read_expression("2 * x + k")})
+    rows, grid = Rows(Predicate.parse("x > 30"), Groups.of({"k": [2, 0]}), Units("k", 70)), grid_of(table.type_of(name), Domain(0, 1_000))
+    same = postri.open({"x": list(range(300)), "k": [i % 3 for i in range(300)]}).computed({name: read_expression("2 * x + k")})
+    found = [each.grouped_windows(name, grid, [Target(Fraction(1, 2), 20)], each.bind(rows)) for each in (table, same)]
+    assert [group[0](0) for group in found[0]] == [group[0](0) for group in found[1]]
+    assert table.sizes(name, table.bind(rows)) == same.sizes(name, same.bind(rows)) == [70, 70]
+
+
 @pytest.mark.parametrize("name", ["large numbers without a sign", "large numbers without a sign in a sum"])
 def test_untyped_cells_are_floats_to_an_expression_and_their_sums_need_a_coarser_domain(name, opened):
     table = opened("CSV").computed({NAME: COMPUTED[name].expression})

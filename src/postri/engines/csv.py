@@ -36,6 +36,8 @@ from postri.window import RankWindow
 LONGEST_LINE = 2**21
 # Two code points that no text may hold: one that never separates cells, one that never stands for null.
 NEVER, NOWHERE = "\U0010ffff", "\U0010fffe"
+# What a computed column is called beside typed ones, whatever name it was given.
+VALUE = "value"
 
 
 class CsvEngine:
@@ -74,7 +76,8 @@ class CsvEngine:
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do for cells; for values that are computed from them, one on which DuckDB can compute indexes."""
         if str(column) in self._computed:
-            self._asked(str(column), grid, EVERY_ROW).engine.check_indexed(column, grid)
+            asked = self._asked(str(column), grid, EVERY_ROW)
+            asked.engine.check_indexed(asked.column, grid)
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
@@ -87,7 +90,7 @@ class CsvEngine:
         if column is None:
             return self._engine(typed).sizes(None, selected)
         if column in self._computed:
-            return self._computing(typed, column).sizes(column, selected)
+            return self._computing(typed, column).sizes(VALUE, selected)
         present = typed.present(column, self.type_of(column))
         return self._engine(typed).sizes(present, selected)
 
@@ -108,7 +111,7 @@ class CsvEngine:
         """A column on a grid, and the rows that a question selects. Cells are indexes then; values that are computed are typed."""
         typed, selected = self._typed(rows)
         if column in self._computed:
-            return Asked(self._computing(typed, column), column, grid, selected)
+            return Asked(self._computing(typed, column), VALUE, grid, selected)
         index = typed.index(column, grid, whole=reads_whole(self.type_of(column), grid))
         # On this grid every whole number is its own index.
         return Asked(self._engine(typed), index, replace(grid, kind="number", base=Fraction(0), step=Fraction(1)), selected)
@@ -120,7 +123,7 @@ class CsvEngine:
     def _computing(self, typed: TypedRecords, column: str) -> SqlEngine:
         value = self._computed[column]
         typed.read(value.inputs)
-        return self._engine(typed).computed({column: value})
+        return self._engine(typed).computed({VALUE: value})
 
     def _engine(self, typed: TypedRecords) -> SqlEngine:
         places = typed.places
