@@ -186,9 +186,9 @@ class Process(Client):
 
     def __init__(self, path: Path, *arguments: str, script: str = "postri_serve.py", env: dict[str, str] | None = None) -> None:
         command = [sys.executable, str(HERE / script), "serve", str(path), *arguments]
-        self.errors = open(path.parent / f"stderr-{time.monotonic_ns()}", "w+", encoding="utf-8")  # noqa: SIM115  # closed at the end
-        environment = {**os.environ, **(env or {})}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment)
+        self.errors, environment = path.parent / f"stderr-{time.monotonic_ns()}", {**os.environ, **(env or {})}
+        with self.errors.open("w") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
         self.line = self.process.stdout.readline()
         port = int(self.line.strip().rpartition(":")[2]) if self.line else 0
         super().__init__(port)
@@ -201,14 +201,12 @@ class Process(Client):
 
     def words(self) -> str:
         """All that it wrote to standard error."""
-        self.errors.seek(0)
-        return self.errors.read()
+        return self.errors.read_text(encoding="utf-8")
 
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
-        self.errors.close()
 
 
 def token_of(path: Path, name: str, role: str = "analyst", **how: Any) -> str:
