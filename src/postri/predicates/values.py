@@ -37,11 +37,6 @@ class Value:
         node = signed(found)
         return cls(node, inputs, _type(kind, node.unit))
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that it reads."""
-        return list(dict.fromkeys(each.column for each in self.inputs))
-
     def vector(self, vectors: Vectors) -> Vector:
         """Its raw value in each row."""
         found, rows = self.node.vector(vectors), len(vectors[self.inputs[0]].values)
