@@ -1,4 +1,6 @@
-"""The engines against the quantiles of the databases themselves: same process, same cores, same run."""
+"""The engines against the quantiles of the databases themselves: same process, same cores, same
+run.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,16 @@ FARE = "CAST(exp(7 + 0.8 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()
 def make_trips(rows: int) -> tuple[Path, Path]:
     """A table of fares and stations as a DuckDB database and as a Parquet file, made once."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    database, parquet = FOLDER / f"station-trips-{rows}.duckdb", FOLDER / f"station-trips-{rows}.parquet"
+    database, parquet = (
+        FOLDER / f"station-trips-{rows}.duckdb",
+        FOLDER / f"station-trips-{rows}.parquet",
+    )
     if not parquet.is_file():
         database.unlink(missing_ok=True)
         with duckdb.connect(str(database)) as connection:
             connection.execute(
-                f"CREATE TABLE trips AS SELECT {FARE} AS fare, CAST(random() * {GROUPS} AS INTEGER) AS station FROM range({rows})"
+                f"CREATE TABLE trips AS SELECT {FARE} AS fare, CAST(random() * {GROUPS} AS "
+                f"INTEGER) AS station FROM range({rows})"
             )
             connection.execute(f"COPY trips TO '{parquet}' (FORMAT parquet)")
     return database, parquet
@@ -82,12 +88,17 @@ def duckdb_engine() -> dict[str, float]:
         grouped = side_by_side(
             {
                 "ours": lambda: count_groups(trips),
-                "median": theirs(f"SELECT station, median(fare) FROM trips WHERE station < {GROUPS} GROUP BY station"),
+                "median": theirs(
+                    f"SELECT station, median(fare) FROM trips WHERE station < {GROUPS} GROUP "
+                    "BY station"
+                ),
             },
             7,
         )
         sources = trips, str(parquet), make_csv(connection)
-        returned = max(returned_by(postri.open(source), rows) for source in sources for rows in (ALL, STATIONS))
+        returned = max(
+            returned_by(postri.open(source), rows) for source in sources for rows in (ALL, STATIONS)
+        )
     peaks = {way: peak_of(way, database) for way in ("ours", "median")}
     return {
         "duckdb_table_vs_median": times["ours"] / times["median"],
@@ -100,23 +111,36 @@ def duckdb_engine() -> dict[str, float]:
 
 
 def count_groups(trips: Any) -> None:
-    """The windows of all groups: what the engine does for `ask`, without the draws, which cost the same on every engine."""
+    """The windows of all groups: what the engine does for `ask`, without the draws, which cost the
+    same on every engine.
+    """
     table = postri.open(trips)
-    table.grouped_windows("fare", grid_of(table.type_of("fare"), None), [target_of(table)], table.bind(STATIONS))
+    table.grouped_windows(
+        "fare", grid_of(table.type_of("fare"), None), [target_of(table)], table.bind(STATIONS)
+    )
 
 
 def target_of(table: Table) -> Target:
     """What a median at epsilon 1 needs."""
-    question = Question(Fraction(1, 2), split_spend(Fraction(1), Fraction(1, 2)), Fraction(1, 20), postri.AddOrRemoveRows(1))
+    question = Question(
+        Fraction(1, 2),
+        split_spend(Fraction(1), Fraction(1, 2)),
+        Fraction(1, 20),
+        postri.AddOrRemoveRows(1),
+    )
     return Target(question.p, postri.Depth().half(question, grid_of(table.type_of("fare"), None)))
 
 
 def peak_of(way: str, database: Path) -> float:
-    """The peak memory of a fresh process that asks one question of the table, less that of one that asks nothing."""
+    """The peak memory of a fresh process that asks one question of the table, less that of one that
+    asks nothing.
+    """
     peaks = []
     for each in (way, "nothing"):
         words = [sys.executable, str(ROOT / "bench" / "run.py"), "--peak", each, str(database)]
-        peaks.append(float(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
+        peaks.append(
+            float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        )
     return peaks[0] - peaks[1]
 
 
@@ -126,7 +150,11 @@ def print_peak(way: str, database: str) -> None:
             postri.median(connection.table("trips"), column="fare", epsilon=1)
         else:
             postri.median(range(1_000), epsilon=1)  # loads what an answer needs
-            query = {"median": "SELECT median(fare) FROM trips", "sum": "SELECT sum(fare) FROM trips", "nothing": "SELECT 1"}[way]
+            query = {
+                "median": "SELECT median(fare) FROM trips",
+                "sum": "SELECT sum(fare) FROM trips",
+                "nothing": "SELECT 1",
+            }[way]
             connection.execute(query).fetchall()
     print(resident("VmHWM"))
 
@@ -138,7 +166,9 @@ def postgres_engine() -> dict[str, float]:
         with server.connect() as connection:
             times = side_by_side(
                 {
-                    "ours": lambda: postri.median(Table.from_postgres(server.url(), "trips"), column="fare", epsilon=1),
+                    "ours": lambda: postri.median(
+                        Table.from_postgres(server.url(), "trips"), column="fare", epsilon=1
+                    ),
                     "percentile_disc": lambda: connection.execute(
                         "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY fare) FROM trips"
                     ).fetchall(),
@@ -146,7 +176,10 @@ def postgres_engine() -> dict[str, float]:
                 5,
             )
         returned = returned_by(Table.from_postgres(server.url(), "trips"))
-    return {"postgres_vs_percentile_disc": times["ours"] / times["percentile_disc"], RETURNED: returned}
+    return {
+        "postgres_vs_percentile_disc": times["ours"] / times["percentile_disc"],
+        RETURNED: returned,
+    }
 
 
 def load_trips(server: PostgresServer, rows: int) -> None:
@@ -178,7 +211,9 @@ def spark_engine() -> dict[str, float]:
 def returned_by(table: Table, rows: Rows = ALL) -> float:
     """How many rows the queries of one question return for each atom of its windows."""
     with counted() as returned:
-        groups = table.grouped_windows("fare", grid_of(table.type_of("fare"), None), [target_of(table)], table.bind(rows))
+        groups = table.grouped_windows(
+            "fare", grid_of(table.type_of("fare"), None), [target_of(table)], table.bind(rows)
+        )
     return sum(returned) / sum(len(windows(0).indexes) for (windows,) in groups)
 
 

@@ -1,4 +1,7 @@
-"""A table of 1e9 rows in DuckDB on disk, by hand: `make bench-large`. Less rows where the disk has no room."""
+"""A table of 1e9 rows in DuckDB on disk, by hand:
+
+`make bench-large`. Less rows where the disk has no room.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ ROWS, FEWER = 1_000_000_000, 300_000_000
 # What the table takes on disk, and room to write it.
 BYTES_A_ROW = 6
 PART = 50_000_000
-# DuckDB keeps what it has read as long as it may: without a limit the peak is the size of the file, of a sum as well.
+# DuckDB keeps what it has read as long as it may: without a limit the peak is the size of the file,
+# of a sum as well.
 MEMORY = "1GB"
 
 
@@ -34,7 +38,9 @@ def make_table() -> Path:
             connection.execute("CREATE TABLE trips (fare BIGINT)")
             for start in range(0, rows, PART):
                 print(f"making {start:,} of {rows:,} rows", file=sys.stderr, flush=True)
-                connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({min(PART, rows - start)})")
+                connection.execute(
+                    f"INSERT INTO trips SELECT {FARE} FROM range({min(PART, rows - start)})"
+                )
         part.rename(database)
     return database
 
@@ -59,9 +65,14 @@ def main() -> None:
         )
     words = [sys.executable, __file__, "--peak", str(database)]
     peak = float(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    figures = {"duckdb_1e9_vs_sum": round(times["ours"] / times["sum"], 4), "duckdb_1e9_peak_mb": round(peak, 1)}
+    figures = {
+        "duckdb_1e9_vs_sum": round(times["ours"] / times["sum"], 4),
+        "duckdb_1e9_peak_mb": round(peak, 1),
+    }
     (ROOT / "build" / "bench-large.json").write_text(json.dumps(figures, indent=2) + "\n")
-    print(f"{database.stem}: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum; {figures}")
+    print(
+        f"{database.stem}: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum; {figures}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The ledger against a bare loop of inserts with the same durability on the same disk, and against itself when it has grown."""
+"""The ledger against a bare loop of inserts with the same durability on the same disk, and against
+itself when it has grown.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,16 @@ def asking(ledger: SqliteLedger) -> Callable[[], None]:
 
 
 def inserting(path: Path) -> Callable[[], None]:
-    """Inserts a batch of rows of the size of an entry, each in a transaction that waits for the disk."""
+    """Inserts a batch of rows of the size of an entry, each in a transaction that waits for the
+    disk.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT, kind TEXT, body TEXT, previous TEXT, hash TEXT)")
+    connection.execute(
+        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT, kind TEXT, body TEXT, "
+        "previous TEXT, hash TEXT)"
+    )
     row = ("2026-01-01T00:00:00.000000+00:00", "reserve", QUESTION + "x" * 200, key(0), key(1))
 
     def insert() -> None:
@@ -69,7 +76,9 @@ def ledger_rate() -> dict[str, float]:
     """How many questions can be paid for in the time of a bare insert."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=FOLDER) as folder, SqliteLedger(Path(folder) / "ledger") as ledger:
-        times = side_by_side({"ours": asking(ledger), "bare": inserting(Path(folder) / "bare")}, REPEATS)
+        times = side_by_side(
+            {"ours": asking(ledger), "bare": inserting(Path(folder) / "bare")}, REPEATS
+        )
     return {"ledger_vs_sqlite_insert": times["bare"] / times["ours"]}
 
 
@@ -77,7 +86,9 @@ def ledger_growth() -> dict[str, float]:
     """What is left of the rate when there are a thousand times as many entries."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=FOLDER) as folder, ExitStack() as stack:
-        small, large = (stack.enter_context(filled(Path(folder) / str(size), size)) for size in (SMALL, LARGE))
+        small, large = (
+            stack.enter_context(filled(Path(folder) / str(size), size)) for size in (SMALL, LARGE)
+        )
         times = side_by_side({"small": asking(small), "large": asking(large)}, REPEATS)
     return {"ledger_growth": times["small"] / times["large"]}
 

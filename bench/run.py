@@ -1,4 +1,7 @@
-"""Speed and memory as ratios measured side by side in one run, into build/bench.json. Lower is better, but for those in LEAST."""
+"""Speed and memory as ratios measured side by side in one run, into build/bench.json.
+
+Lower is better, but for those in LEAST.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,12 @@ def arrays() -> dict[str, float]:
     """The array engine against NumPy."""
     data = salaries(10**8)
     times = side_by_side(
-        {"ours": lambda: postri.median(data, epsilon=1), "median": lambda: np.median(data), "sum": lambda: np.sum(data)}, 5
+        {
+            "ours": lambda: postri.median(data, epsilon=1),
+            "median": lambda: np.median(data),
+            "sum": lambda: np.sum(data),
+        },
+        5,
     )
     small = seconds(lambda: postri.median(data[: 10**6], epsilon=1), 25)
     return {
@@ -85,7 +93,9 @@ def draws() -> dict[str, float]:
 
 def memory() -> dict[str, float]:
     """The peak of a fresh process over the program and the data."""
-    text = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        [sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True
+    ).stdout
     return {"array_1e8_extra_mb": float(text)}
 
 
@@ -94,7 +104,8 @@ def print_memory() -> None:
     program = resident("VmRSS")
     data = salaries(10**8)
     postri.median(data, epsilon=1)
-    # Some of what the process holds may be paged out at any moment, so the data count by their size.
+    # Some of what the process holds may be paged out at any moment, so the data count by their
+    # size.
     print(resident("VmHWM") - program - data.nbytes / 2**20)
 
 
@@ -104,20 +115,42 @@ def command_line() -> dict[str, float]:
         "help": [str(Path(sys.executable).with_name("postri")), "--help"],
         "typer": [sys.executable, "-c", "import typer"],
     }
-    run = {name: lambda words=words: subprocess.run(words, capture_output=True, check=True) for name, words in commands.items()}
+    run = {
+        name: lambda words=words: subprocess.run(words, capture_output=True, check=True)
+        for name, words in commands.items()
+    }
     times = side_by_side(run, 15)
     return {"help_vs_import_typer": times["help"] / times["typer"]}
 
 
 def research() -> dict[str, float]:
-    """A whole query by the published method on the adult table, and the whole report at 20 runs. Needs the tables of the experiments."""
+    """A whole query by the published method on the adult table, and the whole report at 20 runs.
+
+    Needs the tables of the experiments.
+    """
     folder = Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / "adult.csv").is_file():
-        print(f"the tables of the experiments are not in {folder}: set POSTRI_DATA; their figures are left out", file=sys.stderr)
+        print(
+            (
+                f"the tables of the experiments are not in {folder}: set POSTRI_DATA; their "
+                "figures are left out"
+            ),
+            file=sys.stderr,
+        )
         return {}
-    weights = np.genfromtxt(folder / "adult.csv", delimiter=",", skip_header=1, usecols=2, dtype=np.int64)
-    how = {"domain": postri.Domain(0, 10**8), "protect": postri.ReplaceRows(1), "confidence": "0.99", "method": PostRI()}
-    times = [seconds(lambda epsilon=epsilon: postri.median(weights, epsilon=epsilon, **how), 25) for epsilon in ("1/4", 1, 4)]
+    weights = np.genfromtxt(
+        folder / "adult.csv", delimiter=",", skip_header=1, usecols=2, dtype=np.int64
+    )
+    how = {
+        "domain": postri.Domain(0, 10**8),
+        "protect": postri.ReplaceRows(1),
+        "confidence": "0.99",
+        "method": PostRI(),
+    }
+    times = [
+        seconds(lambda epsilon=epsilon: postri.median(weights, epsilon=epsilon, **how), 25)
+        for epsilon in ("1/4", 1, 4)
+    ]
     start = perf_counter()
     words = [
         str(Path(sys.executable).with_name("postri")),
@@ -130,7 +163,10 @@ def research() -> dict[str, float]:
         "build/bench-report",
     ]
     subprocess.run(words, capture_output=True, check=True, cwd=ROOT)
-    return {"postri_adult_ms": 1e3 * max(times), "report_20_runs_min": (perf_counter() - start) / 60}
+    return {
+        "postri_adult_ms": 1e3 * max(times),
+        "report_20_runs_min": (perf_counter() - start) / 60,
+    }
 
 
 def target_of(name: str, value: float) -> str:
@@ -143,10 +179,23 @@ def target_of(name: str, value: float) -> str:
 def main() -> None:
     figures: dict[str, float] = {}
     engines = (duckdb_engine, postgres_engine, spark_engine)
-    for part in (command_line, draws, arrays, memory, *engines, session_overhead, service_latency, ledger_rate, ledger_growth, research):
+    for part in (
+        command_line,
+        draws,
+        arrays,
+        memory,
+        *engines,
+        session_overhead,
+        service_latency,
+        ledger_rate,
+        ledger_growth,
+        research,
+    ):
         print(f"{part.__name__} ...", file=sys.stderr, flush=True)
         # A figure that several parts measure is the largest of them.
-        figures |= {name: max(round(value, 4), figures.get(name, 0.0)) for name, value in part().items()}
+        figures |= {
+            name: max(round(value, 4), figures.get(name, 0.0)) for name, value in part().items()
+        }
     target = ROOT / "build" / "bench.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(figures, indent=2) + "\n")

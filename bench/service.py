@@ -1,4 +1,6 @@
-"""Latency through the service against the bare session, both under 32 clients at once on the same table, with the time grid off."""
+"""Latency through the service against the bare session, both under 32 clients at once on the same
+table, with the time grid off.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ POSTRI = str(Path(sys.executable).with_name("postri"))
 
 
 def service_latency() -> dict[str, float]:
-    """The 95th percentile of all latencies of a client, in turns, so that a slow moment hits both alike."""
+    """The 95th percentile of all latencies of a client, in turns, so that a slow moment hits both
+    alike.
+    """
     parquet = FOLDER / f"fares-{ROWS}.parquet"
     if not parquet.is_file():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -51,11 +55,16 @@ def service_latency() -> dict[str, float]:
             place.parent.mkdir()
             place.write_text(POLICY.format(source=parquet, rows=ROWS))
         with served(places["service"]) as connect:
-            sessions = {"service": [connect() for _ in range(CLIENTS)], "session": [postri.connect(places["session"])] * CLIENTS}
+            sessions = {
+                "service": [connect() for _ in range(CLIENTS)],
+                "session": [postri.connect(places["session"])] * CLIENTS,
+            }
             for _ in range(TURNS):
                 for name, those in sessions.items():
                     times[name] += latencies(those, QUERIES // TURNS)
-            for session in {id(each): each for those in sessions.values() for each in those}.values():
+            for session in {
+                id(each): each for those in sessions.values() for each in those
+            }.values():
                 session.close()
     late = {name: float(np.quantile(taken, 0.95)) for name, taken in times.items()}
     return {"service_p95_vs_session": late["service"] / late["session"]}
@@ -65,9 +74,13 @@ def service_latency() -> dict[str, float]:
 def served(policy: Path) -> Iterator[Callable[[], Session]]:
     """A service in a process of its own, and how to open a session with it."""
     words = [POSTRI, "token", "add", "ann", "--role", "analyst", "--policy", str(policy)]
-    token = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    token = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[
+        -1
+    ]
     words = [POSTRI, "serve", str(policy), "--port", "0"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+:\d+", process.stdout.readline())
         assert found is not None

@@ -39,7 +39,9 @@ def session_overhead() -> dict[str, float]:
             times = side_by_side(
                 {
                     "session": lambda: db.median("trips", "fare", epsilon=1, fresh=True),
-                    "bare": lambda: postri.median(parquet, column="fare", domain=postri.Domain(0, 1_000_000), epsilon=1),
+                    "bare": lambda: postri.median(
+                        parquet, column="fare", domain=postri.Domain(0, 1_000_000), epsilon=1
+                    ),
                 },
                 9,
             )

@@ -18,7 +18,9 @@ def seconds(action: Callable[[], Any], repeats: int) -> float:
 
 
 def side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The median time of each action, taken in turns so that a slow moment hits all alike; a first turn does not count."""
+    """The median time of each action, taken in turns so that a slow moment hits all alike; a first
+    turn does not count.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats + 1):
         for name, action in actions.items():
@@ -29,6 +31,9 @@ def side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[st
 
 
 def resident(name: str) -> float:
-    """A figure of this process in megabytes: VmRSS is what it holds now, VmHWM the most that it held."""
+    """A figure of this process in megabytes:
+
+    VmRSS is what it holds now, VmHWM the most that it held.
+    """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024

@@ -1,4 +1,6 @@
-"""What all tests share: the experiments' tables, and the figures that proofs report at the end of a full-size run."""
+"""What all tests share: the experiments' tables, and the figures that proofs report at the end of a
+full-size run.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def tables() -> Path:
     """The folder with the experiments' tables, which are not part of the repository."""
     folder = Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / "bank.csv").is_file():
-        reason = "the tables of the experiments are not here: set POSTRI_DATA to the folder that has bank.csv, adult.csv and airplane.csv"
+        reason = (
+            "the tables of the experiments are not here: set POSTRI_DATA to the folder that has "
+            "bank.csv, adult.csv and airplane.csv"
+        )
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -22,12 +22,17 @@ print(answer)
 
 
 def run(*words: str | Path) -> str:
-    return subprocess.run([str(word) for word in words], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+    return subprocess.run(
+        [str(word) for word in words], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE
+    ).stdout
 
 
 def page_files() -> set[str]:
     """The files of the service's page, as the wheel names them."""
-    return {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src" / "postri" / "web" / "page").iterdir()}
+    return {
+        str(file.relative_to(ROOT / "src"))
+        for file in (ROOT / "src" / "postri" / "web" / "page").iterdir()
+    }
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
-"""Compare constants of the depth method, and splits of epsilon, on synthetic shapes and on the tables of the experiments.
+"""Compare constants of the depth method, and splits of epsilon, on synthetic shapes and on the
+tables of the experiments.
 
-Every setting draws from the same tables with the same seeds. A loss is the geometric mean, over cells, of a mean divided by that of the
-first constants: 0.98 means two per cent less. Constants are chosen on one half of the shapes and confirmed on the other half.
+Every setting draws from the same tables with the same seeds. A loss is the geometric mean, over
+cells, of a mean divided by that of the first constants: 0.98 means two per cent less. Constants are
+chosen on one half of the shapes and confirmed on the other half.
 """
 
 from __future__ import annotations
@@ -44,9 +46,11 @@ TABLES = 5
 GROUPS = ("choose", "confirm", "mid-size ties", "p=9/10", "real")
 
 WIDTH, ROWS, ERROR, OFF, EDGE, HELD = range(6)
-# Half a step, or half a row: an interval of one point, or a value without error, has something to divide by.
+# Half a step, or half a row: an interval of one point, or a value without error, has something to
+# divide by.
 LEAST = 0.5
-# One far run in a hundred multiplies a cell's mean by thousands. A cell counts for at most this factor.
+# One far run in a hundred multiplies a cell's mean by thousands. A cell counts for at most this
+# factor.
 MOST = 2.0
 
 
@@ -85,7 +89,10 @@ def settings() -> Iterator[Setting]:
         for number in numbers:
             yield Setting(f"{name} {number}", replace(FIRST.method, **{name: number}))
     for some in TOGETHER:
-        yield Setting(", ".join(f"{name} {float(number):g}" for name, number in some.items()), replace(FIRST.method, **some))
+        yield Setting(
+            ", ".join(f"{name} {float(number):g}" for name, number in some.items()),
+            replace(FIRST.method, **some),
+        )
 
 
 @dataclass(frozen=True)
@@ -104,12 +111,27 @@ class Cell:
         return Question(self.p, split_spend(self.epsilon, split), self.beta, self.protect)
 
 
-def synthetic(group: str, shape: str, n: int, epsilons: Iterable[Fraction], confidence: str = "0.95", p: Fraction = HALF) -> Iterator[Cell]:
+def synthetic(
+    group: str,
+    shape: str,
+    n: int,
+    epsilons: Iterable[Fraction],
+    confidence: str = "0.95",
+    p: Fraction = HALF,
+) -> Iterator[Cell]:
     # The tables of the side checks are others.
     seeds = range(TABLES) if group in {"choose", "confirm"} else range(TABLES, 2 * TABLES)
     subjects = tuple(shape_subject(shape, n, seed) for seed in seeds)
     for epsilon in epsilons:
-        yield Cell(group, f"{shape} {n} {epsilon} {confidence}", subjects, epsilon, 1 - Fraction(confidence), p, AddOrRemoveRows(1))
+        yield Cell(
+            group,
+            f"{shape} {n} {epsilon} {confidence}",
+            subjects,
+            epsilon,
+            1 - Fraction(confidence),
+            p,
+            AddOrRemoveRows(1),
+        )
 
 
 def cells(folder: Path) -> Iterator[Cell]:
@@ -126,16 +148,28 @@ def cells(folder: Path) -> Iterator[Cell]:
     for name, (column, domain) in REAL.items():
         path = folder / f"{name}.csv"
         if path.is_file():
-            subject = Subject.of_table(name, postri.open(path, columns={column: "integer"}), column, domain)
+            subject = Subject.of_table(
+                name, postri.open(path, columns={column: "integer"}), column, domain
+            )
             for epsilon in EPSILONS:
-                yield Cell("real", f"{name} {epsilon}", (subject,), epsilon, Fraction(1, 100), HALF, ReplaceRows(1))
+                yield Cell(
+                    "real",
+                    f"{name} {epsilon}",
+                    (subject,),
+                    epsilon,
+                    Fraction(1, 100),
+                    HALF,
+                    ReplaceRows(1),
+                )
 
 
 def quantile(subject: Subject, p: Fraction) -> float:
     """The quantile with averages at jumps: definition 2 of Hyndman and Fan."""
     target = p * subject.rows
     places = np.array([ceil(target), floor(target) + 1]) - 1
-    return float(subject.whole.indexes[np.searchsorted(subject.whole.ranks[1:], places, side="right")].mean())
+    return float(
+        subject.whole.indexes[np.searchsorted(subject.whole.ranks[1:], places, side="right")].mean()
+    )
 
 
 def rows_off(subject: Subject, p: Fraction, index: int) -> float:
@@ -146,13 +180,17 @@ def rows_off(subject: Subject, p: Fraction, index: int) -> float:
 
 
 def measure(cell: Cell, setting: Setting, half: int, runs: int) -> NDArray[np.float64]:
-    """One line per run: half-width, half of the rows inside, error, rows off, whether it ends on an edge, whether it holds the quantile."""
+    """One line per run: half-width, half of the rows inside, error, rows off, whether it ends on an
+    edge, whether it holds the quantile.
+    """
     question, lines = cell.question(setting.split), []
     for table, subject in enumerate(cell.subjects):
         truth, grid = quantile(subject, cell.p), subject.grid
         windows = [trim(subject.whole, cell.p, half * 8**level) for level in range(12)]
         for run in range(runs // len(cell.subjects)):
-            span = setting.method.draw(windows.__getitem__, question, grid, SeededCoins(run * TABLES + table))
+            span = setting.method.draw(
+                windows.__getitem__, question, grid, SeededCoins(run * TABLES + table)
+            )
             lines.append(
                 (
                     (span.high - span.low) / 2,
@@ -175,51 +213,94 @@ def loss(found: Measured, name: str, group: str, column: int) -> tuple[float, fl
     for (_, _, cell), lines in of(found, name, group):
         own, first = (kind[:, column] + LEAST for kind in (lines, found[FIRST.name, group, cell]))
         logs.append(float(np.clip(np.log(own.mean() / first.mean()), -log(MOST), log(MOST))))
-        variances.append(min((own / own.mean() - first / first.mean()).var() / len(own), log(MOST) ** 2))
+        variances.append(
+            min((own / own.mean() - first / first.mean()).var() / len(own), log(MOST) ** 2)
+        )
     mean = float(np.exp(np.mean(logs)))
     return mean, mean * float(np.sqrt(np.sum(variances))) / len(logs)
 
 
-def of(found: Measured, name: str, group: str) -> list[tuple[tuple[str, str, str], NDArray[np.float64]]]:
+def of(
+    found: Measured, name: str, group: str
+) -> list[tuple[tuple[str, str, str], NDArray[np.float64]]]:
     return [(key, lines) for key, lines in found.items() if key[:2] == (name, group)]
 
 
 def report(found: Measured) -> None:
     names = list(dict.fromkeys(name for name, _, _ in found))
     for group in (group for group in GROUPS if of(found, FIRST.name, group)):
-        print(f"\n{group} ({len(of(found, FIRST.name, group))} cells): ratios to the first constants (standard error), then shares")
         print(
-            f"{'':30}" + "".join(f"{head:>16}" for head in ("half-width", "rows inside", "error", "rows off")) + "   on an edge  coverage"
+            f"\n{group} ({len(of(found, FIRST.name, group))} cells): ratios to the first "
+            "constants (standard error), then shares"
+        )
+        print(
+            f"{'':30}"
+            + "".join(f"{head:>16}" for head in ("half-width", "rows inside", "error", "rows off"))
+            + "   on an edge  coverage"
         )
         for name in names:
-            ratios = "".join("{:8.3f} ({:.3f})".format(*loss(found, name, group, column)) for column in (WIDTH, ROWS, ERROR, OFF))
-            edge, held = (np.mean([lines[:, column].mean() for _, lines in of(found, name, group)]) for column in (EDGE, HELD))
+            ratios = "".join(
+                "{:8.3f} ({:.3f})".format(*loss(found, name, group, column))
+                for column in (WIDTH, ROWS, ERROR, OFF)
+            )
+            edge, held = (
+                np.mean([lines[:, column].mean() for _, lines in of(found, name, group)])
+                for column in (EDGE, HELD)
+            )
             print(f"{name:30}{ratios}{edge:13.3f}{held:10.4f}")
     tables = [cell for (_, _, cell), _ in of(found, FIRST.name, "real")]
     for title, column in (("half-width", WIDTH), ("error", ERROR)) if tables else ():
         print(f"\nmean {title} by table and epsilon (confidence 0.99, one replaced row)")
         print(f"{'':30}" + "".join(f"{cell:>14}" for cell in tables))
         for name in names:
-            print(f"{name:30}" + "".join(f"{found[name, 'real', cell][:, column].mean():14.2f}" for cell in tables))
+            print(
+                f"{name:30}"
+                + "".join(f"{found[name, 'real', cell][:, column].mean():14.2f}" for cell in tables)
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=80, help="draws per cell and setting; three times as many on the real tables")
-    parser.add_argument("--only", nargs="*", metavar="SETTING", help="compare these settings with the first")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data"))
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=80,
+        help="draws per cell and setting; three times as many on the real tables",
+    )
+    parser.add_argument(
+        "--only", nargs="*", metavar="SETTING", help="compare these settings with the first"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data"),
+    )
     options = parser.parse_args()
-    chosen = [setting for setting in settings() if not options.only or setting.name in {FIRST.name, *options.only}]
+    chosen = [
+        setting
+        for setting in settings()
+        if not options.only or setting.name in {FIRST.name, *options.only}
+    ]
     asked = list(cells(options.data))
     # One window for all settings: coins are addressed by a candidate's place in it.
-    halves = [max(setting.method.half(cell.question(setting.split), cell.subjects[0].grid) for setting in chosen) for cell in asked]
+    halves = [
+        max(
+            setting.method.half(cell.question(setting.split), cell.subjects[0].grid)
+            for setting in chosen
+        )
+        for cell in asked
+    ]
     found: Measured = {}
     began = time.monotonic()
     for done, setting in enumerate(chosen):
         for cell, half in zip(asked, halves, strict=True):
             runs = options.runs * (3 if cell.group == "real" else 1)
             found[setting.name, cell.group, cell.name] = measure(cell, setting, half, runs)
-        print(f"{done + 1}/{len(chosen)} {setting.name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        print(
+            f"{done + 1}/{len(chosen)} {setting.name}, {time.monotonic() - began:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )
     report(found)
 
 

@@ -54,7 +54,13 @@ _HOMES = {
     ),
     "postri.intervals.depth": ("Depth",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
-    "postri.privacy": ("AddOrRemoveRows", "AddOrRemoveUnits", "ReplaceRows", "ReplaceUnits", "Spend"),
+    "postri.privacy": (
+        "AddOrRemoveRows",
+        "AddOrRemoveUnits",
+        "ReplaceRows",
+        "ReplaceUnits",
+        "Spend",
+    ),
     "postri.session": ("Budget", "Price", "Session", "connect"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -102,7 +108,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names load their module when they are first used: the command line's help needs none of them."""
+    """Public names load their module when they are first used: the command line's help needs none
+    of them.
+    """
     if name == "agg":
         return import_module("postri.agg")
     if name not in _HOME_OF:

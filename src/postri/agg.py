@@ -18,7 +18,10 @@ FORMS = ("count()", "count(x)", "sum(x)", "mean(x)", "median(x)", "quantile(x, 0
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of a column, with the domain that it is asked on. A source of one column needs no name for it."""
+    """A quantile of a column, with the domain that it is asked on.
+
+    A source of one column needs no name for it.
+    """
 
     column: str | None
     p: Fraction
@@ -97,7 +100,10 @@ def read(text: object) -> Aggregate:
         return text
     found = CALL.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise InputError(f"an aggregate must be one of postri.agg, or a text such as {' or '.join(map(repr, FORMS))}, got {shown(text)}")
+        raise InputError(
+            "an aggregate must be one of postri.agg, or a text such as "
+            f"{' or '.join(map(repr, FORMS))}, got {shown(text)}"
+        )
     name, inside = found["name"].lower(), found["inside"]
     if name == "count":
         return count(None if inside in ("", "*") else _column(inside))
@@ -108,7 +114,10 @@ def read(text: object) -> Aggregate:
         return quantile(_column(column.strip()), p.strip())
     if name in OF_COLUMN or name == "quantile":
         raise InputError(f"write {' or '.join(map(repr, FORMS))}, got {shown(text)}")
-    raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, ('count', 'quantile', *OF_COLUMN))}")
+    raise InputError(
+        f"there is no aggregate {found['name']!r}; "
+        f"{nearest(name, ('count', 'quantile', *OF_COLUMN))}"
+    )
 
 
 def written(aggregate: Aggregate) -> str:
@@ -119,7 +128,11 @@ def written(aggregate: Aggregate) -> str:
     """
     column = "" if aggregate.column is None else '"' + aggregate.column.replace('"', '""') + '"'
     if isinstance(aggregate, Quantile):
-        return f"median({column})" if aggregate.p == Fraction(1, 2) else f"quantile({column}, {aggregate.p})"
+        return (
+            f"median({column})"
+            if aggregate.p == Fraction(1, 2)
+            else f"quantile({column}, {aggregate.p})"
+        )
     return f"{type(aggregate).__name__.lower()}({column})"
 
 
@@ -135,13 +148,17 @@ def usual_name(text: str) -> str:
 def check_domain(domain: object) -> Domain | None:
     """The domain, or InputError if it is something else."""
     if domain is not None and not isinstance(domain, Domain):
-        raise InputError(f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}")
+        raise InputError(
+            f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}"
+        )
     return domain
 
 
 def _checked(column: object) -> str:
     if not isinstance(column, str):
-        raise InputError(f"name the column of an aggregate, such as median('fare'), got {shown(column)}")
+        raise InputError(
+            f"name the column of an aggregate, such as median('fare'), got {shown(column)}"
+        )
     return column
 
 

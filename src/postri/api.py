@@ -1,4 +1,7 @@
-"""The functions that users call: an engine and a query, no ledger. Parameters are checked before data is touched."""
+"""The functions that users call: an engine and a query, no ledger.
+
+Parameters are checked before data is touched.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,20 @@ ONE_ROW = AddOrRemoveRows(1)
 
 
 def open(
-    source: Any, *, columns: Mapping[str, str | None] | None = None, delimiter: str = ",", quote: str = '"', header: bool = True
+    source: Any,
+    *,
+    columns: Mapping[str, str | None] | None = None,
+    delimiter: str = ",",
+    quote: str = '"',
+    header: bool = True,
 ) -> Table:
-    """Open a source for many questions: a `Table` is accepted wherever a source is, and keeps what it counted.
+    """Open a source for many questions: a `Table` is accepted wherever a source is, and keeps what
+    it counted.
 
-    `columns` declares types ("integer", "decimal", "float", "date", "timestamp") of columns whose source declares none: lists, object
-    arrays, CSV. `delimiter`, `quote` and `header` say how a CSV file is written; nothing is guessed. Without a header, `columns` names
-    all columns in order; None leaves one undeclared.
+    `columns` declares types ("integer", "decimal", "float", "date", "timestamp") of columns whose
+    source declares none: lists, object arrays, CSV. `delimiter`, `quote` and `header` say how a CSV
+    file is written; nothing is guessed. Without a header, `columns` names all columns in order;
+    None leaves one undeclared.
 
     >>> table = open({"salary": [30_500, 41_000, 38_200]}, columns={"salary": "integer"})
     >>> table.columns
@@ -52,10 +62,11 @@ def median(
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answer:
-    """The private median of a column, with an interval that holds the true one with probability `confidence`.
+    """The private median of a column, with an interval that holds the true one with probability
+    `confidence`.
 
-    Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects rows by a predicate in SQL, such as
-    "age < 40 AND job IN ('clerk', 'cook')".
+    Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects
+    rows by a predicate in SQL, such as "age < 40 AND job IN ('clerk', 'cook')".
 
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(7))
@@ -64,7 +75,14 @@ def median(
     """
     asked = [agg.Quantile(column, Fraction(1, 2), domain)]
     request = checked_request(
-        asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
+        asked,
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        method=method,
+        split=split,
+        coins=coins,
+        where=where,
     )
     return request.answers(source)[0][0]
 
@@ -83,10 +101,20 @@ def quantile(
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answer:
-    """The private p-quantile of a column: `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`."""
+    """The private p-quantile of a column:
+
+    `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`.
+    """
     asked = [agg.Quantile(column, check_share(p, "p"), domain)]
     request = checked_request(
-        asked, epsilon=epsilon, confidence=confidence, protect=protect, method=method, split=split, coins=coins, where=where
+        asked,
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        method=method,
+        split=split,
+        coins=coins,
+        where=where,
     )
     return request.answers(source)[0][0]
 
@@ -106,9 +134,11 @@ def quantiles(
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answers:
-    """Several private quantiles of a column, in the order of `ps`; `epsilon` is what all cost together.
+    """Several private quantiles of a column, in the order of `ps`; `epsilon` is what all cost
+    together.
 
-    Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them do at once.
+    Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them
+    do at once.
     """
     asked = [agg.Quantile(column, p, domain) for p in _check_ps(ps)]
     request = checked_request(
@@ -138,11 +168,13 @@ def ask(
     protect: ProtectedChange = ONE_ROW,
     coins: Coins | None = None,
 ) -> Result:
-    """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost together.
+    """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost
+    together.
 
-    `by` maps columns to their public keys: there is one row of answers for each combination of keys, whether the table has rows for it
-    or not, and rows with other keys are ignored. Groups are disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each
-    interval holds its true value with probability `confidence`; with `simultaneous`, all of them do at once.
+    `by` maps columns to their public keys: there is one row of answers for each combination of
+    keys, whether the table has rows for it or not, and rows with other keys are ignored. Groups are
+    disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each interval holds
+    its true value with probability `confidence`; with `simultaneous`, all of them do at once.
 
     >>> from postri import SeededCoins, agg
     >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
@@ -181,9 +213,11 @@ def plan(
     split: Number = 0.5,
     groups: int = 1,
 ) -> Plan:
-    """How far the interval will reach, before anything is spent: from public numbers alone, for smooth data.
+    """How far the interval will reach, before anything is spent: from public numbers alone, for
+    smooth data.
 
-    Give `epsilon` to learn the reach, or `reach` (a share of the rows, to each side) to learn the epsilon.
+    Give `epsilon` to learn the reach, or `reach` (a share of the rows, to each side) to learn the
+    epsilon.
 
     >>> forecast = plan(rows=45_000, epsilon=1)
     >>> print(f"from quantile {forecast.low:.4f} to {forecast.high:.4f}")
@@ -192,17 +226,30 @@ def plan(
     _check_count(rows, "rows", 0)
     _check_count(groups, "groups", 1)
     if (epsilon is None) == (reach is None):
-        raise InputError("give either epsilon (to learn how far the interval will reach) or reach (to learn the epsilon that it takes)")
+        raise InputError(
+            "give either epsilon (to learn how far the interval will reach) or reach (to "
+            "learn the epsilon that it takes)"
+        )
     share = None if reach is None else check_share(reach, "reach")
     asked = [agg.Quantile(None, check_share(p, "p"), domain)]
-    request = checked_request(asked, epsilon=1 if epsilon is None else epsilon, confidence=confidence, protect=protect, split=split)
+    request = checked_request(
+        asked,
+        epsilon=1 if epsilon is None else epsilon,
+        confidence=confidence,
+        protect=protect,
+        split=split,
+    )
     question = request.question(check_share(p, "p"), request.epsilon, groups)
-    return forecast(question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share)
+    return forecast(
+        question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share
+    )
 
 
 def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
     if isinstance(ps, str) or not isinstance(ps, Iterable):
-        raise InputError(f"ps must be a list of quantiles, such as [0.25, 0.5, 0.75], got {shown(ps)}")
+        raise InputError(
+            f"ps must be a list of quantiles, such as [0.25, 0.5, 0.75], got {shown(ps)}"
+        )
     checked = tuple(check_share(p, "p") for p in ps)
     if not checked:
         raise InputError("ps must hold at least one quantile, got none")

@@ -1,4 +1,7 @@
-"""One question with everything that it needs: what is asked, of which rows, at which price. Checked before data is touched."""
+"""One question with everything that it needs: what is asked, of which rows, at which price.
+
+Checked before data is touched.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,15 @@ from postri.intervals.depth import Depth
 from postri.intervals.method import Method, Question
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.predicates import Predicate
-from postri.privacy import AddOrRemoveUnits, ProtectedChange, ReplaceUnits, check_epsilon, check_protect, check_share, split_spend
+from postri.privacy import (
+    AddOrRemoveUnits,
+    ProtectedChange,
+    ReplaceUnits,
+    check_epsilon,
+    check_protect,
+    check_share,
+    split_spend,
+)
 from postri.queries.count import Ask
 from postri.queries.quantile import Terms
 from postri.sheets import QuantileSheet, Sheet, SizeSheet, TotalSheet
@@ -34,7 +45,10 @@ METHODS = {"depth": Depth()}
 
 @dataclass(frozen=True)
 class Asked:
-    """One aggregate, and what it may cost. The interval of a quantile is drawn so that as many as `parts` hold at once."""
+    """One aggregate, and what it may cost.
+
+    The interval of a quantile is drawn so that as many as `parts` hold at once.
+    """
 
     aggregate: Aggregate
     epsilon: Fraction
@@ -63,7 +77,11 @@ class Request:
     @property
     def rows(self) -> Rows:
         """The rows that count."""
-        units = Units(self.protect.unit, self.protect.rows) if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits) else None
+        units = (
+            Units(self.protect.unit, self.protect.rows)
+            if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits)
+            else None
+        )
         return Rows(self.where, self.groups, units)
 
     def beta(self, groups: int) -> Fraction:
@@ -72,14 +90,21 @@ class Request:
 
     def question(self, p: Fraction, epsilon: Fraction, groups: int = 1, parts: int = 1) -> Question:
         """A quantile in each group: disjoint groups share epsilon."""
-        return Question(p, split_spend(epsilon, self.split), self.beta(groups) / parts, self.protect, groups)
+        return Question(
+            p, split_spend(epsilon, self.split), self.beta(groups) / parts, self.protect, groups
+        )
 
     def answers(self, source: Any) -> list[list[Answer]]:
-        """Open the source, count, draw: for each group the answers, in the order in which they were asked for."""
+        """Open the source, count, draw: for each group the answers, in the order in which they were
+        asked for.
+        """
         return self.bound(source).answers()
 
     def bound(self, source: Any) -> BoundRequest:
-        """The request in terms of a source's columns; InputError if it does not fit them. No cell is touched."""
+        """The request in terms of a source's columns; InputError if it does not fit them.
+
+        No cell is touched.
+        """
         table = source if isinstance(source, Table) else Table(engine_of(source, None, CsvFormat()))
         rows = table.bind(self.rows)
         return BoundRequest(self, table, rows, self._sheets(table, rows.number))
@@ -94,10 +119,20 @@ class Request:
                 together.setdefault((Count, column, None), []).append(place)
             else:
                 kind = Quantile if isinstance(aggregate, Quantile) else Sum
-                together.setdefault((kind, table.column(aggregate.column), aggregate.domain), []).append(place)
+                together.setdefault(
+                    (kind, table.column(aggregate.column), aggregate.domain), []
+                ).append(place)
         return [self._sheet(table, *what, places, groups) for what, places in together.items()]
 
-    def _sheet(self, table: Table, kind: type, column: str | None, domain: Domain | None, places: list[int], groups: int) -> Sheet:
+    def _sheet(
+        self,
+        table: Table,
+        kind: type,
+        column: str | None,
+        domain: Domain | None,
+        places: list[int],
+        groups: int,
+    ) -> Sheet:
         if kind is Count:
             if column is not None:
                 table.declared(column)
@@ -109,17 +144,28 @@ class Request:
         if kind is Sum or self.rows.units is not None:
             table.check_indexed(column, grid)
         if kind is Sum:
-            wanted = [(self.asked[place].aggregate, self._ask(place, groups, notes)) for place in places]
+            wanted = [
+                (self.asked[place].aggregate, self._ask(place, groups, notes)) for place in places
+            ]
             return TotalSheet(places, column, grid, wanted)
         terms = Terms(grid, domain, self.method, self.confidence, (*notes, *self._joint(groups)))
         asked = [self.asked[place] for place in places]
         questions = [
-            self.question(each.aggregate.p, each.epsilon, groups, each.parts) for each in asked if isinstance(each.aggregate, Quantile)
+            self.question(each.aggregate.p, each.epsilon, groups, each.parts)
+            for each in asked
+            if isinstance(each.aggregate, Quantile)
         ]
         return QuantileSheet(places, column, terms, questions)
 
     def _ask(self, place: int, groups: int, notes: tuple[str, ...]) -> Ask:
-        return Ask(self.asked[place].epsilon, self.beta(groups), self.confidence, self.protect, groups, (*notes, *self._joint(groups)))
+        return Ask(
+            self.asked[place].epsilon,
+            self.beta(groups),
+            self.confidence,
+            self.protect,
+            groups,
+            (*notes, *self._joint(groups)),
+        )
 
     def _notes(self, declared: ColumnType, domain: Domain | None) -> tuple[str, ...]:
         return (READ_AS_WHOLE,) if declared.kind is None and domain is None else ()
@@ -129,12 +175,17 @@ class Request:
 
 
 def _check_total(column: str | None, grid: Grid) -> None:
-    """Refuse sums and means without public bounds, which alone say how far one person can move them."""
+    """Refuse sums and means without public bounds, which alone say how far one person can move
+    them.
+    """
     if grid.kind != "number":
         raise InputError(f"there is no sum or mean of a column of {grid.kind}s; ask for its median")
     if grid.anchor is not None:
         name = "the column" if column is None else repr(column)
-        raise InputError(f"a sum or mean of {name} needs a domain, such as Domain(0, 1000): how far one row can move it is a public choice")
+        raise InputError(
+            f"a sum or mean of {name} needs a domain, such as Domain(0, 1000): how far one "
+            "row can move it is a public choice"
+        )
 
 
 @dataclass(frozen=True)
@@ -147,12 +198,16 @@ class BoundRequest:
     sheets: Sequence[Sheet]
 
     def answers(self) -> list[list[Answer]]:
-        """Count everything, then draw: for each group the answers, in the order in which they were asked for."""
+        """Count everything, then draw: for each group the answers, in the order in which they were
+        asked for.
+        """
         counted = [sheet.count(self.table, self.rows) for sheet in self.sheets]
         answers: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
         for sheet, groups in zip(self.sheets, counted, strict=True):
             for group, each in enumerate(groups):
-                answers[group] |= dict(zip(sheet.places, sheet.draw(each, self.request.coins), strict=True))
+                answers[group] |= dict(
+                    zip(sheet.places, sheet.draw(each, self.request.coins), strict=True)
+                )
         return [[group[place] for place in range(len(self.request.asked))] for group in answers]
 
 
@@ -171,11 +226,19 @@ def checked_request(
     joint: bool = False,
     parts: Sequence[int] | None = None,
 ) -> Request:
-    """The request, or InputError for the first thing that is wrong with it. Epsilon is divided by `shares`, or evenly."""
+    """The request, or InputError for the first thing that is wrong with it.
+
+    Epsilon is divided by `shares`, or evenly.
+    """
     total = check_epsilon(epsilon)
     for aggregate in asked:
         check_domain(getattr(aggregate, "domain", None))
-    each = zip(asked, shares or [Fraction(1, len(asked))] * len(asked), parts or [1] * len(asked), strict=True)
+    each = zip(
+        asked,
+        shares or [Fraction(1, len(asked))] * len(asked),
+        parts or [1] * len(asked),
+        strict=True,
+    )
     return Request(
         tuple(Asked(aggregate, total * share, together) for aggregate, share, together in each),
         check_share(confidence, "confidence"),
@@ -195,8 +258,15 @@ def check_method(method: str | Method) -> Method:
         if method not in METHODS:
             raise InputError(f"there is no method {method!r}; {nearest(method, METHODS)}")
         return METHODS[method]
-    if isinstance(method, type) or not callable(getattr(method, "draw", None)) or not callable(getattr(method, "half", None)):
-        raise InputError(f"method must be 'depth' or a method object, such as Depth(noise='gumbel'), got {shown(method)}")
+    if (
+        isinstance(method, type)
+        or not callable(getattr(method, "draw", None))
+        or not callable(getattr(method, "half", None))
+    ):
+        raise InputError(
+            "method must be 'depth' or a method object, such as Depth(noise='gumbel'), got "
+            f"{shown(method)}"
+        )
     return method
 
 
@@ -205,14 +275,19 @@ def check_coins(coins: Coins | None) -> Coins:
     if coins is None:
         return SystemCoins()
     if isinstance(coins, type) or not callable(getattr(coins, "draw", None)):
-        raise InputError(f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}")
+        raise InputError(
+            f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}"
+        )
     return coins
 
 
 def check_aggregates(aggregates: object) -> dict[str, Aggregate]:
     """The aggregates by their names, or InputError."""
     if not isinstance(aggregates, Mapping) or not aggregates:
-        raise InputError(f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, got {shown(aggregates)}")
+        raise InputError(
+            f"aggregates must map names to aggregates, such as {{'mid': agg.median('fare')}}, "
+            f"got {shown(aggregates)}"
+        )
     for name in aggregates:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of an aggregate must be text, got {shown(name)}")
@@ -224,7 +299,10 @@ def check_weights(weights: object, wanted: Mapping[str, Aggregate]) -> list[Frac
     if weights is None:
         return [Fraction(1, len(wanted))] * len(wanted)
     if not isinstance(weights, Mapping) or set(weights) != set(wanted):
-        raise InputError(f"weights must give each of {', '.join(map(repr, wanted))} its weight, and no other; got {shown(weights)}")
+        raise InputError(
+            f"weights must give each of {', '.join(map(repr, wanted))} its weight, and no "
+            f"other; got {shown(weights)}"
+        )
     numbers = {name: exact(weight, f"the weight of {name!r}") for name, weight in weights.items()}
     for name, number in numbers.items():
         if number <= 0:

@@ -18,9 +18,10 @@ CellKind = Kind | Literal["text"]
 class ColumnType:
     """The declared type of a column.
 
-    A cell is stored as a whole number `raw` and means `raw * unit` (for dates: days since 1970-01-01, for timestamps:
-    seconds since 1970-01-01 UTC), or as a float, decimal or text where `unit` is None. `low` and `high` bound `raw`. A column of which
-    nothing is declared has no kind: the domain decides how its cells are read.
+    A cell is stored as a whole number `raw` and means `raw * unit` (for dates: days since
+    1970-01-01, for timestamps: seconds since 1970-01-01 UTC), or as a float, decimal or text where
+    `unit` is None. `low` and `high` bound `raw`. A column of which nothing is declared has no kind:
+    the domain decides how its cells are read.
     """
 
     name: str
@@ -46,13 +47,18 @@ def decimal_type(digits: int, scale: int) -> ColumnType:
     """The type of DECIMAL(digits, scale)."""
     largest = 10**digits - 1
     return ColumnType(
-        f"decimal({digits},{scale})", unit=Fraction(1, 10**scale) if scale >= 0 else Fraction(10**-scale), low=-largest, high=largest
+        f"decimal({digits},{scale})",
+        unit=Fraction(1, 10**scale) if scale >= 0 else Fraction(10**-scale),
+        low=-largest,
+        high=largest,
     )
 
 
 def timestamp_type(name: str, units_per_second: int, *, zoned: bool = False) -> ColumnType:
     """The type of a column of timestamps, counted in whole units."""
-    return ColumnType(name, "timestamp", Fraction(1, units_per_second), -(2**63) + 1, 2**63 - 1, zoned)
+    return ColumnType(
+        name, "timestamp", Fraction(1, units_per_second), -(2**63) + 1, 2**63 - 1, zoned
+    )
 
 
 def text_type(name: str) -> ColumnType:

@@ -25,8 +25,9 @@ Point = int | Decimal | date | datetime
 class Domain:
     """A public grid: data is rounded onto it, and clamped to its two ends.
 
-    Bounds are numbers, text ("0.01", "2024-01-31"), dates or datetimes. The step is a number: of units, of days for dates,
-    of seconds for datetimes (or a timedelta). `upper` must be `lower` plus a whole number of steps.
+    Bounds are numbers, text ("0.01", "2024-01-31"), dates or datetimes. The step is a number: of
+    units, of days for dates, of seconds for datetimes (or a timedelta). `upper` must be `lower`
+    plus a whole number of steps.
 
     >>> Domain(0, 5_000, step="0.01").points
     500001
@@ -40,7 +41,10 @@ class Domain:
         lower, upper = _bound(self.lower, "lower"), _bound(self.upper, "upper")
         kind = kind_of(lower)
         if kind != kind_of(upper) or _zoned(lower) != _zoned(upper):
-            raise InputError(f"lower and upper must be of one kind, got {shown(self.lower)} and {shown(self.upper)}")
+            raise InputError(
+                f"lower and upper must be of one kind, got {shown(self.lower)} and "
+                f"{shown(self.upper)}"
+            )
         step = _step(self.step, kind)
         _check_grid(self, kind, position(lower), position(upper), step)
         for name, value in ("lower", lower), ("upper", upper), ("step", _number(step)):
@@ -97,7 +101,9 @@ def _bound(value: Any, name: str) -> Point:
         try:
             position(value)
         except (OverflowError, ValueError):
-            raise InputError(f"{name} must lie in the years 1 to 9999, got {shown(value)}") from None
+            raise InputError(
+                f"{name} must lie in the years 1 to 9999, got {shown(value)}"
+            ) from None
         return value
     moment = _moment(value) if isinstance(value, str) else None
     return _number(exact(value, name)) if moment is None else moment
@@ -140,15 +146,30 @@ def _step(value: Any, kind: Kind) -> Fraction:
 
 def _check_grid(domain: Domain, kind: Kind, low: Fraction, high: Fraction, step: Fraction) -> None:
     if low >= high:
-        raise InputError(f"lower must be below upper, got lower {shown(domain.lower)} and upper {shown(domain.upper)}")
+        raise InputError(
+            f"lower must be below upper, got lower {shown(domain.lower)} and upper "
+            f"{shown(domain.upper)}"
+        )
     if max(abs(low), abs(high)) > LARGEST:
         raise InputError("a domain's bounds may have at most 300 digits")
     steps = (high - low) / step
     if steps.denominator != 1:
-        nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)] if kind == "number" else []
+        nearest = (
+            [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)]
+            if kind == "number"
+            else []
+        )
         raise InputError(
-            f"upper must be lower plus a whole number of steps, got lower {shown(domain.lower)}, upper {shown(domain.upper)}, "
-            f"step {shown(domain.step)}" + (f"; take {nearest[0]} or {nearest[1]}" if nearest else "; move upper by less than one step")
+            "upper must be lower plus a whole number of steps, got lower "
+            f"{shown(domain.lower)}, upper {shown(domain.upper)}, "
+            f"step {shown(domain.step)}"
+            + (
+                f"; take {nearest[0]} or {nearest[1]}"
+                if nearest
+                else "; move upper by less than one step"
+            )
         )
     if steps >= MOST_POINTS:
-        raise InputError("a domain may have at most 2^64 points; take a larger step or closer bounds")
+        raise InputError(
+            "a domain may have at most 2^64 points; take a larger step or closer bounds"
+        )

@@ -37,7 +37,10 @@ class RetryKeyUsed(InputError):  # noqa: N818  # as its neighbours
     """The key of a retry was used for another question."""
 
     def __init__(self) -> None:
-        super().__init__("this retry key was used for another question; take a new key for each question, and the same one to try it again")
+        super().__init__(
+            "this retry key was used for another question; take a new key for each question, "
+            "and the same one to try it again"
+        )
 
 
 class SourceError(PostriError):
@@ -49,49 +52,84 @@ class SourceChanged(SourceError):  # noqa: N818  # users know it by this name
 
 
 class EngineError(PostriError):
-    """The engine failed while counting. Names the engine and the kind of failure, never its message."""
+    """The engine failed while counting.
+
+    Names the engine and the kind of failure, never its message.
+    """
 
 
 class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
     """The question would cost more than is left. It cost nothing.
 
-    `requested`, `remaining` and `short_by` are exact fractions of epsilon; `limit` names what ran out: the dataset's budget, an analyst's
-    allowance, or the most that one question may cost.
+    `requested`, `remaining` and `short_by` are exact fractions of epsilon; `limit` names what ran
+    out: the dataset's budget, an analyst's allowance, or the most that one question may cost.
     """
 
-    def __init__(self, requested: Fraction, remaining: Fraction, short_by: Fraction, limit: str) -> None:
-        self.requested, self.remaining, self.short_by, self.limit = requested, remaining, short_by, limit
+    def __init__(
+        self, requested: Fraction, remaining: Fraction, short_by: Fraction, limit: str
+    ) -> None:
+        self.requested, self.remaining, self.short_by, self.limit = (
+            requested,
+            remaining,
+            short_by,
+            limit,
+        )
         cost, left, lacking = map(_brief, (requested, remaining, short_by))
-        super().__init__(f"the question costs epsilon {cost}, and {limit} leaves {left}: short by {lacking}; nothing was spent")
+        super().__init__(
+            f"the question costs epsilon {cost}, and {limit} leaves {left}: short by "
+            f"{lacking}; nothing was spent"
+        )
 
 
 class QuestionFailed(PostriError):  # noqa: N818  # as its neighbours
-    """A question that is tried again with its key failed the first time. It is paid for and never gets an answer."""
+    """A question that is tried again with its key failed the first time.
+
+    It is paid for and never gets an answer.
+    """
 
     spent = True
 
     def __init__(self, answer_id: str, reason: str) -> None:
         self.answer_id, self.reason = answer_id, reason
-        super().__init__(f"question {answer_id} failed with {reason}; its budget is spent, so ask anew with another retry key")
+        super().__init__(
+            f"question {answer_id} failed with {reason}; its budget is spent, so ask anew "
+            "with another retry key"
+        )
 
 
 class ServiceError(PostriError):
-    """A service cannot be reached, or refuses whoever asks: the token is wrong, there are too many requests, it took too long.
+    """A service cannot be reached, or refuses whoever asks: the token is wrong, there are too many
+    requests, it took too long.
 
-    `code` is the service's own name of the trouble, `status` that of HTTP; both are None if there was no reply.
+    `code` is the service's own name of the trouble, `status` that of HTTP; both are None if there
+    was no reply.
     """
 
-    def __init__(self, message: str, code: str | None = None, status: int | None = None, *, spent: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str | None = None,
+        status: int | None = None,
+        *,
+        spent: bool = False,
+    ) -> None:
         self.code, self.status, self.spent = code, status, spent
         super().__init__(message)
 
 
 def _brief(amount: Fraction) -> str:
-    return f"{float(amount):g}" if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6 else str(amount)
+    return (
+        f"{float(amount):g}"
+        if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6
+        else str(amount)
+    )
 
 
 class LedgerError(PostriError):
-    """The ledger cannot be read or written, or is not what it should be. No answer is given without it."""
+    """The ledger cannot be read or written, or is not what it should be.
+
+    No answer is given without it.
+    """
 
 
 @dataclass(frozen=True)
@@ -113,7 +151,10 @@ class PolicyError(PostriError):
         super().__init__(
             "\n".join(
                 [
-                    f"the policy {path!r} has {len(self.problems)} problem{'s' * (len(self.problems) != 1)}:",
+                    (
+                        f"the policy {path!r} has {len(self.problems)} "
+                        f"problem{'s' * (len(self.problems) != 1)}:"
+                    ),
                     *(f"  {each}" for each in self.problems),
                 ]
             )
@@ -131,4 +172,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(repr(match) for match in close) + "?"
-    return "there are: " + ", ".join(repr(other) for other in known[:20]) + (", ..." if len(known) > 20 else "")
+    return (
+        "there are: "
+        + ", ".join(repr(other) for other in known[:20])
+        + (", ..." if len(known) > 20 else "")
+    )

@@ -45,7 +45,11 @@ def _rational(value: Any) -> Fraction | None:
     if isinstance(value, str):
         return _from_text(value)
     # NumPy's scalars print as the decimal that they mean, whatever their width.
-    return _from_text(str(value)) if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 else None
+    return (
+        _from_text(str(value))
+        if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
+        else None
+    )
 
 
 def _from_text(text: str) -> Fraction | None:
@@ -66,7 +70,9 @@ def _exponent(text: str) -> int:
 
 
 def shown(value: object) -> str:
-    """A parameter as an error message shows it: short, and never with what a container holds, which may be data."""
+    """A parameter as an error message shows it: short, and never with what a container holds, which
+    may be data.
+    """
     if not isinstance(value, SCALARS):
         return f"an object of type {type(value).__name__}"
     try:
@@ -77,7 +83,8 @@ def shown(value: object) -> str:
 
 
 def plain(number: Fraction) -> str:
-    """A rational as people write it: a decimal where it has a short one, else a fraction, else about what it is.
+    """A rational as people write it: a decimal where it has a short one, else a fraction, else
+    about what it is.
 
     >>> plain(Fraction(1, 2)), plain(Fraction(1, 3)), plain(Fraction(3)), plain(Fraction(1, 10**30))
     ('0.5', '1/3', '3', '1e-30')
@@ -88,13 +95,18 @@ def plain(number: Fraction) -> str:
 
 
 def written(number: Fraction) -> str:
-    """A rational as text that means exactly it: a decimal where it has a short one, else a fraction.
+    """A rational as text that means exactly it: a decimal where it has a short one, else a
+    fraction.
 
     >>> written(Fraction(1, 2)), written(Fraction(1, 3))
     ('0.5', '1/3')
     """
     digits = decimal_places(number)
-    return format(as_decimal(number, digits), "f") if digits is not None and digits <= SHORT else str(number)
+    return (
+        format(as_decimal(number, digits), "f")
+        if digits is not None and digits <= SHORT
+        else str(number)
+    )
 
 
 def decimal_places(number: Fraction) -> int | None:

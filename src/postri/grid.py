@@ -1,4 +1,5 @@
-"""The grid of one column: its domain, or the default that its declared type gives, as whole-number indexes.
+"""The grid of one column: its domain, or the default that its declared type gives, as whole-number
+indexes.
 
 Index `i` stands for the value `base + i*step`, and every index fits an int64.
 """
@@ -27,8 +28,9 @@ POWERS = np.array([1 << k for k in range(64)], dtype=np.uint64)
 class Grid:
     """Indexes `first..last` of a domain.
 
-    `anchor` is the index of the value 0 on a default domain, where a point near 0 counts as many candidates; it is None on a
-    domain that the caller gave, where each point counts once. `rounded` says whether a cell can fall between two grid points.
+    `anchor` is the index of the value 0 on a default domain, where a point near 0 counts as many
+    candidates; it is None on a domain that the caller gave, where each point counts once. `rounded`
+    says whether a cell can fall between two grid points.
     """
 
     first: int
@@ -45,13 +47,17 @@ class Grid:
         return self._point(self.base + index * self.step, floor)
 
     def low_end(self, index: int) -> Point:
-        """Where an interval from this index begins: half a step lower where cells are rounded, but never past the edge."""
+        """Where an interval from this index begins: half a step lower where cells are rounded, but
+        never past the edge.
+        """
         if not self.rounded or index <= self.first:
             return self.value(index)
         return self._point(self.base + (index - Fraction(1, 2)) * self.step, floor)
 
     def high_end(self, index: int) -> Point:
-        """Where an interval to this index ends: half a step higher where cells are rounded, but never past the edge."""
+        """Where an interval to this index ends: half a step higher where cells are rounded, but
+        never past the edge.
+        """
         if not self.rounded or index >= self.last:
             return self.value(index)
         return self._point(self.base + (index + Fraction(1, 2)) * self.step, ceil)
@@ -69,9 +75,11 @@ class Grid:
         return as_decimal(number, places) if places else int(number)
 
     def copies(self, index: int) -> int:
-        """How many candidates lie before this index, counted from the anchor (negative on its left).
+        """How many candidates lie before this index, counted from the anchor (negative on its
+        left).
 
-        The point at distance y from the anchor is 2^(63 - floor(log2(y + 1))) candidates: 2^63 in each octave.
+        The point at distance y from the anchor is 2^(63 - floor(log2(y + 1))) candidates: 2^63 in
+        each octave.
         """
         if self.anchor is None:
             return index
@@ -87,7 +95,9 @@ class Grid:
         return low
 
     def sizes(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How many candidates lie in each run `starts..ends` (both included), as floats correct to a few ulps."""
+        """How many candidates lie in each run `starts..ends` (both included), as floats correct to
+        a few ulps.
+        """
         lengths = (ends.view(np.uint64) - starts.view(np.uint64)).astype(np.float64) + 1.0
         if self.anchor is None:
             return lengths
@@ -107,27 +117,43 @@ def _octave_sum(away: int) -> int:
 def _octaves(indexes: NDArray[np.int64], anchor: int) -> NDArray[np.int64]:
     shifted = indexes.view(np.uint64) - np.uint64(anchor % MOST_POINTS)
     away = np.where(indexes < anchor, ~shifted + np.uint64(1), shifted)
-    # The one distance whose successor overflows lies in the last octave, where searchsorted puts it anyway.
-    return np.searchsorted(POWERS, np.minimum(away, np.uint64(MOST_POINTS - 2)) + np.uint64(1), side="right").astype(np.int64) - 1
+    # The one distance whose successor overflows lies in the last octave, where searchsorted puts it
+    # anyway.
+    return (
+        np.searchsorted(
+            POWERS, np.minimum(away, np.uint64(MOST_POINTS - 2)) + np.uint64(1), side="right"
+        ).astype(np.int64)
+        - 1
+    )
 
 
 def grid_of(column: ColumnType, domain: Domain | None) -> Grid:
-    """The grid for a column of this type: the caller's domain, or the default of the type. Looks at no cell."""
+    """The grid for a column of this type: the caller's domain, or the default of the type.
+
+    Looks at no cell.
+    """
     return _default_grid(column) if domain is None else _given_grid(column, domain)
 
 
 def _given_grid(column: ColumnType, domain: Domain) -> Grid:
     if column.kind not in (domain.kind, None):
         raise InputError(
-            f"the column has the declared type {column.name}, but the domain is one of {domain.kind}s; give a domain of {column.kind}s"
+            f"the column has the declared type {column.name}, but the domain is one of "
+            f"{domain.kind}s; give a domain of {column.kind}s"
         )
     if column.kind == "timestamp" and column.zoned != domain.zoned:
         has, lacks = ("a", "none") if column.zoned else ("no", "one")
-        raise InputError(f"the column's timestamps have {has} time zone and the domain's bounds have {lacks}; make them agree")
-    # Half of the largest domain is shifted below zero; the shift is even, so halves still round to the same point.
+        raise InputError(
+            f"the column's timestamps have {has} time zone and the domain's bounds have "
+            f"{lacks}; make them agree"
+        )
+    # Half of the largest domain is shifted below zero; the shift is even, so halves still round to
+    # the same point.
     shift = HALF_RANGE if domain.points > HALF_RANGE else 0
     lower, step = position(domain.lower), Fraction(domain.step)
-    grid = Grid(-shift, domain.points - 1 - shift, lower + shift * step, step, domain.kind, domain.zoned)
+    grid = Grid(
+        -shift, domain.points - 1 - shift, lower + shift * step, step, domain.kind, domain.zoned
+    )
     return replace(grid, rounded=not _fits(_column_as(column, domain.kind), lower, step))
 
 
@@ -135,13 +161,21 @@ def _column_as(column: ColumnType, kind: Kind) -> ColumnType:
     """The column's type, or what an untyped column is read as on a grid of this kind."""
     if column.kind is not None:
         return column
-    units: dict[Kind, Fraction | None] = {"number": None, "date": Fraction(1), "timestamp": MICROSECOND}
+    units: dict[Kind, Fraction | None] = {
+        "number": None,
+        "date": Fraction(1),
+        "timestamp": MICROSECOND,
+    }
     return replace(column, kind=kind, unit=units[kind])
 
 
 def _fits(column: ColumnType, lower: Fraction, step: Fraction) -> bool:
     """Whether every cell between the bounds lies on the grid, whatever it is."""
-    return column.unit is not None and (column.unit / step).denominator == 1 and (lower / step).denominator == 1
+    return (
+        column.unit is not None
+        and (column.unit / step).denominator == 1
+        and (lower / step).denominator == 1
+    )
 
 
 def _default_grid(column: ColumnType) -> Grid:
@@ -149,21 +183,35 @@ def _default_grid(column: ColumnType) -> Grid:
         return Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0)
     if column.unit is None or column.low is None or column.high is None:
         raise InputError(
-            f"a column of the declared type {column.name} needs a domain with a step, for example domain=Domain(0, 1000, step='0.01'): "
+            f"a column of the declared type {column.name} needs a domain with a step, for "
+            "example domain=Domain(0, 1000, step='0.01'): "
             "its bounds and step are public choices, never taken from the data"
         )
     if column.kind != "number":
         return _calendar_grid(column)
     if column.high - column.low >= MOST_POINTS:
-        raise InputError(f"the declared type {column.name} has more than 2^64 values; give a domain")
+        raise InputError(
+            f"the declared type {column.name} has more than 2^64 values; give a domain"
+        )
     shift = HALF_RANGE if column.high >= HALF_RANGE else 0
-    return Grid(column.low - shift, column.high - shift, shift * column.unit, column.unit, anchor=-shift)
+    return Grid(
+        column.low - shift, column.high - shift, shift * column.unit, column.unit, anchor=-shift
+    )
 
 
 def _calendar_grid(column: ColumnType) -> Grid:
     if column.kind == "date":
-        return Grid(int(position(date.min)), int(position(date.max)), Fraction(0), Fraction(1), "date", anchor=0)
+        return Grid(
+            int(position(date.min)),
+            int(position(date.max)),
+            Fraction(0),
+            Fraction(1),
+            "date",
+            anchor=0,
+        )
     unit = column.unit or MICROSECOND
     step = max(unit, MICROSECOND)
     first, last = ceil(position(datetime.min) / step), floor(position(datetime.max) / step)
-    return Grid(first, last, Fraction(0), step, "timestamp", column.zoned, anchor=0, rounded=unit < step)
+    return Grid(
+        first, last, Fraction(0), step, "timestamp", column.zoned, anchor=0, rounded=unit < step
+    )

@@ -25,7 +25,9 @@ class AddOrRemoveRows:
         _check_rows(self.k)
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
-        """How far one person moves `#{x <= u} - p*n`: an added row moves it by 1-p or by -p, and lies in one group."""
+        """How far one person moves `#{x <= u} - p*n`: an added row moves it by 1-p or by -p, and
+        lies in one group.
+        """
         return added_or_removed(self.k, p)
 
     def __str__(self) -> str:
@@ -34,7 +36,9 @@ class AddOrRemoveRows:
 
 @dataclass(frozen=True)
 class ReplaceRows:
-    """One person's presence changes the content of at most `k` rows. The number of rows may be public.
+    """One person's presence changes the content of at most `k` rows.
+
+    The number of rows may be public.
 
     >>> ReplaceRows(2).sensitivity(Fraction(1, 2))
     Fraction(2, 1)
@@ -46,10 +50,11 @@ class ReplaceRows:
         _check_rows(self.k)
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
-        """How far one person moves `#{x <= u} - p*n`: a replaced row moves the count by 1 and leaves n.
+        """How far one person moves `#{x <= u} - p*n`: a replaced row moves the count by 1 and
+        leaves n.
 
-        A row that becomes null is a removed row, which moves it by less. Where there are several groups, a row may leave one and enter
-        another: two moves.
+        A row that becomes null is a removed row, which moves it by less. Where there are several
+        groups, a row may leave one and enter another: two moves.
         """
         return replaced(self.k, p, groups)
 
@@ -59,7 +64,8 @@ class ReplaceRows:
 
 @dataclass(frozen=True)
 class AddOrRemoveUnits:
-    """A person is a value of the column `unit`, and may be added or removed with all rows; the engine counts at most `rows` of them.
+    """A person is a value of the column `unit`, and may be added or removed with all rows; the
+    engine counts at most `rows` of them.
 
     >>> AddOrRemoveUnits("customer_id", rows=3).sensitivity(Fraction(1, 2))
     Fraction(3, 2)
@@ -72,7 +78,9 @@ class AddOrRemoveUnits:
         _check_units(self.unit, self.rows)
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
-        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows count, whatever group they lie in."""
+        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows count, whatever group
+        they lie in.
+        """
         return added_or_removed(self.rows, p)
 
     def __str__(self) -> str:
@@ -81,7 +89,8 @@ class AddOrRemoveUnits:
 
 @dataclass(frozen=True)
 class ReplaceUnits:
-    """A person is a value of the column `unit`, and all rows of that person may change; the engine counts at most `rows` of them.
+    """A person is a value of the column `unit`, and all rows of that person may change; the engine
+    counts at most `rows` of them.
 
     >>> ReplaceUnits("customer_id", rows=3).sensitivity(Fraction(1, 2))
     Fraction(3, 1)
@@ -94,7 +103,9 @@ class ReplaceUnits:
         _check_units(self.unit, self.rows)
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
-        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows leave and at most as many enter."""
+        """How far one person moves `#{x <= u} - p*n`: at most `rows` rows leave and at most as many
+        enter.
+        """
         return replaced(self.rows, p, groups)
 
     def __str__(self) -> str:
@@ -104,8 +115,14 @@ class ReplaceUnits:
 ProtectedChange = AddOrRemoveRows | ReplaceRows | AddOrRemoveUnits | ReplaceUnits
 
 
-ROW_CHANGES: Mapping[str, type[AddOrRemoveRows | ReplaceRows]] = {"add-or-remove-rows": AddOrRemoveRows, "replace-rows": ReplaceRows}
-UNIT_CHANGES: Mapping[str, type[AddOrRemoveUnits | ReplaceUnits]] = {"add-or-remove-units": AddOrRemoveUnits, "replace-units": ReplaceUnits}
+ROW_CHANGES: Mapping[str, type[AddOrRemoveRows | ReplaceRows]] = {
+    "add-or-remove-rows": AddOrRemoveRows,
+    "replace-rows": ReplaceRows,
+}
+UNIT_CHANGES: Mapping[str, type[AddOrRemoveUnits | ReplaceUnits]] = {
+    "add-or-remove-units": AddOrRemoveUnits,
+    "replace-units": ReplaceUnits,
+}
 
 
 def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
@@ -114,7 +131,9 @@ def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
     >>> protect_fields(AddOrRemoveUnits("customer_id", rows=3))
     {'change': 'add-or-remove-units', 'rows': 3, 'unit': 'customer_id'}
     """
-    (change,) = (name for name, kind in {**ROW_CHANGES, **UNIT_CHANGES}.items() if type(protect) is kind)
+    (change,) = (
+        name for name, kind in {**ROW_CHANGES, **UNIT_CHANGES}.items() if type(protect) is kind
+    )
     unit = {"unit": protect.unit} if isinstance(protect, AddOrRemoveUnits | ReplaceUnits) else {}
     return {"change": change, "rows": _most(protect), **unit}
 
@@ -122,7 +141,11 @@ def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
 def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
     """The protected change that was written."""
     change, rows = fields["change"], fields["rows"]
-    return ROW_CHANGES[change](rows) if change in ROW_CHANGES else UNIT_CHANGES[change](fields["unit"], rows)
+    return (
+        ROW_CHANGES[change](rows)
+        if change in ROW_CHANGES
+        else UNIT_CHANGES[change](fields["unit"], rows)
+    )
 
 
 def added_or_removed(rows: int, p: Fraction) -> Fraction:
@@ -136,14 +159,17 @@ def replaced(rows: int, p: Fraction, groups: int) -> Fraction:
 
 
 def moved_rows(protect: ProtectedChange, groups: int) -> Fraction:
-    """By how much one person moves the numbers of rows of all groups together: a replaced row may leave one group and enter another."""
+    """By how much one person moves the numbers of rows of all groups together: a replaced row may
+    leave one group and enter another.
+    """
     return Fraction(_most(protect) * (2 if _replaces(protect) and groups > 1 else 1))
 
 
 def moved_sum(protect: ProtectedChange, groups: int, lower: Fraction, upper: Fraction) -> Fraction:
     """By how much one person moves the sums of all groups together, of cells between two bounds.
 
-    A replaced row moves a sum by the distance of two cells, or by one cell if it becomes null; with several groups, by two cells.
+    A replaced row moves a sum by the distance of two cells, or by one cell if it becomes null; with
+    several groups, by two cells.
     """
     largest = max(abs(lower), abs(upper))
     if not _replaces(protect):
@@ -170,20 +196,26 @@ def _unit(unit: str, rows: int) -> str:
 
 def _check_units(unit: object, rows: object) -> None:
     if not isinstance(unit, str) or not unit:
-        raise InputError(f"name the column whose values are persons, such as AddOrRemoveUnits('customer_id', rows=3), got {shown(unit)}")
+        raise InputError(
+            "name the column whose values are persons, such as "
+            f"AddOrRemoveUnits('customer_id', rows=3), got {shown(unit)}"
+        )
     _check_rows(rows)
 
 
 def _check_rows(k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InputError(f"the rows per person must be a whole number of at least 1, got {shown(k)}")
+        raise InputError(
+            f"the rows per person must be a whole number of at least 1, got {shown(k)}"
+        )
 
 
 def check_protect(protect: object) -> ProtectedChange:
     """The protected change, or InputError if it is something else."""
     if not isinstance(protect, ProtectedChange):
         raise InputError(
-            "protect must be AddOrRemoveRows(k), ReplaceRows(k), AddOrRemoveUnits(column, rows=k) or ReplaceUnits(column, rows=k), "
+            "protect must be AddOrRemoveRows(k), ReplaceRows(k), AddOrRemoveUnits(column, "
+            "rows=k) or ReplaceUnits(column, rows=k), "
             f"got {shown(protect)}"
         )
     return protect
@@ -211,7 +243,10 @@ def check_epsilon(epsilon: Number) -> Fraction:
     if number <= 0:
         raise InputError(f"epsilon must be positive, got {shown(epsilon)}")
     if number > LARGEST_EPSILON:
-        raise InputError(f"epsilon must be at most {LARGEST_EPSILON}, got {shown(epsilon)}; far smaller ones protect nothing already")
+        raise InputError(
+            f"epsilon must be at most {LARGEST_EPSILON}, got {shown(epsilon)}; far smaller "
+            "ones protect nothing already"
+        )
     return number
 
 

@@ -46,7 +46,10 @@ class QuantileSheet:
 
     def count(self, table: Table, rows: Selection) -> list[list[Windows]]:
         """Their windows."""
-        targets = [Target(question.p, self.terms.method.half(question, self.terms.grid)) for question in self.questions]
+        targets = [
+            Target(question.p, self.terms.method.half(question, self.terms.grid))
+            for question in self.questions
+        ]
         return table.grouped_windows(self.column, self.terms.grid, targets, rows)
 
     def draw(self, counted: list[Windows], coins: Coins) -> list[Answer]:
@@ -70,7 +73,9 @@ class TotalSheet:
     def draw(self, counted: Total, coins: Coins) -> list[Answer]:
         """Each with noise of its own."""
         return [
-            (mean_answer if isinstance(aggregate, Mean) else sum_answer)(counted.n, counted.indexes, self.grid, ask, coins)
+            (mean_answer if isinstance(aggregate, Mean) else sum_answer)(
+                counted.n, counted.indexes, self.grid, ask, coins
+            )
             for aggregate, ask in self.wanted
         ]
 

@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 Indexes = NDArray[np.int64]
 
 Windows = Callable[[int], "RankWindow"]
-"""The windows of one column around one rank: `windows(k)` is the k-th, each wider than the one before, of one snapshot."""
+"""The windows of one column around one rank:
+
+`windows(k)` is the k-th, each wider than the one before, of one snapshot.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashed
-    """The order statistics around a target rank: distinct grid indexes with their counts, `below` rows before them, `n` in all."""
+    """The order statistics around a target rank: distinct grid indexes with their counts, `below`
+    rows before them, `n` in all.
+    """
 
     indexes: Indexes
     counts: Indexes
@@ -27,7 +32,9 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
 
     @cached_property
     def ranks(self) -> Indexes:
-        """The number of rows before each atom, and after the last: one more entry than there are atoms."""
+        """The number of rows before each atom, and after the last: one more entry than there are
+        atoms.
+        """
         ends: Indexes = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64))) + self.below
         return ends
 
@@ -42,13 +49,18 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
         return self.below == 0 and self.above == 0
 
     def ranks_before(self, indexes: Indexes) -> tuple[Indexes, Indexes]:
-        """Bounds on the number of rows below each of these grid indexes; they agree inside the window."""
+        """Bounds on the number of rows below each of these grid indexes; they agree inside the
+        window.
+        """
         exact = self.ranks[np.searchsorted(self.indexes, indexes)]
         if not len(self.indexes):
             return exact, exact
-        # Below its first atom the window knows at most, from the second point past its last at least so many.
+        # Below its first atom the window knows at most, from the second point past its last at
+        # least so many.
         low = np.where(indexes < self.indexes[0], 0, exact)
-        high = np.where((indexes > self.indexes[-1]) & (indexes - 1 > self.indexes[-1]), self.n, exact)
+        high = np.where(
+            (indexes > self.indexes[-1]) & (indexes - 1 > self.indexes[-1]), self.n, exact
+        )
         return low, high
 
     def __eq__(self, other: object) -> bool:
@@ -61,8 +73,11 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
 
 
 def rank_range(n: int, p: Fraction, half: int) -> tuple[int, int]:
-    """The first and last order statistic (from 1) that a window with `half` rows per side must hold."""
-    # The floor and the ceiling of p * n: whole numbers are much faster than fractions, and groups are many.
+    """The first and last order statistic (from 1) that a window with `half` rows per side must
+    hold.
+    """
+    # The floor and the ceiling of p * n: whole numbers are much faster than fractions, and groups
+    # are many.
     before, after = p.numerator * n // p.denominator, -(-p.numerator * n // p.denominator)
     return max(1, before - half), min(n, after + 1 + half)
 
@@ -77,10 +92,14 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     end = int(np.searchsorted(window.ranks[:-1], high))
     if start == 0 and end == len(window.indexes):
         return window
-    return RankWindow(window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n)
+    return RankWindow(
+        window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n
+    )
 
 
 def holds(window: RankWindow, p: Fraction, half: int) -> bool:
-    """Whether the window reaches `half` rows to each side of the target rank, or the end of the data."""
+    """Whether the window reaches `half` rows to each side of the target rank, or the end of the
+    data.
+    """
     low, high = rank_range(window.n, p, half)
     return window.n == 0 or (window.below < low and high <= window.n - window.above)

@@ -1,4 +1,5 @@
-"""Counts, sums and means: their intervals miss no more often than they say, each by itself, and all at once where that is promised.
+"""Counts, sums and means: their intervals miss no more often than they say, each by itself, and all
+at once where that is promised.
 
 Every draw uses real coins. Misses are judged by a one-sided binomial test, as for quantiles.
 """
@@ -38,13 +39,19 @@ def fares(size: int) -> list:
 
 TABLES = {
     "many rows": {"city": [CITIES[spot % 3] for spot in range(3_000)], "fare": fares(3_000)},
-    "hardly any rows": {"city": ["Oslo", "Rome", "Rome", "Paris"], "fare": [1.5, None, 1000.0, 7.0]},
+    "hardly any rows": {
+        "city": ["Oslo", "Rome", "Rome", "Paris"],
+        "fare": [1.5, None, 1000.0, 7.0],
+    },
     "no rows": {"city": [], "fare": []},
 }
 
 
 def truths(table: dict, city: str) -> dict[str, object]:
-    """What the intervals are about: the data on the domain. A mean or median of no cell is nothing."""
+    """What the intervals are about: the data on the domain.
+
+    A mean or median of no cell is nothing.
+    """
     cells = [fare for town, fare in zip(table["city"], table["fare"], strict=True) if town == city]
     held = sorted(min(max(Fraction(fare), -100), 300) for fare in cells if fare is not None)
     return {
@@ -57,7 +64,9 @@ def truths(table: dict, city: str) -> dict[str, object]:
 
 
 def judged(misses: int, runs: int, what: str) -> None:
-    assert binom.sf(misses - 1, runs, BETA) > SIGNIFICANCE, f"{what}: {misses} of {runs} intervals missed"
+    assert binom.sf(misses - 1, runs, BETA) > SIGNIFICANCE, (
+        f"{what}: {misses} of {runs} intervals missed"
+    )
 
 
 @pytest.mark.slow
@@ -71,17 +80,29 @@ def test_intervals_hold_what_they_are_about(name, change, simultaneous, figures)
     missed = dict.fromkeys(WANTED, 0)
     together = 0
     for _ in range(RUNS):
-        result = postri.ask(opened, WANTED, by={"city": CITIES}, epsilon=1, confidence=1 - BETA, simultaneous=simultaneous, protect=change)
+        result = postri.ask(
+            opened,
+            WANTED,
+            by={"city": CITIES},
+            epsilon=1,
+            confidence=1 - BETA,
+            simultaneous=simultaneous,
+            protect=change,
+        )
         gone = [
             aggregate
             for row, held in zip(result.rows, true, strict=True)
             for aggregate, value in held.items()
-            if value is not None and not row[f"{aggregate}_low"] <= value <= row[f"{aggregate}_high"]
+            if value is not None
+            and not row[f"{aggregate}_low"] <= value <= row[f"{aggregate}_high"]
         ]
         together += bool(gone)
         for aggregate in gone:
             missed[aggregate] += 1
-    figures(f"{name}, {change}, {'all at once' if simultaneous else 'each'}: missed {missed}, in {together} of {RUNS} questions")
+    figures(
+        f"{name}, {change}, {'all at once' if simultaneous else 'each'}: missed {missed}, in "
+        f"{together} of {RUNS} questions"
+    )
     if simultaneous:
         judged(together, RUNS, "all at once")
     for aggregate, misses in missed.items():
@@ -89,7 +110,11 @@ def test_intervals_hold_what_they_are_about(name, change, simultaneous, figures)
 
 
 def test_an_interval_of_another_confidence_is_free_and_holds_the_narrower_one():
-    result = postri.ask(TABLES["many rows"], {"n": agg.count(), "average": agg.mean("fare", domain=DOMAIN)}, epsilon=1)
+    result = postri.ask(
+        TABLES["many rows"],
+        {"n": agg.count(), "average": agg.mean("fare", domain=DOMAIN)},
+        epsilon=1,
+    )
     for answer in result.answers:
         wider, narrower = answer.at("0.999"), answer.at(0.5)
         assert (wider.value, wider.spend, wider.confidence) == (answer.value, answer.spend, 0.999)

@@ -1,7 +1,9 @@
-"""Coverage on hard tables: the interval misses the quantile no more often than it says, whatever the table looks like.
+"""Coverage on hard tables: the interval misses the quantile no more often than it says, whatever
+the table looks like.
 
-Every draw uses real coins. Misses are judged by a one-sided binomial test: it fails if so many or more would be rarer than one in a
-million, were the failure probability beta. `make prove` runs it at full size and prints the figures.
+Every draw uses real coins. Misses are judged by a one-sided binomial test: it fails if so many or
+more would be rarer than one in a million, were the failure probability beta. `make prove` runs it
+at full size and prints the figures.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ NOISES = ("exponential", "gumbel")
 
 @dataclass(frozen=True)
 class HardTable:
-    """Rows that are hard to cover, the domain that they are asked on (None: the default of their type), and for which quantiles."""
+    """Rows that are hard to cover, the domain that they are asked on (None: the default of their
+    type), and for which quantiles.
+    """
 
     rows: np.ndarray
     domain: Domain | None = None
@@ -43,7 +47,9 @@ class HardTable:
 
     @property
     def clamped(self) -> list[Fraction]:
-        """The raw cells in order, moved to the ends of the domain where they lie beyond, as exact numbers."""
+        """The raw cells in order, moved to the ends of the domain where they lie beyond, as exact
+        numbers.
+        """
         numbers = sorted(_number(cell) for cell in self.rows)
         if self.domain is None:
             return numbers
@@ -51,10 +57,14 @@ class HardTable:
         return [min(max(number, lower), upper) for number in numbers]
 
     def must_hold(self, p: Fraction) -> tuple[Fraction | None, Fraction | None]:
-        """From x_(floor t) to x_(ceil t + 1), the span of all textbook definitions; None where the table has no such row."""
+        """From x_(floor t) to x_(ceil t + 1), the span of all textbook definitions; None where the
+        table has no such row.
+        """
         cells, target = self.clamped, p * len(self.rows)
         first, last = floor(target), ceil(target) + 1
-        return cells[first - 1] if first >= 1 else None, cells[last - 1] if last <= len(cells) else None
+        return cells[first - 1] if first >= 1 else None, cells[last - 1] if last <= len(
+            cells
+        ) else None
 
 
 def _number(cell: object) -> Fraction:
@@ -64,19 +74,31 @@ def _number(cell: object) -> Fraction:
 
 
 def holds(interval: Interval, low: Fraction | None, high: Fraction | None) -> bool:
-    """Whether the interval holds all from low to high. An end on the domain's edge means "here or beyond"; None is beyond."""
+    """Whether the interval holds all from low to high.
+
+    An end on the domain's edge means "here or beyond"; None is beyond.
+    """
     holds_low = interval.low_is_edge or (low is not None and position(interval.low) <= low)
     holds_high = interval.high_is_edge or (high is not None and position(interval.high) >= high)
     return holds_low and holds_high
 
 
-def misses(table: HardTable, runs: int, method: type[Depth] = Depth, changes: tuple = CHANGES) -> dict:
-    """How often each quantile, protected change and noise misses, and out of how many runs: they take turns."""
+def misses(
+    table: HardTable, runs: int, method: type[Depth] = Depth, changes: tuple = CHANGES
+) -> dict:
+    """How often each quantile, protected change and noise misses, and out of how many runs: they
+    take turns.
+    """
     settings = list(product(table.ps, changes, NOISES))
     source, count = postri.open(table.rows), dict.fromkeys(settings, (0, 0))
     spans = {p: table.must_hold(p) for p in table.ps}
     for p, change, noise in islice(cycle(settings), runs):
-        how = {"method": method(noise=noise), "protect": change, "domain": table.domain, "confidence": CONFIDENCE}
+        how = {
+            "method": method(noise=noise),
+            "protect": change,
+            "domain": table.domain,
+            "confidence": CONFIDENCE,
+        }
         answer = postri.quantile(source, p, epsilon=table.epsilon, **how)
         missed, of = count[p, change, noise]
         count[p, change, noise] = (missed + (not holds(answer.interval, *spans[p])), of + 1)
@@ -92,7 +114,9 @@ def judge(count: dict) -> None:
     """Fail if the misses contradict the promise: all together, or those of one setting."""
     missed, of = total(count)
     assert chance(missed, of) >= SIGNIFICANCE, f"{missed} of {of} missed"
-    contradictions = {setting: numbers for setting, numbers in count.items() if chance(*numbers) < SIGNIFICANCE}
+    contradictions = {
+        setting: numbers for setting, numbers in count.items() if chance(*numbers) < SIGNIFICANCE
+    }
     assert not contradictions, "missed too often"
 
 
@@ -104,7 +128,9 @@ def total(count: dict) -> tuple[int, int]:
 def told(count: dict) -> str:
     """What `make prove` prints."""
     worst, numbers = max(count.items(), key=lambda item: item[1][0] / max(1, item[1][1]))
-    return "{} of {} missed, beta {}; at worst {} of {}: {}".format(*total(count), BETA, *numbers, ", ".join(map(str, worst)))
+    return "{} of {} missed, beta {}; at worst {} of {}: {}".format(
+        *total(count), BETA, *numbers, ", ".join(map(str, worst))
+    )
 
 
 random = np.random.default_rng(20_240_131)
@@ -146,15 +172,26 @@ FLOATS = {
     "floats that are all halves": HardTable(random.integers(0, 40, 1_500) + 0.5, Domain(0, 100)),
     "one float off the grid": HardTable(np.full(500, 50.2), Domain(0, 100)),
     "floats beyond both edges": HardTable(random.normal(0, 1e6, 1_500), Domain(-5, 5, step="0.25")),
-    "float32 on a fine step": HardTable(random.gamma(2, 3, 1_500).astype(np.float32), Domain(0, 1_000, step="0.001")),
-    "integers on a coarse step": HardTable(random.integers(0, 10_000, 1_500), Domain(0, 10_000, step=250)),
+    "float32 on a fine step": HardTable(
+        random.gamma(2, 3, 1_500).astype(np.float32), Domain(0, 1_000, step="0.001")
+    ),
+    "integers on a coarse step": HardTable(
+        random.integers(0, 10_000, 1_500), Domain(0, 10_000, step=250)
+    ),
 }
-# The quantile lies in a gap between two heavy atoms, and a row is little against the noise: every interval that is too short is short by
-# next to nothing, and every one that is long enough is deep. That is where the proof of coverage has least to spare.
+# The quantile lies in a gap between two heavy atoms, and a row is little against the noise: every
+# interval that is too short is short by next to nothing, and every one that is long enough is deep.
+# That is where the proof of coverage has least to spare.
 SHARP = {
-    "median in a gap between atoms": HardTable(np.repeat([3, 900], [3_000, 3_000]), GIVEN, "0.1", (Fraction(1, 2),)),
-    "90th percentile in a gap between atoms": HardTable(np.repeat([3, 900_000], [5_400, 600]), GIVEN, "0.1", (Fraction(9, 10),)),
-    "nearly one row short of the median": HardTable(np.repeat([3, 900], [3_000, 3_001]), GIVEN, "0.1", (Fraction(1, 2),)),
+    "median in a gap between atoms": HardTable(
+        np.repeat([3, 900], [3_000, 3_000]), GIVEN, "0.1", (Fraction(1, 2),)
+    ),
+    "90th percentile in a gap between atoms": HardTable(
+        np.repeat([3, 900_000], [5_400, 600]), GIVEN, "0.1", (Fraction(9, 10),)
+    ),
+    "nearly one row short of the median": HardTable(
+        np.repeat([3, 900], [3_000, 3_001]), GIVEN, "0.1", (Fraction(1, 2),)
+    ),
 }
 TABLES = (
     {f"{name}, given domain": HardTable(rows, GIVEN) for name, rows in (INTEGERS | EDGES).items()}
@@ -183,14 +220,20 @@ def test_simultaneous_intervals_hold_all_at_once():
     table = HardTable(INTEGERS["smooth"], GIVEN)
     spans, source, missed = [table.must_hold(p) for p in PS], postri.open(table.rows), 0
     for _ in range(RUNS):
-        answers = postri.quantiles(source, PS, epsilon=3, domain=table.domain, confidence=CONFIDENCE, simultaneous=True)
-        missed += not all(holds(answer.interval, *span) for answer, span in zip(answers, spans, strict=True))
+        answers = postri.quantiles(
+            source, PS, epsilon=3, domain=table.domain, confidence=CONFIDENCE, simultaneous=True
+        )
+        missed += not all(
+            holds(answer.interval, *span) for answer, span in zip(answers, spans, strict=True)
+        )
     judge({"all of them": (missed, RUNS)})
 
 
 @dataclass(frozen=True)
 class FearlessChain(Chain):
-    """A chain whose threshold leaves out the logarithm: an interval one row deep is good enough for it."""
+    """A chain whose threshold leaves out the logarithm: an interval one row deep is good enough for
+    it.
+    """
 
     @property
     def threshold(self) -> int:
@@ -214,7 +257,10 @@ class Careless(Depth):
         return super().chain(replace(question, beta=5 * question.beta))
 
 
-@pytest.mark.parametrize(("broken", "name"), [(Fearless, "smooth, given domain"), *((Careless, name) for name in list(SHARP)[:2])])
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [(Fearless, "smooth, given domain"), *((Careless, name) for name in list(SHARP)[:2])],
+)
 def test_the_same_judgement_rejects_a_broken_method(broken, name):
     count = misses(TABLES[name], 300, broken)
     with pytest.raises(AssertionError, match="missed"):
@@ -234,7 +280,13 @@ def test_the_binomial_test_is_as_strict_as_it_says():
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 10, 11, 100])
 def test_the_span_covers_the_nine_definitions_of_hyndman_and_fan(n):
     """The definitions are NumPy's implementation of Hyndman and Fan (1996)."""
-    methods = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen")
+    methods = (
+        "inverted_cdf",
+        "averaged_inverted_cdf",
+        "closest_observation",
+        "interpolated_inverted_cdf",
+        "hazen",
+    )
     methods += ("weibull", "linear", "median_unbiased", "normal_unbiased")
     rows = np.sort(random.integers(0, 1_000, n))
     for p in PS:

@@ -31,19 +31,27 @@ def rows_of(shape: str, n: int) -> np.ndarray:
     return np.sort(np.rint(SHAPES[shape](np.random.default_rng(n), n)).astype(np.int64))
 
 
-def mean_half_width(rows: np.ndarray, p: str, epsilon: object, domain: Domain | None, **how) -> float:
+def mean_half_width(
+    rows: np.ndarray, p: str, epsilon: object, domain: Domain | None, **how
+) -> float:
     """How many rows an interval holds to each side, on average over fixed coins."""
     source, held = postri.open(rows), 0
     for seed in range(RUNS):
-        interval = postri.quantile(source, p, epsilon=epsilon, domain=domain, coins=SeededCoins(seed), **how).interval
-        held += np.searchsorted(rows, interval.high, side="right") - np.searchsorted(rows, interval.low)
+        interval = postri.quantile(
+            source, p, epsilon=epsilon, domain=domain, coins=SeededCoins(seed), **how
+        ).interval
+        held += np.searchsorted(rows, interval.high, side="right") - np.searchsorted(
+            rows, interval.low
+        )
     return held / RUNS / 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "n", "epsilon", "p"), TIMES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_where_rows_are_enough_the_plan_is_within_a_factor_of_the_mean_width(shape, where, n, epsilon, p, figures):
+def test_where_rows_are_enough_the_plan_is_within_a_factor_of_the_mean_width(
+    shape, where, n, epsilon, p, figures
+):
     plan = postri.plan(rows=n, epsilon=epsilon, p=p, domain=DOMAINS[where])
     width = mean_half_width(rows_of(shape, n), p, epsilon, DOMAINS[where])
     ratio = width / (plan.reach * n)
@@ -56,7 +64,9 @@ def test_where_rows_are_enough_the_plan_is_within_a_factor_of_the_mean_width(sha
 @pytest.mark.parametrize("p", ["0.5", "0.9"])
 @pytest.mark.parametrize("epsilon", ["0.25", "1"])
 def test_the_rows_that_it_takes_are_about_enough(where, p, epsilon):
-    """With twice the rows that the plan calls enough, the mean width is near the plan: an interval does not swallow all rows."""
+    """With twice the rows that the plan calls enough, the mean width is near the plan: an interval
+    does not swallow all rows.
+    """
     domain = DOMAINS[where]
     n = 2 * postri.plan(rows=1, epsilon=epsilon, p=p, domain=domain).rows_needed
     plan = postri.plan(rows=n, epsilon=epsilon, p=p, domain=domain)
@@ -67,14 +77,20 @@ def test_the_rows_that_it_takes_are_about_enough(where, p, epsilon):
 @pytest.mark.parametrize("change", [AddOrRemoveRows(2), ReplaceRows(1)], ids=str)
 def test_the_plan_knows_protected_changes_and_splits(change):
     plan = postri.plan(rows=50_000, epsilon=1, protect=change, split="0.3", confidence="0.99")
-    width = mean_half_width(rows_of("normal", 50_000), "0.5", 1, None, protect=change, split="0.3", confidence="0.99")
+    width = mean_half_width(
+        rows_of("normal", 50_000), "0.5", 1, None, protect=change, split="0.3", confidence="0.99"
+    )
     assert 1 / FACTOR < width / (plan.reach * 50_000) < FACTOR
 
 
 def test_a_plan_for_another_epsilon_is_rejected():
     """The comparison can fail: the plan for a third of epsilon promises three times the width."""
     plan = postri.plan(rows=50_000, epsilon=Fraction(1, 3))
-    assert not 1 / FACTOR < mean_half_width(rows_of("normal", 50_000), "0.5", 1, None) / (plan.reach * 50_000) < FACTOR
+    assert (
+        not 1 / FACTOR
+        < mean_half_width(rows_of("normal", 50_000), "0.5", 1, None) / (plan.reach * 50_000)
+        < FACTOR
+    )
 
 
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(3)], ids=str)
@@ -82,20 +98,29 @@ def test_a_plan_for_another_epsilon_is_rejected():
 @pytest.mark.parametrize(("rows", "groups"), [(2_000, 1), (45_000, 1), (45_000, 7), (10**9, 1)])
 @pytest.mark.parametrize("share", ["0.004", "0.02", "0.2"])
 def test_the_epsilon_for_a_reach_gives_that_reach(rows, groups, share, p, change):
-    """Epsilon is rounded up to three digits, so the reach is the one that was asked for or up to 1 % less."""
+    """Epsilon is rounded up to three digits, so the reach is the one that was asked for or up to 1
+    % less.
+    """
     known = {"rows": rows, "groups": groups, "p": p, "protect": change, "split": "0.6"}
     inverse = postri.plan(reach=share, **known)
-    assert 0.99 * float(share) <= postri.plan(epsilon=inverse.epsilon, **known).reach <= float(share)
+    assert (
+        0.99 * float(share) <= postri.plan(epsilon=inverse.epsilon, **known).reach <= float(share)
+    )
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "3"])
 def test_the_reach_of_an_epsilon_takes_that_epsilon(epsilon):
     plan = postri.plan(rows=1_000_000, epsilon=epsilon)
-    assert postri.plan(rows=1_000_000, reach=plan.reach).epsilon == pytest.approx(float(epsilon), rel=0.01)
+    assert postri.plan(rows=1_000_000, reach=plan.reach).epsilon == pytest.approx(
+        float(epsilon), rel=0.01
+    )
 
 
 def test_a_plan_in_groups_is_the_plan_of_one_group():
-    assert postri.plan(rows=10_000, groups=10, epsilon=1).reach == postri.plan(rows=1_000, epsilon=1).reach
+    assert (
+        postri.plan(rows=10_000, groups=10, epsilon=1).reach
+        == postri.plan(rows=1_000, epsilon=1).reach
+    )
 
 
 def test_a_plan_says_for_which_rows_it_holds_and_where_it_reaches():

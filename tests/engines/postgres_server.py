@@ -1,4 +1,6 @@
-"""A real PostgreSQL server for the tests: from the system's programs, in a folder of its own, gone afterwards."""
+"""A real PostgreSQL server for the tests: from the system's programs, in a folder of its own, gone
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class PostgresServer:
 
     port: int
 
-    def url(self, user: str = "postgres", password: str = SECRET, database: str = "postgres") -> str:
+    def url(
+        self, user: str = "postgres", password: str = SECRET, database: str = "postgres"
+    ) -> str:
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}"
 
     def connect(self, **how: Any) -> psycopg.Connection[Any]:
@@ -39,8 +43,13 @@ class PostgresServer:
                 connection.execute(command.encode())
 
     def load(self, table: str, declared: str, rows: Sequence[Any], column: str = "x") -> str:
-        """A fresh table with one column of this type beside one of texts; a cell is a text as the server reads it, or None."""
-        self.run(f"DROP TABLE IF EXISTS {table} CASCADE", f"CREATE TABLE {table} (other text, {column} {declared})")
+        """A fresh table with one column of this type beside one of texts; a cell is a text as the
+        server reads it, or None.
+        """
+        self.run(
+            f"DROP TABLE IF EXISTS {table} CASCADE",
+            f"CREATE TABLE {table} (other text, {column} {declared})",
+        )
         with self.connect() as connection, connection.cursor() as cursor:
             with cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
                 copy.write("".join(f"wide text\t{NULL if row is None else row}\n" for row in rows))
@@ -52,7 +61,9 @@ class PostgresServer:
 def postgres() -> Iterator[PostgresServer]:
     """One server for a run of the tests."""
     if _programs() is None:
-        reason = "PostgreSQL's initdb and pg_ctl are not here: install the system's PostgreSQL server"
+        reason = (
+            "PostgreSQL's initdb and pg_ctl are not here: install the system's PostgreSQL server"
+        )
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -82,7 +93,19 @@ def postgres_server() -> Iterator[PostgresServer]:
     try:
         _run(
             programs / "initdb",
-            *("-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile", folder / "password", "--no-sync", "-E", "UTF8"),
+            *(
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "scram-sha-256",
+                "--pwfile",
+                folder / "password",
+                "--no-sync",
+                "-E",
+                "UTF8",
+            ),
         )
         _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
         try:
@@ -95,8 +118,17 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 def _run(*words: object) -> None:
     """As another user where this one is root, whom the server refuses."""
-    user: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
-    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=120, **user)
+    user: dict[str, Any] = (
+        {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+    )
+    subprocess.run(
+        [str(word) for word in words],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        timeout=120,
+        **user,
+    )
 
 
 def _programs() -> Path | None:
@@ -107,8 +139,18 @@ def _programs() -> Path | None:
         return float(name) if name.replace(".", "", 1).isdigit() else 0.0
 
     found = shutil.which("initdb")
-    folders = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=version, reverse=True), *([Path(found).parent] if found else [])]
-    return next((folder for folder in folders if (folder / "initdb").exists() and (folder / "pg_ctl").exists()), None)
+    folders = [
+        *sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=version, reverse=True),
+        *([Path(found).parent] if found else []),
+    ]
+    return next(
+        (
+            folder
+            for folder in folders
+            if (folder / "initdb").exists() and (folder / "pg_ctl").exists()
+        ),
+        None,
+    )
 
 
 def _free_port() -> int:

@@ -1,4 +1,6 @@
-"""One Arrow table inside every engine, opened; and what its cells mean to engines whose columns have no types."""
+"""One Arrow table inside every engine, opened; and what its cells mean to engines whose columns
+have no types.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,23 @@ import pytest
 import postri
 from postri.engines.table import Table
 
-# What a user declares of columns whose source declares nothing; the others are read as what a question takes them for.
-DECLARED = {"int64": "integer", "string": "text", "date32[day]": "date", "timestamp[us]": "timestamp"}
+# What a user declares of columns whose source declares nothing; the others are read as what a
+# question takes them for.
+DECLARED = {
+    "int64": "integer",
+    "string": "text",
+    "date32[day]": "date",
+    "timestamp[us]": "timestamp",
+}
 POSTGRES_TYPES = {
-    **{"int16": "smallint", "int64": "bigint", "bool": "boolean", "float": "real", "double": "double precision", "string": "text"},
+    **{
+        "int16": "smallint",
+        "int64": "bigint",
+        "bool": "boolean",
+        "float": "real",
+        "double": "double precision",
+        "string": "text",
+    },
     **{"date32[day]": "date", "timestamp[us]": "timestamp", "timestamp[us, tz=UTC]": "timestamptz"},
 }
 PANDAS_TYPES = {
@@ -72,7 +87,12 @@ def _array(column: pa.Array) -> np.ndarray:
     if pa.types.is_string(kind):
         return np.ma.array(np.array(column.fill_null("").to_pylist(), "U"), mask=missing)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return np.ma.array(column.fill_null(0 if pa.types.is_integer(kind) else False).to_numpy(zero_copy_only=False), mask=missing)
+        return np.ma.array(
+            column.fill_null(0 if pa.types.is_integer(kind) else False).to_numpy(
+                zero_copy_only=False
+            ),
+            mask=missing,
+        )
     objects = np.empty(len(column), object)
     objects[:] = column.to_pylist()
     return objects
@@ -135,7 +155,9 @@ def in_csv(table: pa.Table, place: Place) -> Table:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table.column_names)
-        writer.writerows(zip(*(map(_csv_text, column.to_pylist()) for column in table.columns), strict=True))
+        writer.writerows(
+            zip(*(map(_csv_text, column.to_pylist()) for column in table.columns), strict=True)
+        )
     return postri.open(path, columns=_declared(table))
 
 
@@ -145,7 +167,10 @@ def _csv_text(cell: object) -> str:
 
 def in_postgres(table: pa.Table, place: Place) -> Table:
     server, name = place.request.getfixturevalue("postgres"), f"rows{next(_number)}"
-    columns = ", ".join(f'"{field.name}" {"uuid" if field.name == UUIDS else _postgres_type(field.type)}' for field in table.schema)
+    columns = ", ".join(
+        f'"{field.name}" {"uuid" if field.name == UUIDS else _postgres_type(field.type)}'
+        for field in table.schema
+    )
     server.run(f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({columns})")
     with server.connect() as connection, connection.cursor() as cursor:
         with cursor.copy(f"COPY {name} FROM STDIN".encode()) as copy:
@@ -156,7 +181,11 @@ def in_postgres(table: pa.Table, place: Place) -> Table:
 
 
 def _postgres_type(kind: pa.DataType) -> str:
-    return f"numeric({kind.precision},{kind.scale})" if pa.types.is_decimal(kind) else POSTGRES_TYPES[str(kind)]
+    return (
+        f"numeric({kind.precision},{kind.scale})"
+        if pa.types.is_decimal(kind)
+        else POSTGRES_TYPES[str(kind)]
+    )
 
 
 def in_spark(table: pa.Table, place: Place) -> Table:
@@ -191,13 +220,20 @@ SIGNED = SERVICES
 
 def loaded(engine: str, table: pa.Table, place: Place) -> Table:
     """The table in an engine, without the columns that it has no type for."""
-    gone = [field.name for field in table.schema if engine in SIGNED and pa.types.is_uint64(field.type)]
+    gone = [
+        field.name for field in table.schema if engine in SIGNED and pa.types.is_uint64(field.type)
+    ]
     return LOADERS[engine](table.drop_columns(gone), place)
 
 
 def meant(engine: str, table: pa.Table) -> list[Row]:
-    """The rows as this engine reads them: a column without a type loses the blanks around a text, CSV has no empty text and no truth."""
-    columns = {field.name: _meant(engine, table[field.name].to_pylist(), field.type) for field in table.schema}
+    """The rows as this engine reads them: a column without a type loses the blanks around a text,
+    CSV has no empty text and no truth.
+    """
+    columns = {
+        field.name: _meant(engine, table[field.name].to_pylist(), field.type)
+        for field in table.schema
+    }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -206,7 +242,10 @@ def _meant(engine: str, cells: list[Any], kind: pa.DataType) -> list[Any]:
         cells = [None if cell is None or isnan(cell) else cell for cell in cells]
         return [_written(cell) for cell in cells] if engine == "CSV" else cells
     if pa.types.is_string(kind) and engine in ("lists", "CSV"):
-        return [(cell.strip(" \t") or (None if engine == "CSV" else "")) if cell is not None else None for cell in cells]
+        return [
+            (cell.strip(" \t") or (None if engine == "CSV" else "")) if cell is not None else None
+            for cell in cells
+        ]
     return [None] * len(cells) if pa.types.is_boolean(kind) and engine == "CSV" else cells
 
 

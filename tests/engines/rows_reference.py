@@ -1,4 +1,6 @@
-"""Which rows count, slowly and plainly: a row at a time, with exact fractions, by the rule as it is documented."""
+"""Which rows count, slowly and plainly: a row at a time, with exact fractions, by the rule as it is
+documented.
+"""
 
 from __future__ import annotations
 
@@ -35,22 +37,36 @@ def counted(rows: Sequence[Row], asked: Asked, grid: Grid) -> list[Counter[int]]
 
 
 def sizes(rows: Sequence[Row], asked: Asked, column: str | None) -> list[int]:
-    """For each group how many rows there are, or how many in which a column has a cell; a mere row has an empty index."""
+    """For each group how many rows there are, or how many in which a column has a cell; a mere row
+    has an empty index.
+    """
     numbers = {keys: number for number, keys in enumerate(product(*asked.by.values()))}
-    found = [(row, "", numbers.get(tuple(row[name] for name in asked.by))) for row in rows if asked.holds(row)]
-    kept = [each for each in found if each[2] is not None and (column is None or each[0][column] is not None)]
+    found = [
+        (row, "", numbers.get(tuple(row[name] for name in asked.by)))
+        for row in rows
+        if asked.holds(row)
+    ]
+    kept = [
+        each
+        for each in found
+        if each[2] is not None and (column is None or each[0][column] is not None)
+    ]
     counts = Counter(number for _, _, number in bounded(kept, asked))
     return [counts[number] for number in range(len(numbers))]
 
 
 def bounded(found: list[tuple[Row, int, int]], asked: Asked) -> list[tuple[Row, int, int]]:
-    """The first so many rows of each unit, in the order of the md5 of unit:index:number of the group."""
+    """The first so many rows of each unit, in the order of the md5 of unit:index:number of the
+    group.
+    """
     if asked.units is None:
         return found
     column, most = asked.units
     taken: Counter[str] = Counter()
     kept = []
-    for row, index, number in sorted(found, key=lambda each: _turn(str(each[0][column]), each[1], each[2])):
+    for row, index, number in sorted(
+        found, key=lambda each: _turn(str(each[0][column]), each[1], each[2])
+    ):
         unit = row[column]
         if unit is not None and taken[str(unit)] < most:
             taken[str(unit)] += 1
@@ -79,7 +95,9 @@ def _number(cell: Any) -> Fraction:
 
 
 def window(counts: Counter[int], p: Fraction, half: int) -> Window:
-    """The atoms that hold one of the ranks from `half` before the target to `half` after it, the rows below them, and n."""
+    """The atoms that hold one of the ranks from `half` before the target to `half` after it, the
+    rows below them, and n.
+    """
     n = counts.total()
     low, high = floor(p * n) - half, ceil(p * n) + 1 + half
     inside, below, rank = [], 0, 0

@@ -1,4 +1,6 @@
-"""A real Spark session for the tests: on this machine, in a folder of its own, with its log in a file."""
+"""A real Spark session for the tests: on this machine, in a folder of its own, with its log in a
+file.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,10 @@ def _missing() -> str | None:
         return "PySpark is not here: pip install 'postri[spark]'"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
-    if java is None or subprocess.run([java, "-version"], capture_output=True, check=False).returncode:
+    if (
+        java is None
+        or subprocess.run([java, "-version"], capture_output=True, check=False).returncode
+    ):
         return "Java is not here: install Java 17 or newer, or set JAVA_HOME"
     return None
 

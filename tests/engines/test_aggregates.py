@@ -1,4 +1,6 @@
-"""The same question with the same coins has the same answer on every engine: every aggregate, groups, filters, units; and in a session."""
+"""The same question with the same coins has the same answer on every engine: every aggregate,
+groups, filters, units; and in a session.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,22 @@ def opened(request, tmp_path_factory) -> Callable[[str], Table]:
 
 
 def answers(table: Table, name: str) -> list:
-    result = postri.ask(table, WANTED, **{"epsilon": 5, "protect": AddOrRemoveRows(1), "coins": SeededCoins(8), **QUESTIONS[name]})
+    result = postri.ask(
+        table,
+        WANTED,
+        **{"epsilon": 5, "protect": AddOrRemoveRows(1), "coins": SeededCoins(8), **QUESTIONS[name]},
+    )
     return [(answer.statistic, answer.value, answer.interval) for answer in result.answers]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize("engine", [pytest.param(engine, marks=[pytest.mark.slow] if engine in SERVICES else []) for engine in LOADERS])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(engine, marks=[pytest.mark.slow] if engine in SERVICES else [])
+        for engine in LOADERS
+    ],
+)
 def test_the_same_coins_give_the_same_answers(engine, name, opened):
     assert answers(opened(engine), name) == answers(opened("Arrow"), name)
 
@@ -58,7 +70,11 @@ def in_csv(folder: Path, _: pytest.FixtureRequest) -> Path:
     folder.mkdir(exist_ok=True)
     bank().to_pandas().to_csv(folder / "bank.csv", index=False)
     path = write_policy(folder, source="bank.csv")
-    path.write_text(path.read_text().replace('type = "boolean"\nkeys = [true, false]', 'type = "text"\nkeys = ["True", "False"]'))
+    path.write_text(
+        path.read_text().replace(
+            'type = "boolean"\nkeys = [true, false]', 'type = "text"\nkeys = ["True", "False"]'
+        )
+    )
     return path
 
 
@@ -66,18 +82,41 @@ def in_postgres(folder: Path, request: pytest.FixtureRequest) -> Path:
     server = request.getfixturevalue("postgres")
     server.run(
         "DROP TABLE IF EXISTS accounts",
-        "CREATE TABLE accounts (balance bigint, age bigint, since date, rate double precision, job text, vip boolean, secret bigint)",
+        (
+            "CREATE TABLE accounts (balance bigint, age bigint, since date, rate double "
+            "precision, job text, vip boolean, secret bigint)"
+        ),
     )
-    with server.connect() as connection, connection.cursor() as cursor, cursor.copy("COPY accounts FROM STDIN") as copy:
+    with (
+        server.connect() as connection,
+        connection.cursor() as cursor,
+        cursor.copy("COPY accounts FROM STDIN") as copy,
+    ):
         for row in zip(*(column.to_pylist() for column in bank().columns), strict=True):
             copy.write_row(row)
     return write_policy(folder, source=server.url(), name="public.accounts")
 
 
-SOURCES = {"Parquet": in_parquet, "DuckDB": lambda folder, _: in_duckdb(folder), "CSV": in_csv, "PostgreSQL": in_postgres}
+SOURCES = {
+    "Parquet": in_parquet,
+    "DuckDB": lambda folder, _: in_duckdb(folder),
+    "CSV": in_csv,
+    "PostgreSQL": in_postgres,
+}
 ASKED = {
-    "several": ({name: f"{name}(balance)" for name in ("count", "sum", "mean", "median")}, {"by": ["job"], "where": "age < 60"}),
-    "dates and decimals": ({"day": "median(since)", "rate": "quantile(rate, 0.9)", "mean": "mean(rate)", "rows": "count()"}, {}),
+    "several": (
+        {name: f"{name}(balance)" for name in ("count", "sum", "mean", "median")},
+        {"by": ["job"], "where": "age < 60"},
+    ),
+    "dates and decimals": (
+        {
+            "day": "median(since)",
+            "rate": "quantile(rate, 0.9)",
+            "mean": "mean(rate)",
+            "rows": "count()",
+        },
+        {},
+    ),
     "truths": ({"rows": "count()"}, {"by": ["vip", "job"]}),
 }
 
@@ -94,5 +133,11 @@ EVERYWHERE = [
 @pytest.mark.parametrize(("source", "name"), EVERYWHERE)
 def test_a_session_answers_the_same_wherever_its_rows_are(source, name, tmp_path, request):
     wanted, how = ASKED[name]
-    with seeded(write_policy(tmp_path / "reference")) as reference, seeded(SOURCES[source](tmp_path / "other", request)) as db:
-        assert db.ask("bank", wanted, epsilon=4, **how).rows == reference.ask("bank", wanted, epsilon=4, **how).rows
+    with (
+        seeded(write_policy(tmp_path / "reference")) as reference,
+        seeded(SOURCES[source](tmp_path / "other", request)) as db,
+    ):
+        assert (
+            db.ask("bank", wanted, epsilon=4, **how).rows
+            == reference.ask("bank", wanted, epsilon=4, **how).rows
+        )

@@ -1,4 +1,6 @@
-"""The Arrow reader, against what pyarrow, polars and pandas export, and against a hand-made producer that counts its releases."""
+"""The Arrow reader, against what pyarrow, polars and pandas export, and against a hand-made
+producer that counts its releases.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,23 @@ import pyarrow as pa
 import pytest
 
 import postri
-from postri.columns import BOOLEAN, DATE, ColumnType, decimal_type, float_type, integer_type, timestamp_type
-from postri.engines.arrow import ArrowArray, ArrowArrayStream, ArrowSchema, Piece, is_arrow, read_column
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    ColumnType,
+    decimal_type,
+    float_type,
+    integer_type,
+    timestamp_type,
+)
+from postri.engines.arrow import (
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowSchema,
+    Piece,
+    is_arrow,
+    read_column,
+)
 from postri.errors import InputError, SourceError
 
 TOLD = "which has no order of numbers; choose a column of numbers, dates or timestamps"
@@ -35,7 +52,9 @@ def cells(pieces: list[Piece]) -> list[object]:
         value if valid else None
         for piece in pieces
         for value, valid in zip(
-            piece.values.tolist(), np.ones(len(piece.values), bool) if piece.valid is None else piece.valid, strict=True
+            piece.values.tolist(),
+            np.ones(len(piece.values), bool) if piece.valid is None else piece.valid,
+            strict=True,
         )
     ]
 
@@ -52,7 +71,9 @@ def allocated() -> Callable[[], int]:
     return lambda: now() - before
 
 
-PyCapsule_New = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+PyCapsule_New = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 Fill = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 PINNED: list[object] = []  # What C points to: Python must not free it.
@@ -60,7 +81,10 @@ PINNED: list[object] = []  # What C points to: Python must not free it.
 
 @dataclass
 class Producer:
-    """Exports chunks of int64 and lists what is released. Its capsules have no destructor: all releases are the reader's."""
+    """Exports chunks of int64 and lists what is released.
+
+    Its capsules have no destructor: all releases are the reader's.
+    """
 
     chunks: list[list[int]]
     null_count: int = 0
@@ -82,7 +106,11 @@ class Producer:
     def stream(self) -> SimpleNamespace:
         """A source that is a stream of arrays."""
         get_schema, get_next = callback(Fill, self.get_schema), callback(Fill, self.get_next)
-        stream = ArrowArrayStream(get_schema=get_schema, get_next=get_next, release=self.releaser("stream", ArrowArrayStream))
+        stream = ArrowArrayStream(
+            get_schema=get_schema,
+            get_next=get_next,
+            release=self.releaser("stream", ArrowArrayStream),
+        )
         only = capsule(stream, b"arrow_array_stream")
         return SimpleNamespace(__arrow_c_stream__=lambda: only)
 
@@ -92,7 +120,9 @@ class Producer:
         schema = ArrowSchema.from_address(out)
         schema.format, schema.release = self.format, self.releaser("schema", ArrowSchema)
         texts = [text for pair in self.metadata.items() for text in pair]
-        packed = np.int32(len(self.metadata)).tobytes() + b"".join(np.int32(len(text)).tobytes() + text for text in texts)
+        packed = np.int32(len(self.metadata)).tobytes() + b"".join(
+            np.int32(len(text)).tobytes() + text for text in texts
+        )
         schema.metadata = pin(ctypes.create_string_buffer(packed)) if self.metadata else None
         return 0
 
@@ -143,15 +173,21 @@ UNITS = [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)]
 @pytest.mark.parametrize(("bits", "signed"), INTEGERS)
 def test_integers_keep_their_width_sign_and_extremes(bits: int, signed: bool) -> None:
     declared = integer_type(bits, signed=signed)
-    column, [piece] = read_column(pa.array([declared.low, None, declared.high], getattr(pa, declared.name)()))
+    column, [piece] = read_column(
+        pa.array([declared.low, None, declared.high], getattr(pa, declared.name)())
+    )
     assert column == declared
     assert piece.values.dtype == declared.name
     assert cells([piece]) == [declared.low, None, declared.high]
 
 
-@pytest.mark.parametrize(("bits", "declared"), [(16, pa.float16()), (32, pa.float32()), (64, pa.float64())])
+@pytest.mark.parametrize(
+    ("bits", "declared"), [(16, pa.float16()), (32, pa.float32()), (64, pa.float64())]
+)
 def test_floats_keep_their_width_infinities_and_nan(bits: int, declared: pa.DataType) -> None:
-    column, [piece] = read_column(pa.array(np.array([1.5, -np.inf, np.nan], f"float{bits}"), declared, from_pandas=False))
+    column, [piece] = read_column(
+        pa.array(np.array([1.5, -np.inf, np.nan], f"float{bits}"), declared, from_pandas=False)
+    )
     assert column == float_type(bits)
     assert piece.values.dtype == f"float{bits}"
     np.testing.assert_array_equal(piece.values, [1.5, -np.inf, np.nan])
@@ -184,9 +220,13 @@ def test_date64_beyond_the_range_of_dates_is_cut_to_it() -> None:
 
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(("unit", "per_second"), UNITS)
-def test_timestamps_count_units_since_1970_whatever_the_zone(unit: str, per_second: int, zone: str | None) -> None:
+def test_timestamps_count_units_since_1970_whatever_the_zone(
+    unit: str, per_second: int, zone: str | None
+) -> None:
     column, [piece] = read_column(pa.array([0, -7, None, 2**62], pa.timestamp(unit, zone)))
-    assert column == timestamp_type(f"timestamp[{unit}{f', tz={zone}' if zone else ''}]", per_second, zoned=zone is not None)
+    assert column == timestamp_type(
+        f"timestamp[{unit}{f', tz={zone}' if zone else ''}]", per_second, zoned=zone is not None
+    )
     assert piece.values.dtype == np.int64
     assert cells([piece]) == [0, -7, None, 2**62]
 
@@ -201,9 +241,13 @@ def test_timestamps_count_units_since_1970_whatever_the_zone(unit: str, per_seco
         (pa.decimal128(5, 2), 5, 2),
     ],
 )
-def test_decimals_are_whole_numbers_of_their_last_place(declared: pa.DataType, digits: int, scale: int) -> None:
+def test_decimals_are_whole_numbers_of_their_last_place(
+    declared: pa.DataType, digits: int, scale: int
+) -> None:
     most = 10**digits - 1
-    values = [None if raw is None else Decimal(raw).scaleb(-scale) for raw in (most, -most, None, -1, 0)]
+    values = [
+        None if raw is None else Decimal(raw).scaleb(-scale) for raw in (most, -most, None, -1, 0)
+    ]
     column, pieces = read_column(pa.array(values, declared))
     assert column == decimal_type(digits, scale)
     assert cells(pieces) == [most, -most, None, -1, 0]
@@ -224,7 +268,9 @@ def test_a_negative_scale_counts_in_powers_of_ten() -> None:
     ],
 )
 def test_wide_decimals_are_refused_by_what_they_declare(declared: pa.DataType, name: str) -> None:
-    with pytest.raises(InputError, match=f"declared type {name}; cast it to a decimal of at most 18 digits"):
+    with pytest.raises(
+        InputError, match=f"declared type {name}; cast it to a decimal of at most 18 digits"
+    ):
         read_column(pa.array([Decimal(1)], declared))
 
 
@@ -259,7 +305,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("declared", "name"), REFUSED, ids=[name for _, name in REFUSED])
-def test_types_without_an_order_of_numbers_are_refused_by_name(declared: pa.DataType, name: str) -> None:
+def test_types_without_an_order_of_numbers_are_refused_by_name(
+    declared: pa.DataType, name: str
+) -> None:
     """An empty chunked array and an empty array suffice: the declared type decides, not the values."""
     for source in (pa.chunked_array([], declared), pa.nulls(0, declared)):
         with pytest.raises(InputError) as caught:
@@ -269,7 +317,11 @@ def test_types_without_an_order_of_numbers_are_refused_by_name(declared: pa.Data
 
 def test_the_refusal_is_the_same_with_and_without_values() -> None:
     messages = set()
-    for source in (pa.array([b"1", b"2"]), pa.array([None], pa.binary()), pa.array([], pa.binary())):
+    for source in (
+        pa.array([b"1", b"2"]),
+        pa.array([None], pa.binary()),
+        pa.array([], pa.binary()),
+    ):
         with pytest.raises(InputError) as caught:
             read_column(source)
         messages.add(str(caught.value))
@@ -287,7 +339,9 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "name"), TEXTS, ids=[f"{type(source).__module__}-{name}" for source, name in TEXTS])
+@pytest.mark.parametrize(
+    ("source", "name"), TEXTS, ids=[f"{type(source).__module__}-{name}" for source, name in TEXTS]
+)
 def test_texts_are_known_by_their_type_and_left_to_their_library(source: object, name: str) -> None:
     """They can be compared and divided by, but have no quantiles."""
     assert read_column(source) == (ColumnType(name, "text"), [])
@@ -301,7 +355,11 @@ def test_a_format_from_the_future_is_named_as_it_stands() -> None:
 
 
 def test_metadata_other_than_an_extension_name_is_ignored() -> None:
-    column, pieces = read_column(Producer([[1]], metadata={b"unit": b"kg", b"": b"", b"note": b"ARROW:extension:name"}).array())
+    column, pieces = read_column(
+        Producer(
+            [[1]], metadata={b"unit": b"kg", b"": b"", b"note": b"ARROW:extension:name"}
+        ).array()
+    )
     assert (column, cells(pieces)) == (integer_type(64), [1])
 
 
@@ -340,9 +398,13 @@ def test_a_whole_table_is_refused(table: object) -> None:
     ],
     ids=["int16", "bool", "decimal128", "bool without nulls"],
 )
-def test_a_slice_reads_its_own_values_and_validity(whole: pa.Array, start: int, length: int) -> None:
+def test_a_slice_reads_its_own_values_and_validity(
+    whole: pa.Array, start: int, length: int
+) -> None:
     _, pieces = read_column(whole.slice(start, length))
-    assert cells(pieces) == [None if value is None else int(value) for value in whole.to_pylist()[start : start + length]]
+    assert cells(pieces) == [
+        None if value is None else int(value) for value in whole.to_pylist()[start : start + length]
+    ]
 
 
 def test_no_nulls_give_no_validity() -> None:
@@ -361,7 +423,11 @@ def test_a_column_of_nulls_only_is_read() -> None:
 
 
 def test_an_unknown_null_count_reads_the_bitmap() -> None:
-    assert cells(read_column(Producer([[1, 2, 3]], null_count=-1, bitmap=b"\x05").array())[1]) == [1, None, 3]
+    assert cells(read_column(Producer([[1, 2, 3]], null_count=-1, bitmap=b"\x05").array())[1]) == [
+        1,
+        None,
+        3,
+    ]
 
 
 def test_an_unknown_null_count_without_a_bitmap_means_all_valid() -> None:
@@ -402,7 +468,10 @@ def test_values_that_are_not_aligned_are_read() -> None:
 # Sources.
 
 
-@pytest.mark.parametrize("source", [pa.array([1]), pa.chunked_array([[1]]), pa.table({"a": [1]}), pl.Series([1]), pd.Series([1])])
+@pytest.mark.parametrize(
+    "source",
+    [pa.array([1]), pa.chunked_array([[1]]), pa.table({"a": [1]}), pl.Series([1]), pd.Series([1])],
+)
 def test_arrow_sources_are_recognised(source: object) -> None:
     assert is_arrow(source)
 
@@ -417,18 +486,32 @@ POLARS = [
     (pl.Series([True, None, False]), BOOLEAN, [1, None, 0]),
     (pl.Series([1.5, None], dtype=pl.Float32), float_type(32), [1.5, None]),
     (pl.Series([date(1970, 1, 3), None]), DATE, [2, None]),
-    (pl.Series([5, None]).cast(pl.Datetime("ms")), timestamp_type("timestamp[ms]", 10**3), [5, None]),
-    (pl.Series([5]).cast(pl.Datetime("ns", "UTC")), timestamp_type("timestamp[ns, tz=UTC]", 10**9, zoned=True), [5]),
+    (
+        pl.Series([5, None]).cast(pl.Datetime("ms")),
+        timestamp_type("timestamp[ms]", 10**3),
+        [5, None],
+    ),
+    (
+        pl.Series([5]).cast(pl.Datetime("ns", "UTC")),
+        timestamp_type("timestamp[ns, tz=UTC]", 10**9, zoned=True),
+        [5],
+    ),
     (pl.Series(["-1.25", None]).cast(pl.Decimal(10, 2)), decimal_type(10, 2), [-125, None]),
     (pl.Series([], dtype=pl.Int64), integer_type(64), []),
     (pl.Series(range(100)).slice(33, 4), integer_type(64), [33, 34, 35, 36]),
-    (pl.Series([None if i % 2 else True for i in range(30)]).slice(9, 4), BOOLEAN, [None, 1, None, 1]),
+    (
+        pl.Series([None if i % 2 else True for i in range(30)]).slice(9, 4),
+        BOOLEAN,
+        [None, 1, None, 1],
+    ),
     (pl.Series([1, 2]).append(pl.Series([None, 4])), integer_type(64), [1, 2, None, 4]),
 ]
 
 
 @pytest.mark.parametrize(("series", "declared", "expected"), POLARS, ids=range(len(POLARS)))
-def test_polars_series_are_read(series: pl.Series, declared: ColumnType, expected: list[object]) -> None:
+def test_polars_series_are_read(
+    series: pl.Series, declared: ColumnType, expected: list[object]
+) -> None:
     column, pieces = read_column(series)
     assert (column, cells(pieces)) == (declared, expected)
 
@@ -452,7 +535,9 @@ PANDAS = [
 
 
 @pytest.mark.parametrize(("series", "declared", "expected"), PANDAS, ids=range(len(PANDAS)))
-def test_pandas_series_are_read(series: pd.Series, declared: ColumnType, expected: list[object]) -> None:
+def test_pandas_series_are_read(
+    series: pd.Series, declared: ColumnType, expected: list[object]
+) -> None:
     column, pieces = read_column(series)
     assert (column, cells(pieces)) == (declared, expected)
 
@@ -522,8 +607,12 @@ def test_a_view_is_read_only() -> None:
         piece.values[0] = 9
 
 
-@pytest.mark.parametrize("wrap", [lambda array: array, lambda array: pa.chunked_array([array])], ids=["array", "stream"])
-def test_a_view_survives_its_source(wrap: Callable[[pa.Array], object], allocated: Callable[[], int]) -> None:
+@pytest.mark.parametrize(
+    "wrap", [lambda array: array, lambda array: pa.chunked_array([array])], ids=["array", "stream"]
+)
+def test_a_view_survives_its_source(
+    wrap: Callable[[pa.Array], object], allocated: Callable[[], int]
+) -> None:
     source = wrap(pa.array(np.arange(100_000)).cast(pa.int32()))
     values = read_column(source)[1][0].values[10:]
     del source
@@ -531,8 +620,12 @@ def test_a_view_survives_its_source(wrap: Callable[[pa.Array], object], allocate
     np.testing.assert_array_equal(values, np.arange(10, 100_000))
 
 
-@pytest.mark.parametrize("wrap", [lambda array: array, lambda array: pa.chunked_array([array])], ids=["array", "stream"])
-def test_the_memory_goes_with_the_last_view(wrap: Callable[[pa.Array], object], allocated: Callable[[], int]) -> None:
+@pytest.mark.parametrize(
+    "wrap", [lambda array: array, lambda array: pa.chunked_array([array])], ids=["array", "stream"]
+)
+def test_the_memory_goes_with_the_last_view(
+    wrap: Callable[[pa.Array], object], allocated: Callable[[], int]
+) -> None:
     source = wrap(pa.array(np.arange(100_000)).cast(pa.int32()))
     values = read_column(source)[1][0].values[10:]
     del source, values
@@ -632,17 +725,30 @@ def test_capsules_that_were_read_before_are_a_source_error(kind: str) -> None:
 
 
 def test_views_alive_at_exit_do_no_harm() -> None:
-    run("import pyarrow; from postri.engines.arrow import read_column; kept = read_column(pyarrow.array([1, 2, 3]))")
+    run(
+        "import pyarrow; from postri.engines.arrow import read_column; kept = "
+        "read_column(pyarrow.array([1, 2, 3]))"
+    )
 
 
 def test_importing_the_reader_imports_no_arrow_library() -> None:
-    run("import sys, postri.engines.arrow; assert not {'pyarrow', 'polars', 'pandas'} & set(sys.modules)")
+    run(
+        "import sys, postri.engines.arrow; assert not {'pyarrow', 'polars', 'pandas'} & "
+        "set(sys.modules)"
+    )
 
 
 def test_reading_a_column_imports_no_arrow_library() -> None:
-    run("import sys, polars; from postri.engines.arrow import *; read_column(polars.Series([1])); assert 'pyarrow' not in sys.modules")
+    run(
+        "import sys, polars; from postri.engines.arrow import *; "
+        "read_column(polars.Series([1])); assert 'pyarrow' not in sys.modules"
+    )
 
 
 def run(code: str) -> None:
     """Run code in a fresh interpreter."""
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )

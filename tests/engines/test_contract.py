@@ -1,4 +1,6 @@
-"""Every engine sees the same window in the same cells, and with the same coins gives the same answer."""
+"""Every engine sees the same window in the same cells, and with the same coins gives the same
+answer.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,18 @@ def as_database(case: Case, folder: Path, request: pytest.FixtureRequest) -> tup
 
 
 def as_parquet(case: Case, folder: Path, request: pytest.FixtureRequest) -> tuple[object, str]:
-    pq.write_table(pa.table({"x": case.cells}), folder / "cells.parquet", row_group_size=20_000, store_schema=False)
+    pq.write_table(
+        pa.table({"x": case.cells}),
+        folder / "cells.parquet",
+        row_group_size=20_000,
+        store_schema=False,
+    )
     return folder / "cells.parquet", "x"
 
 
-def as_parquet_files(case: Case, folder: Path, request: pytest.FixtureRequest) -> tuple[object, str]:
+def as_parquet_files(
+    case: Case, folder: Path, request: pytest.FixtureRequest
+) -> tuple[object, str]:
     half = len(case.cells) // 2
     for name, part in (("a", case.cells[:half]), ("b", case.cells[half:])):
         pq.write_table(pa.table({"x": part}), folder / f"{name}.parquet", store_schema=False)
@@ -52,7 +61,9 @@ def as_parquet_files(case: Case, folder: Path, request: pytest.FixtureRequest) -
 
 def as_postgres(case: Case, folder: Path, request: pytest.FixtureRequest) -> tuple[object, str]:
     server = request.getfixturevalue("postgres")
-    server.load("contract", _postgres_type(case.cells.type), [_postgres_text(cell) for cell in case.rows])
+    server.load(
+        "contract", _postgres_type(case.cells.type), [_postgres_text(cell) for cell in case.rows]
+    )
     return Table.from_postgres(server.url(), "contract"), "x"
 
 
@@ -67,7 +78,14 @@ def _postgres_text(cell: object) -> str | None:
 
 
 POSTGRES_TYPES = {
-    **{"int16": "smallint", "int32": "integer", "int64": "bigint", "bool": "boolean", "float": "real", "double": "double precision"},
+    **{
+        "int16": "smallint",
+        "int32": "integer",
+        "int64": "bigint",
+        "bool": "boolean",
+        "float": "real",
+        "double": "double precision",
+    },
     **{"date32[day]": "date", "timestamp[us]": "timestamp", "timestamp[us, tz=UTC]": "timestamptz"},
 }
 
@@ -87,17 +105,28 @@ LOADERS: dict[str, Loader] = {
 }
 
 
-ENGINES = [pytest.param(engine, marks=[pytest.mark.slow] if engine in ("PostgreSQL", "Spark") else []) for engine in LOADERS]
+ENGINES = [
+    pytest.param(engine, marks=[pytest.mark.slow] if engine in ("PostgreSQL", "Spark") else [])
+    for engine in LOADERS
+]
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_window_is_that_of_the_cells_in_memory(engine, name, tmp_path, request):
     case = CASES[name]
-    memory, (source, column) = postri.open(pa.table({"x": case.cells})), LOADERS[engine](case, tmp_path, request)
+    memory, (source, column) = (
+        postri.open(pa.table({"x": case.cells})),
+        LOADERS[engine](case, tmp_path, request),
+    )
     table = source if isinstance(source, Table) else postri.open(source)
     grids = [grid_of(each.type_of("x"), case.domain) for each in (memory, table)]
-    assert (grids[0].first, grids[0].last, grids[0].base, grids[0].step) == (grids[1].first, grids[1].last, grids[1].base, grids[1].step)
+    assert (grids[0].first, grids[0].last, grids[0].base, grids[0].step) == (
+        grids[1].first,
+        grids[1].last,
+        grids[1].base,
+        grids[1].step,
+    )
     # A query of Spark takes a second, whatever it counts.
     for half in (400,) if engine == "Spark" else (3, 400):
         targets = [Target(p, half) for p in (QUANTILES[:1] if engine == "Spark" else QUANTILES)]
@@ -112,8 +141,15 @@ def test_the_same_coins_give_the_same_answer(engine, name, tmp_path, request):
     source, column = LOADERS[engine](case, tmp_path, request)
     answers = [
         postri.quantiles(
-            data, [0.5] if engine == "Spark" else [0.25, 0.5, 0.9], column=column, epsilon=1, domain=case.domain, coins=SeededCoins(5)
+            data,
+            [0.5] if engine == "Spark" else [0.25, 0.5, 0.9],
+            column=column,
+            epsilon=1,
+            domain=case.domain,
+            coins=SeededCoins(5),
         )
         for data in (pa.table({"x": case.cells}), source)
     ]
-    assert [(a.value, a.interval) for a in answers[0]] == [(a.value, a.interval) for a in answers[1]]
+    assert [(a.value, a.interval) for a in answers[0]] == [
+        (a.value, a.interval) for a in answers[1]
+    ]

@@ -36,9 +36,14 @@ def connection():
 
 
 def test_a_relation_is_asked_where_it_is_and_leaves_nothing_behind(connection):
-    names = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
+    names = (
+        "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() "
+        "WHERE NOT internal ORDER BY 1"
+    )
     before = connection.execute(names).fetchall()
-    answer = postri.median(connection.table("trips"), column="passengers", epsilon=8, coins=SeededCoins(1))
+    answer = postri.median(
+        connection.table("trips"), column="passengers", epsilon=8, coins=SeededCoins(1)
+    )
     assert 48 in answer.interval and answer.interval.width <= 4
     assert connection.execute(names).fetchall() == before == [("trips",)]
 
@@ -51,7 +56,9 @@ def test_a_query_is_as_good_as_a_table(connection):
 def test_a_database_file_is_opened_for_reading_alone(tmp_path):
     path = tmp_path / "trips.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE SCHEMA city; CREATE TABLE city.trips AS SELECT range AS x FROM range(1000)")
+        connection.execute(
+            "CREATE SCHEMA city; CREATE TABLE city.trips AS SELECT range AS x FROM range(1000)"
+        )
     before = path.read_bytes()
     table = Table.from_duckdb(path, "city.trips")
     assert 500 in postri.median(table, column="x", epsilon=4, coins=SeededCoins(1)).interval
@@ -69,7 +76,9 @@ def test_a_table_that_is_not_there_is_refused(connection, tmp_path):
         Table.from_duckdb(tmp_path / "text.duckdb", "trips")
 
 
-@pytest.mark.parametrize("name", ['a "quoted" name', "semi;colon -- drop", "select", "ünïcode ✓", "dot.ted", "   "])
+@pytest.mark.parametrize(
+    "name", ['a "quoted" name', "semi;colon -- drop", "select", "ünïcode ✓", "dot.ted", "   "]
+)
 def test_names_of_any_kind_work(connection, name):
     column = '"' + name.replace('"', '""') + '"'
     relation = connection.sql(f"SELECT passengers AS {column} FROM trips")
@@ -77,7 +86,9 @@ def test_names_of_any_kind_work(connection, name):
 
 
 def test_what_duckdb_says_of_a_cell_stays_inside(connection):
-    connection.execute(f"CREATE TABLE texts AS SELECT * FROM (VALUES ('1'), ('2'), ('{SECRET}')) AS t(word)")
+    connection.execute(
+        f"CREATE TABLE texts AS SELECT * FROM (VALUES ('1'), ('2'), ('{SECRET}')) AS t(word)"
+    )
     relation = connection.sql("SELECT CAST(word AS INTEGER) AS x FROM texts")
     with pytest.raises(EngineError, match="DuckDB") as caught:
         postri.median(relation, column="x", epsilon=1)
@@ -97,7 +108,9 @@ def test_nan_behind_a_users_view_of_parquet_is_dropped(connection, tmp_path):
 
 
 def test_rows_that_change_between_two_scans_are_noticed(connection):
-    """The sample of sorted rows misleads, so there is a second pair of scans; meanwhile a row has gone."""
+    """The sample of sorted rows misleads, so there is a second pair of scans; meanwhile a row has
+    gone.
+    """
     connection.execute("CREATE TABLE rows AS SELECT range AS x FROM range(200000)")
 
     class Losing(RelationSource):
@@ -121,7 +134,9 @@ def test_rows_that_change_between_two_scans_are_noticed(connection):
 
 @pytest.mark.parametrize("order", ["x", "-x", "hash(x)", "x % 1000"])
 def test_no_more_returns_than_the_window_needs(connection, order):
-    connection.execute(f"CREATE TABLE many AS SELECT range AS x FROM range(400000) ORDER BY {order}")
+    connection.execute(
+        f"CREATE TABLE many AS SELECT range AS x FROM range(400000) ORDER BY {order}"
+    )
     returned = []
 
     class Counting(RelationSource):
@@ -132,7 +147,9 @@ def test_no_more_returns_than_the_window_needs(connection, order):
 
     source = Counting(connection.table("many"))
     engine = SqlEngine(source, source.types())
-    ((window,),) = engine.windows("x", grid_of(engine.type_of("x"), None), [Target(Fraction(1, 2), 100)])
+    ((window,),) = engine.windows(
+        "x", grid_of(engine.type_of("x"), None), [Target(Fraction(1, 2), 100)]
+    )
     assert len(window.indexes) == 202
     assert sum(returned) <= 3 * len(window.indexes)
 
@@ -142,11 +159,21 @@ def test_no_more_returns_than_the_window_needs(connection, order):
 
 def test_files_that_match_a_pattern_are_one_table(tmp_path):
     for month in range(3):
-        pq.write_table(pa.table({"x": pa.array(np.arange(month, 3_000, 3))}), tmp_path / f"trips-{month}.parquet")
-        (tmp_path / f"trips-{month}.csv").write_text("x\n" + "".join(f"{x}\n" for x in range(month, 3_000, 3)))
-    answers = [postri.median(f"{tmp_path}/*.{kind}", column="x", epsilon=1, coins=SeededCoins(3)) for kind in ("parquet", "csv")]
+        pq.write_table(
+            pa.table({"x": pa.array(np.arange(month, 3_000, 3))}),
+            tmp_path / f"trips-{month}.parquet",
+        )
+        (tmp_path / f"trips-{month}.csv").write_text(
+            "x\n" + "".join(f"{x}\n" for x in range(month, 3_000, 3))
+        )
+    answers = [
+        postri.median(f"{tmp_path}/*.{kind}", column="x", epsilon=1, coins=SeededCoins(3))
+        for kind in ("parquet", "csv")
+    ]
     whole = postri.median(range(3_000), epsilon=1, coins=SeededCoins(3))
-    assert {(answer.value, answer.interval) for answer in answers} == {(whole.value, whole.interval)}
+    assert {(answer.value, answer.interval) for answer in answers} == {
+        (whole.value, whole.interval)
+    }
 
 
 def test_a_pattern_without_files_or_of_several_kinds_is_refused(tmp_path):
@@ -196,7 +223,13 @@ def test_ctrl_c_cancels_the_query_in_our_own_duckdb():
     assert int(database.columns("SELECT 7 AS seven")[0][0]) == 7
 
 
-@pytest.mark.parametrize("scan", [lambda: Database([]).columns, lambda: RelationSource(duckdb.connect().sql("SELECT 1 AS x")).columns])
+@pytest.mark.parametrize(
+    "scan",
+    [
+        lambda: Database([]).columns,
+        lambda: RelationSource(duckdb.connect().sql("SELECT 1 AS x")).columns,
+    ],
+)
 def test_another_thread_cancels_the_query_and_all_that_come_after(scan):
     columns, cancel, start = scan(), Cancel(), time.monotonic()
     with cancelled_by(cancel):

@@ -1,4 +1,6 @@
-"""Columns that are computed from others: on every engine their windows, totals and sizes are those of a slow and exact reading."""
+"""Columns that are computed from others: on every engine their windows, totals and sizes are those
+of a slow and exact reading.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,21 @@ from reference import Reference, seconds  # found by the line above
 NAME = 'odd "name" {source} ${x} `;'
 TENTHS, FINE = Domain(-20, 20, step="0.1"), Domain(-5, 5, step="0.0001")
 NOON = Domain("2024-02-29T11:00", "2024-02-29T13:00", step=8)
-DOMAINS = {"whole": Domain(-20, 25), "exact": Domain("-1.5", "1.5", step="0.05"), "half": Domain(-2, 2, step="0.1"), "day": DAYS}
+DOMAINS = {
+    "whole": Domain(-20, 25),
+    "exact": Domain("-1.5", "1.5", step="0.05"),
+    "half": Domain(-2, 2, step="0.1"),
+    "day": DAYS,
+}
 
 ROWS = odd_table(250)
 
 
 @dataclass(frozen=True)
 class Computed:
-    """An expression and the domain that it is asked about on; None for the one that follows, after clamping."""
+    """An expression and the domain that it is asked about on; None for the one that follows, after
+    clamping.
+    """
 
     text: str
     domain: Domain | None = None
@@ -60,37 +69,60 @@ class Computed:
 
 COMPUTED: dict[str, Computed] = {
     "a sum of whole numbers, some too large": Computed("whole + small", WHOLE),
-    "a product of whole numbers, most too large": Computed("whole * number", Domain(-(2**63), 2**63 - 1)),
+    "a product of whole numbers, most too large": Computed(
+        "whole * number", Domain(-(2**63), 2**63 - 1)
+    ),
     "the opposite of the smallest number": Computed("-number", Domain(-(2**63), 2**63 - 1)),
     "decimals": Computed("exact * exact - 1.5", FINE),
     "floats and whole numbers": Computed("half * 2 + whole", TENTHS),
     "short floats": Computed("short - half", TENTHS),
     "a quotient, sometimes by zero": Computed("half / exact", TENTHS),
-    "a case without else": Computed("CASE WHEN city = 'Oslo' THEN whole WHEN small > 0 THEN -exact WHEN small = 0 THEN NULL END", TENTHS),
-    "a case that counts": Computed("CASE WHEN day < DATE '1970-01-01' THEN 1 ELSE 0 END", Domain(0, 1)),
+    "a case without else": Computed(
+        (
+            "CASE WHEN city = 'Oslo' THEN whole WHEN small > 0 THEN -exact WHEN small = 0 THEN "
+            "NULL END"
+        ),
+        TENTHS,
+    ),
+    "a case that counts": Computed(
+        "CASE WHEN day < DATE '1970-01-01' THEN 1 ELSE 0 END", Domain(0, 1)
+    ),
     "the first that is not null": Computed("COALESCE(whole, exact, 0.5)", TENTHS),
     "the first of two floats": Computed("COALESCE(half, short)", TENTHS),
     "a column alone": Computed("number", Domain(-(2**63), 2**63 - 1)),
     "large numbers without a sign": Computed("large", Domain(0, 2**63 - 1)),
-    "large numbers without a sign in a sum": Computed("COALESCE(large, 1) - natural", Domain(-(2**62), 2**62)),
+    "large numbers without a sign in a sum": Computed(
+        "COALESCE(large, 1) - natural", Domain(-(2**62), 2**62)
+    ),
     "days": Computed("COALESCE(day, DATE '2024-02-29')", DAYS),
-    "moments": Computed("CASE WHEN whole > 3 THEN moment ELSE TIMESTAMP '2024-02-29 12:10:00' END", NOON),
+    "moments": Computed(
+        "CASE WHEN whole > 3 THEN moment ELSE TIMESTAMP '2024-02-29 12:10:00' END", NOON
+    ),
     "days beside moments": Computed("COALESCE(day, moment)", NOON),
     "moments in zones": Computed(
-        "COALESCE(zoned, TIMESTAMP '2024-02-29 12:10:00+00:00')", Domain("2024-02-29T11:00+00:00", "2024-02-29T13:00+00:00")
+        "COALESCE(zoned, TIMESTAMP '2024-02-29 12:10:00+00:00')",
+        Domain("2024-02-29T11:00+00:00", "2024-02-29T13:00+00:00"),
     ),
     "a quotient on its own domain": Computed("whole / 4"),
     "a rounded quotient on its own domain": Computed("(whole + 1) / 3"),
-    "all of it on its own domain": Computed("CASE WHEN whole >= 2 THEN exact / whole ELSE COALESCE(half, 0) * 1.5 END"),
+    "all of it on its own domain": Computed(
+        "CASE WHEN whole >= 2 THEN exact / whole ELSE COALESCE(half, 0) * 1.5 END"
+    ),
     "days on their own domain": Computed("COALESCE(day, DATE '1999-12-31')"),
 }
 HOW: dict[str, dict[str, Any]] = {
     "all rows": {},
-    "a filter": {"where": "exact < 1.5", "holds": lambda row: row["exact"] is not None and row["exact"] < 1.5},
+    "a filter": {
+        "where": "exact < 1.5",
+        "holds": lambda row: row["exact"] is not None and row["exact"] < 1.5,
+    },
     "keys": {"by": {"small": [2, 0, 7]}},
     "units": {"units": ("id", 2)},
     "all together": {
-        **{"where": "exact < 1.5", "holds": lambda row: row["exact"] is not None and row["exact"] < 1.5},
+        **{
+            "where": "exact < 1.5",
+            "holds": lambda row: row["exact"] is not None and row["exact"] < 1.5,
+        },
         **{"by": {"small": [1, -1]}, "units": ("name", 2)},
     },
 }
@@ -104,12 +136,19 @@ SPARK = {
 }
 
 
-# Each kind of engine is asked everything, its relatives what is the plainest and what is the hardest.
+# Each kind of engine is asked everything, its relatives what is the plainest and what is the
+# hardest.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
 
 
 def hows(engine: str, name: str) -> tuple[str, ...]:
-    return SPARK[name] if engine == "Spark" else tuple(HOW) if engine in FULLY else ("all rows", "all together")
+    return (
+        SPARK[name]
+        if engine == "Spark"
+        else tuple(HOW)
+        if engine in FULLY
+        else ("all rows", "all together")
+    )
 
 
 def slow(engine: str) -> list:
@@ -117,7 +156,9 @@ def slow(engine: str) -> list:
 
 
 def fits(engine: str, name: str) -> bool:
-    return (engine != "Spark" or name in SPARK) and (engine not in (*SIGNED, "CSV") or not {"large", "natural"} & _columns(name))
+    return (engine != "Spark" or name in SPARK) and (
+        engine not in (*SIGNED, "CSV") or not {"large", "natural"} & _columns(name)
+    )
 
 
 def _columns(name: str) -> set[str]:
@@ -136,7 +177,10 @@ def opened(request, tmp_path_factory) -> Callable[[str], Table]:
 def types_of(table: Table, names: set[str]) -> dict[str, ColumnType]:
     """What a column is read as: its declared type, or where it has none what its use tells."""
     declared = {name: table.declared(name) for name in names}
-    return {name: _read_as(ROWS.schema.field(name).type) if kind.kind is None else kind for name, kind in declared.items()}
+    return {
+        name: _read_as(ROWS.schema.field(name).type) if kind.kind is None else kind
+        for name, kind in declared.items()
+    }
 
 
 def _read_as(kind: pa.DataType) -> ColumnType:
@@ -161,7 +205,9 @@ def values(engine: str, table: Table, name: str) -> list[dict[str, Any]]:
     reference, unit = Reference(types), 86_400 if computed.on.kind == "date" else 1
 
     def value(row: Mapping[str, Any]) -> Any:
-        found = reference.value(computed.expression, {name: cell_of(row[name], kind) for name, kind in types.items()})
+        found = reference.value(
+            computed.expression, {name: cell_of(row[name], kind) for name, kind in types.items()}
+        )
         return found / unit if unit > 1 and found is not None else found
 
     return [{**row, NAME: fitted(value(row), computed)} for row in rows]
@@ -169,7 +215,14 @@ def values(engine: str, table: Table, name: str) -> list[dict[str, Any]]:
 
 def fitted(value: Any, computed: Computed) -> Any:
     """A column alone that is too large for 64 bits with a sign is null, as a sum would be."""
-    return None if computed.text == "large" and value is not None and value >= 2**63 and isinstance(value, Fraction) else value
+    return (
+        None
+        if computed.text == "large"
+        and value is not None
+        and value >= 2**63
+        and isinstance(value, Fraction)
+        else value
+    )
 
 
 def selection(table: Table, asked: Asked) -> Selection:
@@ -181,7 +234,13 @@ def selection(table: Table, asked: Asked) -> Selection:
 
 
 @pytest.mark.parametrize(
-    ("engine", "name"), [pytest.param(engine, name, marks=slow(engine)) for engine in LOADERS for name in COMPUTED if fits(engine, name)]
+    ("engine", "name"),
+    [
+        pytest.param(engine, name, marks=slow(engine))
+        for engine in LOADERS
+        for name in COMPUTED
+        if fits(engine, name)
+    ],
 )
 def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
     source, computed = opened(engine), COMPUTED[name]
@@ -192,8 +251,12 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
         bound = selection(table, asked)
         counts = counted(rows, asked, grid)
         found = table.grouped_windows(NAME, grid, [Target(p, 5) for p in QUANTILES], bound)
-        assert [[_plain(each(0)) for each in group] for group in found] == [[window(group, p, 5) for p in QUANTILES] for group in counts]
-        assert table.totals(NAME, grid, bound) == [Total(group.total(), sum(i * n for i, n in group.items())) for group in counts]
+        assert [[_plain(each(0)) for each in group] for group in found] == [
+            [window(group, p, 5) for p in QUANTILES] for group in counts
+        ]
+        assert table.totals(NAME, grid, bound) == [
+            Total(group.total(), sum(i * n for i, n in group.items())) for group in counts
+        ]
         assert table.sizes(NAME, bound) == sizes(rows, asked, NAME)
 
 
@@ -201,21 +264,35 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
 def test_a_computed_column_of_a_csv_file_may_have_any_name(name, tmp_path):
     (tmp_path / "t.csv").write_text("x,k\n" + "".join(f"{i},{i % 3}\n" for i in range(300)))
     table = postri.open(tmp_path / "t.csv").computed({name: read_expression("2 * x + k")})
-    rows, grid = Rows(Predicate.parse("x > 30"), Groups.of({"k": [2, 0]}), Units("k", 70)), grid_of(table.type_of(name), Domain(0, 1_000))
-    same = postri.open({"x": list(range(300)), "k": [i % 3 for i in range(300)]}).computed({name: read_expression("2 * x + k")})
-    found = [each.grouped_windows(name, grid, [Target(Fraction(1, 2), 20)], each.bind(rows)) for each in (table, same)]
+    rows, grid = (
+        Rows(Predicate.parse("x > 30"), Groups.of({"k": [2, 0]}), Units("k", 70)),
+        grid_of(table.type_of(name), Domain(0, 1_000)),
+    )
+    same = postri.open({"x": list(range(300)), "k": [i % 3 for i in range(300)]}).computed(
+        {name: read_expression("2 * x + k")}
+    )
+    found = [
+        each.grouped_windows(name, grid, [Target(Fraction(1, 2), 20)], each.bind(rows))
+        for each in (table, same)
+    ]
     assert [group[0](0) for group in found[0]] == [group[0](0) for group in found[1]]
     assert table.sizes(name, table.bind(rows)) == same.sizes(name, same.bind(rows)) == [70, 70]
 
 
-@pytest.mark.parametrize("name", ["large numbers without a sign", "large numbers without a sign in a sum"])
-def test_untyped_cells_are_floats_to_an_expression_and_their_sums_need_a_coarser_domain(name, opened):
+@pytest.mark.parametrize(
+    "name", ["large numbers without a sign", "large numbers without a sign in a sum"]
+)
+def test_untyped_cells_are_floats_to_an_expression_and_their_sums_need_a_coarser_domain(
+    name, opened
+):
     table = opened("CSV").computed({NAME: COMPUTED[name].expression})
     grid = grid_of(table.type_of(NAME), COMPUTED[name].on)
     with pytest.raises(InputError, match="a domain of fewer points"):
         table.check_indexed(NAME, grid)
     counts = counted(values("CSV", opened("CSV"), name), Asked(NAME, COMPUTED[name].on), grid)
-    ((found,),) = table.grouped_windows(NAME, grid, [Target(Fraction(1, 2), 5)], selection(table, Asked(NAME)))
+    ((found,),) = table.grouped_windows(
+        NAME, grid, [Target(Fraction(1, 2), 5)], selection(table, Asked(NAME))
+    )
     assert _plain(found(0)) == window(counts[0], Fraction(1, 2), 5)
 
 
@@ -224,24 +301,45 @@ def _plain(found) -> tuple:
 
 
 @pytest.mark.parametrize(
-    "engine", [pytest.param(engine, marks=slow(engine)) for engine in ("Arrow", "DuckDB", "Parquet files", "PostgreSQL")]
+    "engine",
+    [
+        pytest.param(engine, marks=slow(engine))
+        for engine in ("Arrow", "DuckDB", "Parquet files", "PostgreSQL")
+    ],
 )
 def test_computed_columns_of_large_tables_are_sampled(engine, request, tmp_path):
-    source, domain = loaded(engine, large_table(), Place(tmp_path, request)), Domain(-10_000, 10_000, step="0.5")
-    table = source.computed({"v": read_expression("x / 2 + COALESCE(constant, block)"), "w": read_expression("x * 0.5 + block")})
+    source, domain = (
+        loaded(engine, large_table(), Place(tmp_path, request)),
+        Domain(-10_000, 10_000, step="0.5"),
+    )
+    table = source.computed(
+        {
+            "v": read_expression("x / 2 + COALESCE(constant, block)"),
+            "w": read_expression("x * 0.5 + block"),
+        }
+    )
     rows = meant("Arrow", large_table())
     for row in rows:
         row["v"] = None if row["x"] is None else row["x"] / 2 + row["constant"]
         row["w"] = None if row["x"] is None else Fraction(row["x"], 2) + row["block"]
     for asked in (Asked("v", domain), Asked("w", domain, by={"block": range(0, 300, 7)})):
         grid: Grid = grid_of(table.type_of(asked.value), domain)
-        found = table.grouped_windows(asked.value, grid, [Target(QUANTILES[0], 60)], selection(table, asked))
-        assert [_plain(each(0)) for (each,) in found] == [window(group, QUANTILES[0], 60) for group in counted(rows, asked, grid)]
+        found = table.grouped_windows(
+            asked.value, grid, [Target(QUANTILES[0], 60)], selection(table, asked)
+        )
+        assert [_plain(each(0)) for (each,) in found] == [
+            window(group, QUANTILES[0], 60) for group in counted(rows, asked, grid)
+        ]
 
 
 # ---- what a computed column is
 
-PEOPLE = {"x": np.array([1, 2, 3, 40]), "y": np.array([0.5, 1.5, 2.5, 3.5]), "city": ["Oslo", "Bergen", "Oslo", None], "id": [1, 1, 2, 3]}
+PEOPLE = {
+    "x": np.array([1, 2, 3, 40]),
+    "y": np.array([0.5, 1.5, 2.5, 3.5]),
+    "city": ["Oslo", "Bergen", "Oslo", None],
+    "id": [1, 1, 2, 3],
+}
 
 
 def people(**columns: str) -> Table:
@@ -253,7 +351,12 @@ def people(**columns: str) -> Table:
 @pytest.mark.parametrize(
     ("text", "kind", "unit"),
     [
-        *(("x + 1", "number", Fraction(1)), ("x * 0.25", "number", Fraction(1, 100)), ("x / 4", "number", None), ("x + y", "number", None)),
+        *(
+            ("x + 1", "number", Fraction(1)),
+            ("x * 0.25", "number", Fraction(1, 100)),
+            ("x / 4", "number", None),
+            ("x + y", "number", None),
+        ),
         ("CASE WHEN city = 'Oslo' THEN DATE '2024-01-31' END", "date", Fraction(1)),
         ("CASE WHEN x > 1 THEN TIMESTAMP '2024-01-31 12:00:00' END", "timestamp", Fraction(1)),
     ],
@@ -272,9 +375,21 @@ def test_the_declared_type_follows_from_the_plan(text, kind, unit):
         ("x > 1", "x > 1 is a condition, where a number is expected"),
         ("city + 1", "city is a text, where a number is expected"),
         ("COALESCE(x, city)", "x is a number and city is a text; they cannot be put side by side"),
-        ("1 + 1", "1 + 1 is the same in every row; ask about an expression that depends on a column"),
-        ("x + NULL", "x + NULL is the same in every row; ask about an expression that depends on a column"),
-        ("x * 1e-19", "a sum, product, CASE or COALESCE has more than 18 decimal places; divide, which gives a float"),
+        (
+            "1 + 1",
+            "1 + 1 is the same in every row; ask about an expression that depends on a column",
+        ),
+        (
+            "x + NULL",
+            "x + NULL is the same in every row; ask about an expression that depends on a column",
+        ),
+        (
+            "x * 1e-19",
+            (
+                "a sum, product, CASE or COALESCE has more than 18 decimal places; divide, which "
+                "gives a float"
+            ),
+        ),
     ],
 )
 def test_an_expression_that_does_not_fit_is_refused(text, message):
@@ -285,7 +400,9 @@ def test_an_expression_that_does_not_fit_is_refused(text, message):
 
 def test_a_name_must_be_new():
     for table in (people(), people(v="y")):
-        with pytest.raises(InputError, match="the table has a column 'x'; give the expression another name"):
+        with pytest.raises(
+            InputError, match="the table has a column 'x'; give the expression another name"
+        ):
             table.computed({"x": read_expression("x + 1")})
     with pytest.raises(InputError, match="the table has a column 'v'"):
         people(v="y").computed({"v": read_expression("x + 1")})
@@ -299,7 +416,11 @@ def test_a_source_without_names_has_no_expressions():
 def test_predicates_keys_and_units_do_not_see_it():
     table = people(v="x + 1")
     assert table.columns == list(PEOPLE)
-    for rows in (Rows(Predicate.parse("v > 1")), Rows(groups=Groups.of({"v": [1]})), Rows(units=Units("v", 1))):
+    for rows in (
+        Rows(Predicate.parse("v > 1")),
+        Rows(groups=Groups.of({"v": [1]})),
+        Rows(units=Units("v", 1)),
+    ):
         with pytest.raises(InputError, match="there is no column 'v'"):
             table.bind(rows)
 
@@ -308,7 +429,11 @@ def test_the_same_name_means_another_column_in_another_table():
     one, other = people(v="x + 1"), people(v="x * 100")
     third = people().computed({"w": read_expression("y")}).computed({"v": read_expression("x")})
     grid = grid_of(one.type_of("v"), Domain(0, 10_000))
-    assert [table.totals("v", grid, Selection())[0].indexes for table in (one, other, third)] == [50, 4_600, 46]
+    assert [table.totals("v", grid, Selection())[0].indexes for table in (one, other, third)] == [
+        50,
+        4_600,
+        46,
+    ]
     assert third.column("w") == "w"
 
 
@@ -319,25 +444,43 @@ def test_no_cell_is_touched_before_a_question():
 
         __getitem__ = __len__ = __iter__
 
-    table = postri.open({"x": Untouchable([1, 2])}, columns={"x": "integer"}).computed({"v": read_expression("x * 2")})
+    table = postri.open({"x": Untouchable([1, 2])}, columns={"x": "integer"}).computed(
+        {"v": read_expression("x * 2")}
+    )
     assert table.type_of("v").unit == 1
 
 
 def test_columns_of_different_lengths_are_refused():
-    table = postri.open({"x": [1, 2], "y": [1.5]}, columns={"x": "integer", "y": "float"}).computed({"v": read_expression("x + y")})
+    table = postri.open({"x": [1, 2], "y": [1.5]}, columns={"x": "integer", "y": "float"}).computed(
+        {"v": read_expression("x + y")}
+    )
     with pytest.raises(SourceError, match="different lengths"):
         table.sizes("v", Selection())
 
 
 @pytest.mark.parametrize("engine", ["lists", "Arrow", "DuckDB", "CSV"])
 def test_a_computed_column_answers_like_a_stored_one(engine, request, tmp_path):
-    rows = pa.table({"x": pa.array([*range(500), None]), "id": pa.array([i % 40 for i in range(501)])})
-    stored = rows.append_column("v", pa.array([None if x is None else 3 * x - 7 for x in rows["x"].to_pylist()], pa.int64()))
+    rows = pa.table(
+        {"x": pa.array([*range(500), None]), "id": pa.array([i % 40 for i in range(501)])}
+    )
+    stored = rows.append_column(
+        "v", pa.array([None if x is None else 3 * x - 7 for x in rows["x"].to_pylist()], pa.int64())
+    )
     place, domain = Place(tmp_path, request), Domain(-7, 1_490)
-    wanted = {"mid": agg.median("v", domain=domain), "sum": agg.sum("v", domain=domain), "rows": agg.count("v")}
+    wanted = {
+        "mid": agg.median("v", domain=domain),
+        "sum": agg.sum("v", domain=domain),
+        "rows": agg.count("v"),
+    }
     how = {"epsilon": 3, "protect": AddOrRemoveUnits("id", rows=5), "where": "x > 10"}
     answers = [
-        [(answer.value, answer.interval) for answer in postri.ask(table, wanted, coins=SeededCoins(4), **how).answers]
-        for table in (loaded(engine, stored, place), loaded(engine, rows, place).computed({"v": read_expression("3 * x - 7")}))
+        [
+            (answer.value, answer.interval)
+            for answer in postri.ask(table, wanted, coins=SeededCoins(4), **how).answers
+        ]
+        for table in (
+            loaded(engine, stored, place),
+            loaded(engine, rows, place).computed({"v": read_expression("3 * x - 7")}),
+        )
     ]
     assert answers[0] == answers[1]

@@ -137,7 +137,9 @@ def test_delimiter_and_quote_are_what_the_caller_says(tmp_path):
 @pytest.mark.parametrize("delimiter", ["|", "\t", "^", "]", "\\", "-", "."])
 def test_any_ascii_delimiter_splits_cells(tmp_path, delimiter):
     mark = delimiter.encode()
-    assert cells(write(tmp_path, b"a" + mark + b"b", b"1" + mark + b"2"), "b", delimiter=delimiter) == [2]
+    assert cells(
+        write(tmp_path, b"a" + mark + b"b", b"1" + mark + b"2"), "b", delimiter=delimiter
+    ) == [2]
 
 
 def test_without_quotes_a_quote_is_an_ordinary_character(tmp_path):
@@ -152,7 +154,15 @@ def test_without_a_header_the_caller_names_the_columns(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "how", [{"delimiter": ""}, {"delimiter": ",,"}, {"delimiter": "\n"}, {"quote": "''"}, {"quote": ","}, {"delimiter": "é"}]
+    "how",
+    [
+        {"delimiter": ""},
+        {"delimiter": ",,"},
+        {"delimiter": "\n"},
+        {"quote": "''"},
+        {"quote": ","},
+        {"delimiter": "é"},
+    ],
 )
 def test_a_delimiter_or_quote_that_cannot_be_is_refused(tmp_path, how):
     with pytest.raises(InputError, match=r"delimiter|quote"):
@@ -175,15 +185,42 @@ NUMBERS = st.one_of(
     st.integers(-(10**22), 10**22).map(str),
     st.decimals(allow_nan=True, allow_infinity=True, places=3).map(str),
     st.floats().map(repr),
-    st.from_regex(r"[ \t]?[+-]?[0-9]{0,20}\.?[0-9]{0,8}([eE][+-]?[0-9]{1,4})?[ \t]?", fullmatch=True),
+    st.from_regex(
+        r"[ \t]?[+-]?[0-9]{0,20}\.?[0-9]{0,8}([eE][+-]?[0-9]{1,4})?[ \t]?", fullmatch=True
+    ),
     st.sampled_from(
-        ["1_000", "0x10", "١٢", "1e", ".", "+", "--1", "inf", "-Infinity", "nan", "1e999999999", "-1e-999999999", "True", "1 2", "12 ", "½"]
+        [
+            "1_000",
+            "0x10",
+            "١٢",
+            "1e",
+            ".",
+            "+",
+            "--1",
+            "inf",
+            "-Infinity",
+            "nan",
+            "1e999999999",
+            "-1e-999999999",
+            "True",
+            "1 2",
+            "12 ",
+            "½",
+        ]
     ),
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(NUMBERS, min_size=1, max_size=60), st.sampled_from([None, Domain(-500, 500, "0.1"), Domain(0, 14 * 10**18, 7 * 10**17)]))
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(NUMBERS, min_size=1, max_size=60),
+    st.sampled_from([None, Domain(-500, 500, "0.1"), Domain(0, 14 * 10**18, 7 * 10**17)]),
+)
 def test_a_text_means_the_same_in_a_list_and_in_a_csv_file(tmp_path, texts, domain):
     path = tmp_path / "texts.csv"
     path.write_text("x,y\n" + "".join(f"{text},0\n" for text in texts), encoding="utf-8")
@@ -228,8 +265,15 @@ def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returne
 def test_texts_beside_halves_are_read_exactly(tmp_path, lower, step):
     """Of many digits, so that double precision alone would take many of them for their neighbours."""
     domain = Domain(lower, Fraction(lower) + 10**6 * Fraction(step), step)
-    edges = [Fraction(lower) + (i + HALF) * Fraction(step) for i in [*range(300), *range(10**6 - 300, 10**6)]]
-    cells = [f"{(edge + shift) * 10**30}e-30" for edge in edges for shift in (-Fraction(1, 10**20), 0, Fraction(1, 10**20))]
+    edges = [
+        Fraction(lower) + (i + HALF) * Fraction(step)
+        for i in [*range(300), *range(10**6 - 300, 10**6)]
+    ]
+    cells = [
+        f"{(edge + shift) * 10**30}e-30"
+        for edge in edges
+        for shift in (-Fraction(1, 10**20), 0, Fraction(1, 10**20))
+    ]
     decimals = [f"{int(edge * 10**25) + shift:+030}" for edge in edges for shift in (-1, 0, 1)]
     cells += [f"{text[:-25]}.{text[-25:]}" for text in decimals]
     path = write(tmp_path, b"x", *(cell.encode() for cell in cells))
@@ -241,26 +285,39 @@ ROWS = {
     "groups": Rows(groups=Groups.of({"city": ["Oslo", "Rome", "Bergen"], "k": [1, 2, 30]})),
     "dates": Rows(groups=Groups.of({"day": [date(2024, 2, 29), date(2024, 3, 1)]})),
     "units": Rows(units=Units("who", 2)),
-    "all of it": Rows(Predicate.parse("day >= DATE '2024-02-20'"), Groups.of({"k": [1, 2]}), Units("who", 3)),
+    "all of it": Rows(
+        Predicate.parse("day >= DATE '2024-02-20'"), Groups.of({"k": [1, 2]}), Units("who", 3)
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_no_more_returns_from_the_chosen_rows_of_a_csv_file(tmp_path, returned, name):
-    """Filters, groups and bounds are DuckDB's work, whatever cells look like: here keys and units are not written alike."""
+    """Filters, groups and bounds are DuckDB's work, whatever cells look like: here keys and units
+    are not written alike.
+    """
     columns = {
         "x": [f"{i * 7919 % 60_013}" for i in range(60_000)],
         "city": [("Oslo", "Rome", "Lima", "")[i % 4] for i in range(60_000)],
         "k": [("1", "1.0", "2", "+2e0", "3", "03.0e1", "x")[i % 7] for i in range(60_000)],
-        "day": [("2024-02-29", "2024-03-01", "2024-02-30", "2024-01-01")[i % 4] for i in range(60_000)],
+        "day": [
+            ("2024-02-29", "2024-03-01", "2024-02-30", "2024-01-01")[i % 4] for i in range(60_000)
+        ],
         "who": [f"{i % 20_000}" for i in range(60_000)],
     }
     lines = [",".join(cells).encode() for cells in zip(*columns.values(), strict=True)]
     seen, same = (
-        table.grouped_windows("x", grid_of(table.type_of("x"), None), [Target(Fraction(1, 2), 50)], table.bind(ROWS[name]))
+        table.grouped_windows(
+            "x",
+            grid_of(table.type_of("x"), None),
+            [Target(Fraction(1, 2), 50)],
+            table.bind(ROWS[name]),
+        )
         for table in (
             postri.open(write(tmp_path, ",".join(columns).encode(), *lines)),
-            postri.open({column: [cell or None for cell in cells] for column, cells in columns.items()}),
+            postri.open(
+                {column: [cell or None for cell in cells] for column, cells in columns.items()}
+            ),
         )
     )
     assert [group[0](0) for group in seen] == [group[0](0) for group in same]
@@ -281,7 +338,10 @@ def test_dates_and_timestamps_mean_the_same_in_a_list_and_in_a_csv_file(tmp_path
     ]
     path = tmp_path / "dates.csv"
     path.write_text("x,y\n" + "".join(f"{text},0\n" for text in texts), encoding="utf-8")
-    days, times = Domain("2024-01-01", "2024-12-31"), Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00")
+    days, times = (
+        Domain("2024-01-01", "2024-12-31"),
+        Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00"),
+    )
     assert cells(path, "x", days) == cells(texts, domain=days) == [59, 60]
     assert cells(path, "x", times) == cells(texts, domain=times) != []
     assert cells(path, "x", columns={"x": "date"}) == [19782, 19783]
@@ -303,7 +363,9 @@ EXTREMES = {
     "boolean": pa.array([True, False, None, True]),
     "decimal": pa.array([None, 1, -999999999999999], pa.decimal128(18, 3)),
     "date": pa.array([2**31 - 1, -(2**31) + 1, 0, None, 19000], pa.date32()),
-    "timestamp": pa.array([2**63 - 1, -(2**63) + 1, 0, None, 1_700_000_000_000_001], pa.timestamp("us")),
+    "timestamp": pa.array(
+        [2**63 - 1, -(2**63) + 1, 0, None, 1_700_000_000_000_001], pa.timestamp("us")
+    ),
     "zoned": pa.array([0, None, 1_700_000_000_000_001], pa.timestamp("us", tz="Europe/Oslo")),
     "nanoseconds": pa.array([2**63 - 1, 0, None, 1_700_000_000_000_001_500], pa.timestamp("ns")),
 }
@@ -317,7 +379,19 @@ def test_a_parquet_column_gives_the_window_of_the_same_arrow_column(tmp_path, ki
 @pytest.mark.parametrize("width", [pa.float32(), pa.float64()])
 def test_a_parquet_column_of_floats_gives_the_window_of_the_same_arrow_column(tmp_path, width):
     array = pa.array(
-        [0.1, 0.15, 0.25, -0.0, 1e300 if width == pa.float64() else 1e30, float("nan"), float("inf"), float("-inf"), None, 0.35], width
+        [
+            0.1,
+            0.15,
+            0.25,
+            -0.0,
+            1e300 if width == pa.float64() else 1e30,
+            float("nan"),
+            float("inf"),
+            float("-inf"),
+            None,
+            0.35,
+        ],
+        width,
     )
     domain = Domain(-1, 1, "0.1")
     assert window(parquet(tmp_path, array), "x", domain) == window(array, domain=domain)
@@ -328,7 +402,12 @@ def test_a_parquet_column_of_floats_gives_the_window_of_the_same_arrow_column(tm
 def test_a_large_parquet_column_is_sampled_verified_and_widened_where_needed(tmp_path, order):
     generator = np.random.default_rng(3)
     data = (generator.standard_normal(400_000) * 10**6).astype(np.int64)
-    data = {"shuffled": data, "sorted": np.sort(data), "clustered": np.repeat(data[:4000], 100), "constant": np.full(400_000, 7)}[order]
+    data = {
+        "shuffled": data,
+        "sorted": np.sort(data),
+        "clustered": np.repeat(data[:4000], 100),
+        "constant": np.full(400_000, 7),
+    }[order]
     assert window(parquet(tmp_path, pa.array(data)), "x", half=300) == window(data, half=300)
 
 
@@ -356,8 +435,17 @@ def test_a_damaged_parquet_file_raises_an_error_without_its_content(tmp_path, cu
 def test_coins_decide_alike_on_every_source(tmp_path):
     data = np.random.default_rng(5).integers(0, 10_000, 3_000)
     path = write(tmp_path, b"x", *(str(cell).encode() for cell in data))
-    sources = [(data, None), (data.tolist(), None), (pa.array(data), None), (path, "x"), (parquet(tmp_path, pa.array(data)), "x")]
-    answers = [postri.median(source, column=column, epsilon=1, coins=SeededCoins(11)) for source, column in sources]
+    sources = [
+        (data, None),
+        (data.tolist(), None),
+        (pa.array(data), None),
+        (path, "x"),
+        (parquet(tmp_path, pa.array(data)), "x"),
+    ]
+    answers = [
+        postri.median(source, column=column, epsilon=1, coins=SeededCoins(11))
+        for source, column in sources
+    ]
     assert len({(answer.value, answer.interval) for answer in answers}) == 1
 
 
@@ -367,9 +455,15 @@ def test_coins_decide_alike_on_every_source(tmp_path):
 @pytest.mark.parametrize("width", [pa.float32(), pa.float64()], ids=str)
 @pytest.mark.parametrize("statistics", [True, False])
 def test_nan_in_parquet_is_dropped_whatever_the_footer_says(tmp_path, width, statistics):
-    """A footer's least and largest value leave NaN out: a reader that trusts them takes a column for free of it."""
+    """A footer's least and largest value leave NaN out: a reader that trusts them takes a column
+    for free of it.
+    """
     path = tmp_path / "numbers.parquet"
-    pq.write_table(pa.table({"x": pa.array([1.0, float("nan"), 2.0, 3.0, float("nan")], width)}), path, write_statistics=statistics)
+    pq.write_table(
+        pa.table({"x": pa.array([1.0, float("nan"), 2.0, 3.0, float("nan")], width)}),
+        path,
+        write_statistics=statistics,
+    )
     assert cells(path, "x", Domain(0, 10)) == [1, 2, 3]
     assert window(path, "x", Domain(0, 10)).n == 3
 
@@ -393,7 +487,9 @@ def test_what_duckdb_says_never_leaves_the_engine(tmp_path):
     with pytest.raises(EngineError) as caught:
         database.columns("SELECT CAST('secret-4711' AS INTEGER)")
     assert "4711" not in repr(caught.value) and caught.value.__context__ is None
-    assert isinstance(caught.value, postri.PostriError) and not isinstance(caught.value, duckdb.Error)
+    assert isinstance(caught.value, postri.PostriError) and not isinstance(
+        caught.value, duckdb.Error
+    )
 
 
 def test_what_duckdb_says_while_rows_are_fetched_stays_inside_too():

@@ -1,6 +1,8 @@
-"""Nothing leaks from any engine: a cell shows in no error, chain, traceback, log, stream, warning or answer, and decides no error.
+"""Nothing leaks from any engine: a cell shows in no error, chain, traceback, log, stream, warning
+or answer, and decides no error.
 
-The secrets stand where values, filters, keys and units are read, also where a cast or a computation would fail on them.
+The secrets stand where values, filters, keys and units are read, also where a cast or a computation
+would fail on them.
 """
 
 from __future__ import annotations
@@ -49,7 +51,10 @@ class Watch(logging.Handler):
         self.said.append(f"{record.getMessage()} {record.args} {record.exc_info} {record.__dict__}")
 
     def ask(self, request: Callable[[], Any]) -> str:
-        """Make a request; returns its outcome: "an answer", or the kind and message of the error."""
+        """Make a request; returns its outcome:
+
+        "an answer", or the kind and message of the error.
+        """
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             outcome = self._outcome(request)
@@ -63,17 +68,28 @@ class Watch(logging.Handler):
         try:
             given = request()
         except Exception as error:
-            self.said += ["".join(traceback.format_exception(error)), *(f"{link!r} {link} {link.__dict__}" for link in chain(error))]
+            self.said += [
+                "".join(traceback.format_exception(error)),
+                *(f"{link!r} {link} {link.__dict__}" for link in chain(error)),
+            ]
             return f"{type(error).__name__}: {error}"
         self.said += [repr(given), str(given)]
-        self.said += [getattr(given, name)() for name in ("explain", "to_json", "to_csv", "_repr_html_") if hasattr(given, name)]
+        self.said += [
+            getattr(given, name)()
+            for name in ("explain", "to_json", "to_csv", "_repr_html_")
+            if hasattr(given, name)
+        ]
         return "an answer"
 
     @property
     def leaks(self) -> list[str]:
         """What was said with a mark in it, however digits are grouped."""
         plain = [words.replace(",", "").replace("_", "") for words in self.said]
-        return [words for words, bare in zip(self.said, plain, strict=True) if any(mark in words or mark in bare for mark in MARKS)]
+        return [
+            words
+            for words, bare in zip(self.said, plain, strict=True)
+            if any(mark in words or mark in bare for mark in MARKS)
+        ]
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -86,11 +102,20 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
 
 @pytest.fixture
 def watch(capfd) -> Iterator[Watch]:
-    """A watch on the streams of the process, on the warnings, and on every logger, at its most talkative."""
+    """A watch on the streams of the process, on the warnings, and on every logger, at its most
+    talkative.
+    """
     gc.collect()  # what earlier tests left behind is gone before anything is watched,
     gc.freeze()  # and what they keep is not looked through after each request
     watch = Watch(capfd)
-    loggers = [logging.getLogger(), *(each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger))]
+    loggers = [
+        logging.getLogger(),
+        *(
+            each
+            for each in logging.Logger.manager.loggerDict.values()
+            if isinstance(each, logging.Logger)
+        ),
+    ]
     levels = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.addHandler(watch)
@@ -106,7 +131,9 @@ def slow(engine: str) -> list:
     return [pytest.mark.slow] if engine in SERVICES else []
 
 
-EVERY_ENGINE = pytest.mark.parametrize("engine", [pytest.param(engine, marks=slow(engine)) for engine in LOADERS])
+EVERY_ENGINE = pytest.mark.parametrize(
+    "engine", [pytest.param(engine, marks=slow(engine)) for engine in LOADERS]
+)
 
 
 # ---- the watch itself can fail
@@ -180,7 +207,10 @@ MEDIANS = {
 }
 REAL = {"mid": MEDIANS["mid_real"]}
 SELECTED = {
-    "where": "whole > 5 AND real * 2 > whole - 1 AND exact / 3 < real AND day > DATE '2024-01-01' AND text LIKE 'x%' AND text <> 'x'",
+    "where": (
+        "whole > 5 AND real * 2 > whole - 1 AND exact / 3 < real AND day > DATE '2024-01-01' AND "
+        "text LIKE 'x%' AND text <> 'x'"
+    ),
     "by": {"text": ["x", "y"], "day": [date(2024, 1, 31)]},
 }
 EXPRESSIONS = {
@@ -191,9 +221,19 @@ EXPRESSIONS = {
     "moment_v": "CASE WHEN real < 3 THEN moment ELSE TIMESTAMP '2024-01-31 00:00:00' END",
 }
 OF_EXPRESSIONS = {
-    **{f"mid_{name}": agg.median(f"{name}_v", domain=NUMBERS) for name in ("whole", "real", "exact")},
-    **{"sum": agg.sum("whole_v", domain=NUMBERS), "average": agg.mean("real_v", domain=NUMBERS), "rows": agg.count("exact_v")},
-    **{"mid_day": agg.median("day_v", domain=DAYS), "mid_moment": agg.median("moment_v", domain=MOMENTS)},
+    **{
+        f"mid_{name}": agg.median(f"{name}_v", domain=NUMBERS)
+        for name in ("whole", "real", "exact")
+    },
+    **{
+        "sum": agg.sum("whole_v", domain=NUMBERS),
+        "average": agg.mean("real_v", domain=NUMBERS),
+        "rows": agg.count("exact_v"),
+    },
+    **{
+        "mid_day": agg.median("day_v", domain=DAYS),
+        "mid_moment": agg.median("moment_v", domain=MOMENTS),
+    },
 }
 
 
@@ -204,26 +244,44 @@ def of_expressions(table: Table, names: list[str], **how: Any) -> Any:
 
 GOOD: dict[str, Callable[[Table], Any]] = {
     "expressions": lambda table: of_expressions(table, list(OF_EXPRESSIONS), where="whole > 5"),
-    "selected by units": lambda table: postri.ask(table, REAL, epsilon=1, protect=ReplaceUnits("text", rows=2), **SELECTED),
+    "selected by units": lambda table: postri.ask(
+        table, REAL, epsilon=1, protect=ReplaceUnits("text", rows=2), **SELECTED
+    ),
     "the table": lambda table: table,
     "all columns": lambda table: postri.ask(table, MEDIANS, epsilon=1),
     "selected": lambda table: postri.ask(table, MEDIANS, epsilon=1, **SELECTED),
-    "by units": lambda table: postri.ask(table, MEDIANS, epsilon=1, protect=AddOrRemoveUnits("whole", rows=2)),
-    "by numbers": lambda table: postri.ask(table, REAL, epsilon=1, by={"whole": [1, 2], "exact": [3]}),
-    "a median": lambda table: postri.median(table, column="whole", domain=NUMBERS, epsilon=1, where="moment IS NOT NULL"),
-    "quantiles": lambda table: postri.quantiles(table, [0.1, 0.5], column="real", domain=NUMBERS, epsilon=1),
+    "by units": lambda table: postri.ask(
+        table, MEDIANS, epsilon=1, protect=AddOrRemoveUnits("whole", rows=2)
+    ),
+    "by numbers": lambda table: postri.ask(
+        table, REAL, epsilon=1, by={"whole": [1, 2], "exact": [3]}
+    ),
+    "a median": lambda table: postri.median(
+        table, column="whole", domain=NUMBERS, epsilon=1, where="moment IS NOT NULL"
+    ),
+    "quantiles": lambda table: postri.quantiles(
+        table, [0.1, 0.5], column="real", domain=NUMBERS, epsilon=1
+    ),
 }
 # A question takes Spark a second, whatever it counts.
 SPARK_GOOD = list(GOOD)[1:3]
 BAD: dict[str, Callable[[Table], Any]] = {
     "an unknown column": lambda table: postri.median(table, column="wholy", epsilon=1),
-    "a column of texts": lambda table: postri.median(table, column="text", epsilon=1, domain=NUMBERS),
-    "an unknown unit": lambda table: postri.median(table, column="whole", epsilon=1, protect=AddOrRemoveUnits("texts")),
-    "units of floats": lambda table: postri.median(table, column="whole", epsilon=1, protect=AddOrRemoveUnits("real")),
+    "a column of texts": lambda table: postri.median(
+        table, column="text", epsilon=1, domain=NUMBERS
+    ),
+    "an unknown unit": lambda table: postri.median(
+        table, column="whole", epsilon=1, protect=AddOrRemoveUnits("texts")
+    ),
+    "units of floats": lambda table: postri.median(
+        table, column="whole", epsilon=1, protect=AddOrRemoveUnits("real")
+    ),
     "keys of floats": lambda table: postri.ask(table, MEDIANS, epsilon=1, by={"real": [1]}),
     "a wrong filter": lambda table: postri.ask(table, MEDIANS, epsilon=1, where="text > 1"),
     "a wrong expression": lambda table: table.computed({"v": read_expression("text + 1")}),
-    "an expression of an unknown column": lambda table: table.computed({"v": read_expression("wholy + 1")}),
+    "an expression of an unknown column": lambda table: table.computed(
+        {"v": read_expression("wholy + 1")}
+    ),
 }
 UNTYPED = ("lists", "CSV")
 
@@ -252,50 +310,127 @@ BASE = {
 }
 MOST, FARTHEST = Decimal(10**18 - 1).scaleb(-2), 1.7976931348623157e308
 EXTREMES: dict[str, dict[str, Any]] = {
-    "largest": {"whole": 2**63 - 1, "real": FARTHEST, "exact": MOST, "day": date.max, "moment": datetime.max, "text": "z" * 5_000},
-    "smallest": {"whole": -(2**63), "real": -FARTHEST, "exact": -MOST, "day": date.min, "moment": datetime.min, "text": ""},
-    "infinite": {"whole": 0, "real": float("inf"), "exact": Decimal(0), "text": "'; DROP TABLE x; --"},
-    "no number": {"whole": -1, "real": float("nan"), "exact": Decimal("-0.01"), "text": "\U0001f600\\%_{source}${x}"},
+    "largest": {
+        "whole": 2**63 - 1,
+        "real": FARTHEST,
+        "exact": MOST,
+        "day": date.max,
+        "moment": datetime.max,
+        "text": "z" * 5_000,
+    },
+    "smallest": {
+        "whole": -(2**63),
+        "real": -FARTHEST,
+        "exact": -MOST,
+        "day": date.min,
+        "moment": datetime.min,
+        "text": "",
+    },
+    "infinite": {
+        "whole": 0,
+        "real": float("inf"),
+        "exact": Decimal(0),
+        "text": "'; DROP TABLE x; --",
+    },
+    "no number": {
+        "whole": -1,
+        "real": float("nan"),
+        "exact": Decimal("-0.01"),
+        "text": "\U0001f600\\%_{source}${x}",
+    },
     "tiny": {"whole": 1, "real": 5e-324, "exact": Decimal("0.01"), "text": "\x01"},
     "null": dict.fromkeys(BASE),
 }
 COMPUTED = (
-    "whole * whole + 1 > whole - 5 OR -whole < 3 OR real * real > real / whole OR whole / exact < exact * exact OR exact - 1 < real OR "
-    "day < DATE '2024-06-01' OR moment >= TIMESTAMP '2024-01-01 00:00:00' OR text LIKE '_%a' OR flag OR CASE WHEN flag THEN whole = 1 END"
+    "whole * whole + 1 > whole - 5 OR -whole < 3 OR real * real > real / whole OR whole / "
+    "exact < exact * exact OR exact - 1 < real OR "
+    "day < DATE '2024-06-01' OR moment >= TIMESTAMP '2024-01-01 00:00:00' OR text LIKE '_%a' "
+    "OR flag OR CASE WHEN flag THEN whole = 1 END"
 )
 BY = {"text": ["a", "b"], "flag": [True, False]}
 TOGETHER = {"where": COMPUTED, "by": BY, "protect": AddOrRemoveUnits("text", rows=2)}
 NEIGHBOURS: dict[str, Callable[[Table], Any]] = {
     "together": lambda table: postri.ask(table, REAL, epsilon=1, **TOGETHER),
-    "all columns": lambda table: postri.ask(table, MEDIANS, epsilon=1, protect=AddOrRemoveUnits("whole")),
+    "all columns": lambda table: postri.ask(
+        table, MEDIANS, epsilon=1, protect=AddOrRemoveUnits("whole")
+    ),
     "a filter": lambda table: postri.ask(table, MEDIANS, epsilon=1, where=COMPUTED),
-    "expressions": lambda table: of_expressions(table, ["sum", "mid_real"], protect=AddOrRemoveUnits("text", rows=2)),
+    "expressions": lambda table: of_expressions(
+        table, ["sum", "mid_real"], protect=AddOrRemoveUnits("text", rows=2)
+    ),
     "all expressions": lambda table: of_expressions(table, list(OF_EXPRESSIONS)),
-    "keys": lambda table: postri.ask(table, REAL, epsilon=1, by={"day": [date.min, date.max], "whole": [0, 2**63 - 1]}),
+    "keys": lambda table: postri.ask(
+        table, REAL, epsilon=1, by={"day": [date.min, date.max], "whole": [0, 2**63 - 1]}
+    ),
 }
 
 
 def with_rows(*rows: dict[str, Any]) -> pa.Table:
     """The sound rows, and more with these cells."""
-    return pa.table({name: pa.array([*column, *(row.get(name, column[0]) for row in rows)], kind) for name, (column, kind) in BASE.items()})
+    return pa.table(
+        {
+            name: pa.array([*column, *(row.get(name, column[0]) for row in rows)], kind)
+            for name, (column, kind) in BASE.items()
+        }
+    )
 
 
 @EVERY_ENGINE
 def test_neighbouring_tables_have_the_same_outcome(engine, watch, request, tmp_path):
     """One row more, whatever stands in it, or all of them, or no row at all: an answer."""
-    place, every = Place(tmp_path, request), ["together", "expressions"] if engine == "Spark" else list(NEIGHBOURS)
+    place, every = (
+        Place(tmp_path, request),
+        ["together", "expressions"] if engine == "Spark" else list(NEIGHBOURS),
+    )
     asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], every)]
     if engine != "Spark":
         asked += [(with_rows(row), ["together", "expressions"]) for row in EXTREMES.values()]
     for given, names in asked:
         table = loaded(engine, given, place)
-        assert [watch.ask(lambda name=name, table=table: NEIGHBOURS[name](table)) for name in names] == ["an answer"] * len(names)
+        assert [
+            watch.ask(lambda name=name, table=table: NEIGHBOURS[name](table)) for name in names
+        ] == ["an answer"] * len(names)
 
 
 LISTED: dict[str, list[Any]] = {
-    "numbers": [10**400, -(10**5_000), float("nan"), float("inf"), Decimal("sNaN"), Decimal("1e999999"), 1j, 5e-324, True],
-    "texts": ["", " ", "\x00", "\ud800", "9" * 5_000, "1e999999999", "nan", "2024-02-30", "0001-01-01T00:00:00+14:00", TEXT, "'"],
-    "others": [None, b"7", [7], {}, object(), np.datetime64("NaT"), np.timedelta64(5), pd.NaT, pd.NA, (), type, ...],
+    "numbers": [
+        10**400,
+        -(10**5_000),
+        float("nan"),
+        float("inf"),
+        Decimal("sNaN"),
+        Decimal("1e999999"),
+        1j,
+        5e-324,
+        True,
+    ],
+    "texts": [
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "9" * 5_000,
+        "1e999999999",
+        "nan",
+        "2024-02-30",
+        "0001-01-01T00:00:00+14:00",
+        TEXT,
+        "'",
+    ],
+    "others": [
+        None,
+        b"7",
+        [7],
+        {},
+        object(),
+        np.datetime64("NaT"),
+        np.timedelta64(5),
+        pd.NaT,
+        pd.NA,
+        (),
+        type,
+        ...,
+    ],
 }
 ODD_REQUESTS: list[dict[str, Any]] = [
     {"where": "k > 1 AND k * k < 9 OR t = 'a' OR d < DATE '2024-01-31'"},
@@ -303,7 +438,11 @@ ODD_REQUESTS: list[dict[str, Any]] = [
     {"protect": AddOrRemoveUnits("k")},
     {"protect": AddOrRemoveUnits("t", rows=2), "by": {"t": ["a", "b"]}},
 ]
-ODD_EXPRESSIONS = {"v": "x * k + 1 / x", "w": "CASE WHEN t = 'a' THEN x ELSE -k END", "d2": "COALESCE(d, DATE '2024-01-31')"}
+ODD_EXPRESSIONS = {
+    "v": "x * k + 1 / x",
+    "w": "CASE WHEN t = 'a' THEN x ELSE -k END",
+    "d2": "COALESCE(d, DATE '2024-01-31')",
+}
 ODD_MEDIANS = {
     **{name: agg.median(name, domain=NUMBERS) for name in ("v", "w")},
     "d2": agg.median("d2", domain=DAYS),
@@ -325,7 +464,9 @@ def test_whatever_an_untyped_cell_is_it_decides_no_outcome(kind, declared, watch
     """As a value, in a filter, as a key and as a unit."""
     types = {"x": "integer", "k": "integer", "t": "text", "d": "date"} if declared else {}
     for cell, holder in product(LISTED[kind], (list, _objects)):
-        table = postri.open({name: holder([1, 2, cell]) for name in ("x", "k", "t", "d")}, columns=types)
+        table = postri.open(
+            {name: holder([1, 2, cell]) for name in ("x", "k", "t", "d")}, columns=types
+        )
         for how in ODD_REQUESTS:
             assert watch.ask(median_of_x(table, how)) == "an answer", (cell, how)
         assert watch.ask(medians_of_expressions(table)) == "an answer", cell
@@ -340,7 +481,13 @@ def _objects(cells: list) -> np.ndarray:
 
 
 LINES = [
-    *(f"{TEXT},{TEXT},{TEXT},{TEXT}", f"{NUMBER},{NUMBER},{TEXT},2024-02-30", f'"{TEXT}', f'{TEXT}"{NUMBER},1,2,3', f"{NUMBER},,,,{TEXT}"),
+    *(
+        f"{TEXT},{TEXT},{TEXT},{TEXT}",
+        f"{NUMBER},{NUMBER},{TEXT},2024-02-30",
+        f'"{TEXT}',
+        f'{TEXT}"{NUMBER},1,2,3',
+        f"{NUMBER},,,,{TEXT}",
+    ),
     *(
         f"\x00{TEXT},1,2,3",
         f"{NUMBER}\r{TEXT}",
@@ -356,7 +503,10 @@ LINES = [
 def test_whatever_a_line_of_csv_is_it_decides_no_outcome_and_does_not_show(watch, tmp_path):
     path, tail = tmp_path / "t.csv", b"\xff\xfe" + TEXT.encode()
     for lines in ([], *([line] for line in LINES), LINES):
-        path.write_bytes("\n".join(["x,k,t,d", "1,2,a,2024-01-31", *lines, "3,4,b,2024-01-31", ""]).encode() + tail)
+        path.write_bytes(
+            "\n".join(["x,k,t,d", "1,2,a,2024-01-31", *lines, "3,4,b,2024-01-31", ""]).encode()
+            + tail
+        )
         table = postri.open(path)
         assert {watch.ask(median_of_x(table, how)) for how in [{}, *ODD_REQUESTS]} == {"an answer"}
         assert watch.ask(medians_of_expressions(table)) == "an answer"
@@ -367,10 +517,18 @@ def test_whatever_a_line_of_csv_is_it_decides_no_outcome_and_does_not_show(watch
 
 BROKEN: dict[str, Callable[[Table], Any]] = {
     "a value": lambda table: postri.median(table, column="bad", domain=NUMBERS, epsilon=1),
-    "a value by units": lambda table: postri.median(table, column="bad", domain=NUMBERS, epsilon=1, protect=AddOrRemoveUnits("x")),
-    "a filter": lambda table: postri.median(table, column="x", domain=NUMBERS, epsilon=1, where="bad > 1"),
-    "a key": lambda table: postri.ask(table, {"mid": agg.median("x", domain=NUMBERS)}, epsilon=1, by={"bad": [1, 2]}),
-    "a unit": lambda table: postri.median(table, column="x", domain=NUMBERS, epsilon=1, protect=AddOrRemoveUnits("bad")),
+    "a value by units": lambda table: postri.median(
+        table, column="bad", domain=NUMBERS, epsilon=1, protect=AddOrRemoveUnits("x")
+    ),
+    "a filter": lambda table: postri.median(
+        table, column="x", domain=NUMBERS, epsilon=1, where="bad > 1"
+    ),
+    "a key": lambda table: postri.ask(
+        table, {"mid": agg.median("x", domain=NUMBERS)}, epsilon=1, by={"bad": [1, 2]}
+    ),
+    "a unit": lambda table: postri.median(
+        table, column="x", domain=NUMBERS, epsilon=1, protect=AddOrRemoveUnits("bad")
+    ),
 }
 
 
@@ -379,7 +537,9 @@ def broken_in_duckdb(place: Place) -> Iterator[Table]:
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE words AS SELECT 1 AS x, '{TEXT}' AS word, {NUMBER} AS number")
     for number, bad in enumerate(["error('cell ' || word)", "word", "number * number"]):
-        connection.execute(f"CREATE VIEW broken{number} AS SELECT x, CAST({bad} AS BIGINT) AS bad FROM words")
+        connection.execute(
+            f"CREATE VIEW broken{number} AS SELECT x, CAST({bad} AS BIGINT) AS bad FROM words"
+        )
         yield Table.from_duckdb(connection, f"broken{number}")
 
 
@@ -400,18 +560,33 @@ def broken_in_postgres(place: Place) -> Iterator[Table]:
 def broken_in_spark(place: Place) -> Iterator[Table]:
     session = place.request.getfixturevalue("spark").session
     frame = session.createDataFrame([(1, TEXT)], "x long, word string")
-    yield postri.open(frame.selectExpr("x", "CAST(IF(length(word) > 0, raise_error(concat('cell ', word)), x) AS BIGINT) AS bad"))
+    yield postri.open(
+        frame.selectExpr(
+            "x",
+            "CAST(IF(length(word) > 0, raise_error(concat('cell ', word)), x) AS BIGINT) AS bad",
+        )
+    )
 
 
 def broken_in_files(place: Place) -> Iterator[Table]:
-    """Parquet with bytes that changed, one that ends too early, and files that are gone or others by the time that they are read."""
+    """Parquet with bytes that changed, one that ends too early, and files that are gone or others
+    by the time that they are read.
+    """
     folder = place.folder
     texts = [f"{TEXT}{i}" for i in range(500)]
-    columns = {"x": pa.array(range(500)), "bad": pa.array([NUMBER + i for i in range(500)]), "text": pa.array(texts)}
-    pq.write_table(pa.table(columns), folder / "sound.parquet", compression="none", use_dictionary=False)
+    columns = {
+        "x": pa.array(range(500)),
+        "bad": pa.array([NUMBER + i for i in range(500)]),
+        "text": pa.array(texts),
+    }
+    pq.write_table(
+        pa.table(columns), folder / "sound.parquet", compression="none", use_dictionary=False
+    )
     sound = (folder / "sound.parquet").read_bytes()
     footer = len(sound) - int.from_bytes(sound[-8:-4], "little") - 8
-    for number, (start, end) in enumerate([(4, 200), (footer // 2, footer // 2 + 400), (4, footer)]):
+    for number, (start, end) in enumerate(
+        [(4, 200), (footer // 2, footer // 2 + 400), (4, footer)]
+    ):
         damaged = sound[:start] + bytes(byte ^ 0x5A for byte in sound[start:end]) + sound[end:]
         (folder / f"damaged{number}.parquet").write_bytes(damaged)
         yield postri.open(folder / f"damaged{number}.parquet")
@@ -425,16 +600,27 @@ def broken_in_files(place: Place) -> Iterator[Table]:
         yield table
 
 
-BROKEN_IN = {"DuckDB": broken_in_duckdb, "files": broken_in_files, "PostgreSQL": broken_in_postgres, "Spark": broken_in_spark}
+BROKEN_IN = {
+    "DuckDB": broken_in_duckdb,
+    "files": broken_in_files,
+    "PostgreSQL": broken_in_postgres,
+    "Spark": broken_in_spark,
+}
 
 
-@pytest.mark.parametrize("engine", [pytest.param(engine, marks=slow(engine)) for engine in BROKEN_IN])
-def test_what_an_engine_says_when_it_fails_on_a_cell_goes_no_further(engine, watch, request, tmp_path):
+@pytest.mark.parametrize(
+    "engine", [pytest.param(engine, marks=slow(engine)) for engine in BROKEN_IN]
+)
+def test_what_an_engine_says_when_it_fails_on_a_cell_goes_no_further(
+    engine, watch, request, tmp_path
+):
     failed = 0
     for table in BROKEN_IN[engine](Place(tmp_path, request)):
         for name in ("a value", "a key") if engine == "Spark" else BROKEN:
             outcome = watch.ask(lambda name=name, table=table: BROKEN[name](table))
-            assert outcome.startswith(("EngineError", "SourceError")) or (engine == "files" and outcome == "an answer"), outcome
+            assert outcome.startswith(("EngineError", "SourceError")) or (
+                engine == "files" and outcome == "an answer"
+            ), outcome
             failed += outcome != "an answer"
     assert failed and not watch.leaks
 
@@ -450,7 +636,11 @@ def test_files_that_cannot_be_opened_do_not_show_what_is_in_them(watch, tmp_path
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-        opened = Table.from_duckdb if name.endswith("duckdb") else lambda path, _: postri.median(path, column="x", epsilon=1)
+        opened = (
+            Table.from_duckdb
+            if name.endswith("duckdb")
+            else lambda path, _: postri.median(path, column="x", epsilon=1)
+        )
         outcome = watch.ask(lambda opened=opened, name=name: opened(tmp_path / name, "cells"))
         assert outcome.startswith(("SourceError", "InputError")), name
     assert not watch.leaks
@@ -470,11 +660,15 @@ class TellingTexts:
 
 
 @pytest.mark.parametrize(
-    "how", [{"where": "t = 'a'"}, {"by": {"t": ["a"]}}, {"protect": AddOrRemoveUnits("t")}], ids=["a filter", "a key", "a unit"]
+    "how",
+    [{"where": "t = 'a'"}, {"by": {"t": ["a"]}}, {"protect": AddOrRemoveUnits("t")}],
+    ids=["a filter", "a key", "a unit"],
 )
 def test_what_a_library_says_of_a_text_goes_no_further(how, watch):
     source = {"x": [1], "t": TellingTexts(pa.array(["a"]))}
-    assert watch.ask(lambda: postri.ask(source, {"mid": agg.median("x")}, epsilon=1, **how)).startswith("SourceError")
+    assert watch.ask(
+        lambda: postri.ask(source, {"mid": agg.median("x")}, epsilon=1, **how)
+    ).startswith("SourceError")
     assert not watch.leaks
 
 
@@ -484,16 +678,23 @@ WRONG_LOGINS = [{"password": f"{PASSWORD}x"}, {"user": "nobody"}, {"database": "
 @pytest.mark.slow
 def test_no_password_shows_whatever_becomes_of_a_server(postgres, watch):
     """A table that is gone, logins that are wrong, a connection that the server ends."""
-    postgres.run("DROP TABLE IF EXISTS passing", f"CREATE TABLE passing AS SELECT {NUMBER} AS x, '{TEXT}'::text AS t")
+    postgres.run(
+        "DROP TABLE IF EXISTS passing",
+        f"CREATE TABLE passing AS SELECT {NUMBER} AS x, '{TEXT}'::text AS t",
+    )
     url, ask = postgres.url(), {"where": "t LIKE 'a%'"}
     tables = [Table.from_postgres(url, "passing") for _ in range(2)]
     assert watch.ask(median_of_x(tables[0], ask)) == "an answer"
     with psycopg.connect(url, autocommit=True) as connection:
         borrowed = Table.from_postgres(connection, "passing")
-        postgres.run(f"SELECT pg_terminate_backend({connection.info.backend_pid})", "DROP TABLE passing")
+        postgres.run(
+            f"SELECT pg_terminate_backend({connection.info.backend_pid})", "DROP TABLE passing"
+        )
         assert watch.ask(median_of_x(borrowed, ask)).startswith("EngineError")
     assert watch.ask(median_of_x(tables[1], ask)).startswith("EngineError")
     assert watch.ask(lambda: Table.from_postgres(url, "passing")).startswith("InputError")
     for login in WRONG_LOGINS:
-        assert watch.ask(lambda login=login: Table.from_postgres(postgres.url(**login), "passing")).startswith("SourceError")
+        assert watch.ask(
+            lambda login=login: Table.from_postgres(postgres.url(**login), "passing")
+        ).startswith("SourceError")
     assert not watch.leaks

@@ -14,7 +14,14 @@ POSTRI = Path(sys.executable).with_name("postri")
 
 
 def run(*words: object, code: int = 0, folder: Path | None = None) -> tuple[str, str]:
-    done = subprocess.run([str(POSTRI), *map(str, words)], capture_output=True, text=True, cwd=folder, check=False, timeout=120)
+    done = subprocess.run(
+        [str(POSTRI), *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr
@@ -23,7 +30,10 @@ def run(*words: object, code: int = 0, folder: Path | None = None) -> tuple[str,
 @pytest.fixture
 def salaries(tmp_path):
     path = tmp_path / "salaries.csv"
-    path.write_text("name,salary,hired,rate\n" + "".join(f"p{i},{30_000 + i},2020-01-{1 + i % 28:02},{i / 100}\n" for i in range(2_000)))
+    path.write_text(
+        "name,salary,hired,rate\n"
+        + "".join(f"p{i},{30_000 + i},2020-01-{1 + i % 28:02},{i / 100}\n" for i in range(2_000))
+    )
     return path
 
 
@@ -38,31 +48,88 @@ def test_median_prints_one_line_that_names_value_interval_confidence_and_protect
 def test_json_of_an_answer_has_the_stable_keys(salaries):
     out, _ = run("median", salaries, "salary", "--epsilon", "1/2", "--json")
     answer = json.loads(out)
-    assert list(answer) == ["value", "low", "high", "low_is_edge", "high_is_edge", "confidence", "epsilon", "method", "protects", "private"]
+    assert list(answer) == [
+        "value",
+        "low",
+        "high",
+        "low_is_edge",
+        "high_is_edge",
+        "confidence",
+        "epsilon",
+        "method",
+        "protects",
+        "private",
+    ]
     assert answer["low"] <= answer["value"] <= answer["high"]
     assert all(isinstance(answer[key], int) for key in ("value", "low", "high"))
-    assert (answer["epsilon"], answer["confidence"], answer["method"], answer["private"]) == ("1/2", 0.95, "depth", True)
+    assert (answer["epsilon"], answer["confidence"], answer["method"], answer["private"]) == (
+        "1/2",
+        0.95,
+        "depth",
+        True,
+    )
 
 
 def test_json_keeps_the_digits_of_the_step(salaries):
-    out, _ = run("median", salaries, "rate", "--epsilon", 8, "--lower", 0, "--upper", 100, "--step", "0.10", "--json")
+    out, _ = run(
+        "median",
+        salaries,
+        "rate",
+        "--epsilon",
+        8,
+        "--lower",
+        0,
+        "--upper",
+        100,
+        "--step",
+        "0.10",
+        "--json",
+    )
     assert re.search(r'"value": \d+\.\d,', out) and re.search(r'"low": \d+\.\d\d,', out)
 
 
 def test_dates_are_iso_text_in_json(salaries):
-    out, _ = run("median", salaries, "hired", "--epsilon", 1, "--lower", "2000-01-01", "--upper", "2029-12-31", "--json")
+    out, _ = run(
+        "median",
+        salaries,
+        "hired",
+        "--epsilon",
+        1,
+        "--lower",
+        "2000-01-01",
+        "--upper",
+        "2029-12-31",
+        "--json",
+    )
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", json.loads(out)["value"])
 
 
 @pytest.mark.slow
 def test_a_declared_integer_is_never_widened(salaries):
     bounds = ("--lower", 0, "--upper", 100_000, "--json")
-    assert isinstance(json.loads(run("median", salaries, "salary", "--epsilon", 1, "--type", "integer", *bounds)[0])["low"], int)
-    assert json.loads(run("median", salaries, "salary", "--epsilon", 1, *bounds)[0])["low"] % 1 == 0.5
+    assert isinstance(
+        json.loads(
+            run("median", salaries, "salary", "--epsilon", 1, "--type", "integer", *bounds)[0]
+        )["low"],
+        int,
+    )
+    assert (
+        json.loads(run("median", salaries, "salary", "--epsilon", 1, *bounds)[0])["low"] % 1 == 0.5
+    )
 
 
 def test_quantile_takes_p_and_every_other_option(salaries):
-    options = ("--confidence", "0.99", "--protect", "replace-rows", "--rows-per-person", 2, "--split", "0.7", "--json")
+    options = (
+        "--confidence",
+        "0.99",
+        "--protect",
+        "replace-rows",
+        "--rows-per-person",
+        2,
+        "--split",
+        "0.7",
+        "--json",
+    )
     answer = json.loads(run("quantile", salaries, "salary", 0.9, "--epsilon", 2, *options)[0])
     assert answer["protects"] == "replacing any 2 rows" and answer["confidence"] == 0.99
     assert abs(answer["value"] - 31_800) < 200
@@ -71,13 +138,29 @@ def test_quantile_takes_p_and_every_other_option(salaries):
 def test_where_selects_rows(tmp_path):
     """A column of a CSV file is read as what it is compared with."""
     table = tmp_path / "staff.csv"
-    table.write_text("salary,team,age\n" + "".join(f"{1_000 + i},{'ab'[i % 2]},{20 + i % 40}\n" for i in range(4_000)))
-    out, _ = run("median", table, "salary", "--epsilon", 50, "--where", "team = 'b' AND salary >= 3000 AND age < 60", "--json")
+    table.write_text(
+        "salary,team,age\n"
+        + "".join(f"{1_000 + i},{'ab'[i % 2]},{20 + i % 40}\n" for i in range(4_000))
+    )
+    out, _ = run(
+        "median",
+        table,
+        "salary",
+        "--epsilon",
+        50,
+        "--where",
+        "team = 'b' AND salary >= 3000 AND age < 60",
+        "--json",
+    )
     assert 3_900 <= json.loads(out)["value"] <= 4_100
 
 
 def test_a_wrong_predicate_exits_with_2_and_says_what_was_wrong(salaries):
-    for predicate, words in ("salry < 1", "did you mean 'salary'"), ("salary < random()", "random"), ("salary <", "predicate"):
+    for predicate, words in (
+        ("salry < 1", "did you mean 'salary'"),
+        ("salary < random()", "random"),
+        ("salary <", "predicate"),
+    ):
         _, said = run("median", salaries, "salary", "--epsilon", 1, "--where", predicate, code=2)
         assert words in said.lower()
 
@@ -85,7 +168,21 @@ def test_a_wrong_predicate_exits_with_2_and_says_what_was_wrong(salaries):
 def test_a_file_without_a_header_and_with_other_marks_is_read(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("".join(f"'x';{i}\n" for i in range(500)))
-    out, _ = run("median", path, "b", "--epsilon", 1, "--no-header", "--names", "a,b", "--delimiter", ";", "--quote", "'", "--json")
+    out, _ = run(
+        "median",
+        path,
+        "b",
+        "--epsilon",
+        1,
+        "--no-header",
+        "--names",
+        "a,b",
+        "--delimiter",
+        ";",
+        "--quote",
+        "'",
+        "--json",
+    )
     assert abs(json.loads(out)["value"] - 250) < 150
 
 
@@ -94,7 +191,9 @@ def test_a_file_without_a_header_and_with_other_marks_is_read(tmp_path):
 def test_a_picture_is_saved_and_words_go_to_standard_error(salaries, tmp_path, ending):
     picture = tmp_path / f"answer.{ending}"
     out, err = run("median", salaries, "salary", "--epsilon", 1, "--plot", picture)
-    assert picture.stat().st_size > 1_000 and out.startswith("median ") and err == f"saved {picture}\n"
+    assert (
+        picture.stat().st_size > 1_000 and out.startswith("median ") and err == f"saved {picture}\n"
+    )
 
 
 @pytest.mark.slow
@@ -102,22 +201,33 @@ def test_plan_tells_the_reach_of_an_epsilon_and_the_epsilon_of_a_reach():
     reach = json.loads(run("plan", "--rows", 45_000, "--epsilon", 1, "--json")[0])
     assert 0.49 < reach["low"] < 0.5 < reach["high"] < 0.51 and reach["enough"]
     back = json.loads(run("plan", "--rows", 45_000, "--reach", reach["reach"], "--json")[0])
-    assert float(back["epsilon"].split("/")[0]) / float((back["epsilon"] + "/1").split("/")[1]) == pytest.approx(1, rel=0.02)
+    assert float(back["epsilon"].split("/")[0]) / float(
+        (back["epsilon"] + "/1").split("/")[1]
+    ) == pytest.approx(1, rel=0.02)
     assert "percentile" in run("plan", "--rows", 45_000, "--epsilon", 1)[0]
 
 
 WRONG = {
     "epsilon zero": (("--epsilon", 0), "epsilon must be positive, got '0'"),
     "epsilon no number": (("--epsilon", "lots"), "epsilon must be a finite number, got 'lots'"),
-    "confidence": (("--epsilon", 1, "--confidence", "95"), "confidence must lie strictly between 0 and 1, got '95'"),
+    "confidence": (
+        ("--epsilon", 1, "--confidence", "95"),
+        "confidence must lie strictly between 0 and 1, got '95'",
+    ),
     "split": (("--epsilon", 1, "--split", "1"), "split must lie strictly between 0 and 1, got '1'"),
     "half a domain": (("--epsilon", 1, "--lower", 0), "needs both --lower and --upper"),
     "reversed domain": (("--epsilon", 1, "--lower", 5, "--upper", 1), "lower must be below upper"),
     "off the grid": (("--epsilon", 1, "--lower", 0, "--upper", 10, "--step", 3), "take 9 or 12"),
     "rows per person": (("--epsilon", 1, "--rows-per-person", 0), "at least 1, got 0"),
     "delimiter": (("--epsilon", 1, "--delimiter", ",,"), "delimiter must be one ASCII character"),
-    "picture": (("--epsilon", 1, "--plot", "x.jpegs"), "a picture's name must end in .png, .svg or .pdf, got 'x.jpegs'"),
-    "picture's folder": (("--epsilon", 1, "--plot", "no/such/folder/x.png"), "there is no folder 'no/such/folder'"),
+    "picture": (
+        ("--epsilon", 1, "--plot", "x.jpegs"),
+        "a picture's name must end in .png, .svg or .pdf, got 'x.jpegs'",
+    ),
+    "picture's folder": (
+        ("--epsilon", 1, "--plot", "no/such/folder/x.png"),
+        "there is no folder 'no/such/folder'",
+    ),
 }
 
 
@@ -132,7 +242,10 @@ def test_a_wrong_request_exits_with_2_and_says_what_was_wrong(salaries, what):
 @pytest.mark.slow
 def test_a_misspelt_column_or_file_is_answered_with_the_nearest_names(salaries):
     assert "did you mean 'salary'?" in run("median", salaries, "salery", "--epsilon", 1, code=2)[1]
-    assert "did you mean 'salaries.csv'?" in run("median", salaries.with_name("salary.csv"), "salary", "--epsilon", 1, code=2)[1]
+    assert (
+        "did you mean 'salaries.csv'?"
+        in run("median", salaries.with_name("salary.csv"), "salary", "--epsilon", 1, code=2)[1]
+    )
 
 
 @pytest.mark.slow
@@ -170,7 +283,9 @@ def test_help_loads_no_heavy_library():
         except SystemExit:
             print(sorted({"numpy", "duckdb", "matplotlib", "pandas", "flint"} & set(sys.modules)))
     """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert out.strip().endswith("[]")
 
 

@@ -1,4 +1,6 @@
-"""Nothing leaks: what stands in a cell shows in no output, log, warning, message, exception chain or traceback, and decides no error."""
+"""Nothing leaks: what stands in a cell shows in no output, log, warning, message, exception chain
+or traceback, and decides no error.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,11 @@ class Watch(logging.Handler):
         root.addHandler(self)
         root.setLevel(logging.NOTSET)
         try:
-            with warnings.catch_warnings(record=True) as warned, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            with (
+                warnings.catch_warnings(record=True) as warned,
+                redirect_stdout(streams[0]),
+                redirect_stderr(streams[1]),
+            ):
                 warnings.simplefilter("always")
                 outcome = self._outcome(request)
         finally:
@@ -71,10 +77,19 @@ class Watch(logging.Handler):
         try:
             answer = request()
         except (Exception, SystemExit) as error:
-            self.said += ["".join(traceback.format_exception(error)), *(repr(link) + str(link.__dict__) for link in chain(error))]
+            self.said += [
+                "".join(traceback.format_exception(error)),
+                *(repr(link) + str(link.__dict__) for link in chain(error)),
+            ]
             return f"{type(error).__name__}: {error}"
         self.said += [f"{answer!s} {answer!r}"]
-        for each in answer if isinstance(answer, postri.Answers) else [answer] if isinstance(answer, postri.Answer) else []:
+        for each in (
+            answer
+            if isinstance(answer, postri.Answers)
+            else [answer]
+            if isinstance(answer, postri.Answer)
+            else []
+        ):
             self.said += [each.explain(), each.to_json(), each._repr_html_()]
         return "an answer"
 
@@ -139,8 +154,28 @@ SECRETS = {
     "exact": [Decimal("918273645.54")] * 300,
 }
 MIXED = [
-    *(NUMBER, str(NUMBER), float(NUMBER), Decimal(NUMBER), Fraction(NUMBER, 7), complex(NUMBER), NUMBER * 10**400, f"{NUMBER}e999999999"),
-    *(TEXT, f"{TEXT}\n{TEXT}", TEXT.encode(), (TEXT,), [NUMBER], {TEXT: NUMBER}, DAY, datetime(7731, 11, 19), np.datetime64(DAY), None),
+    *(
+        NUMBER,
+        str(NUMBER),
+        float(NUMBER),
+        Decimal(NUMBER),
+        Fraction(NUMBER, 7),
+        complex(NUMBER),
+        NUMBER * 10**400,
+        f"{NUMBER}e999999999",
+    ),
+    *(
+        TEXT,
+        f"{TEXT}\n{TEXT}",
+        TEXT.encode(),
+        (TEXT,),
+        [NUMBER],
+        {TEXT: NUMBER},
+        DAY,
+        datetime(7731, 11, 19),
+        np.datetime64(DAY),
+        None,
+    ),
 ]
 
 ARROW = pa.table(
@@ -160,12 +195,19 @@ ARROW = pa.table(
 )
 TABLES = {
     "dictionary of lists": SECRETS | {"mixed": MIXED},
-    "dictionary of arrays": {name: np.array(cells) for name, cells in SECRETS.items()} | {"day": np.array(SECRETS["day"], dtype="M8[D]")},
-    "structured array": np.array([(NUMBER, float(NUMBER), TEXT)] * 300, dtype=[("whole", "i8"), ("real", "f8"), ("text", "U30")]),
+    "dictionary of arrays": {name: np.array(cells) for name, cells in SECRETS.items()}
+    | {"day": np.array(SECRETS["day"], dtype="M8[D]")},
+    "structured array": np.array(
+        [(NUMBER, float(NUMBER), TEXT)] * 300,
+        dtype=[("whole", "i8"), ("real", "f8"), ("text", "U30")],
+    ),
     "pandas": pd.DataFrame(SECRETS | {"category": pd.Series(SECRETS["text"], dtype="category")}),
     "pandas objects": pd.DataFrame(SECRETS, dtype=object),
     "pandas nullable": pd.DataFrame(
-        {"whole": pd.array(SECRETS["whole"], dtype="Int64"), "text": pd.array(SECRETS["text"], dtype="string")}
+        {
+            "whole": pd.array(SECRETS["whole"], dtype="Int64"),
+            "text": pd.array(SECRETS["text"], dtype="string"),
+        }
     ),
     "polars": pl.DataFrame(SECRETS),
     "polars objects": pl.DataFrame({"mixed": pl.Series(MIXED[:6], dtype=pl.Object)}),
@@ -179,7 +221,11 @@ REQUESTS = {
     "numbers": {"domain": NUMBERS},
     "days": {"domain": DAYS},
     "moments": {"domain": MOMENTS},
-    "a fine step": {"domain": Domain(0, 100, step="0.001"), "protect": ReplaceRows(2), "method": postri.Depth(noise="gumbel")},
+    "a fine step": {
+        "domain": Domain(0, 100, step="0.001"),
+        "protect": ReplaceRows(2),
+        "method": postri.Depth(noise="gumbel"),
+    },
     "no epsilon": {"epsilon": 0},
     "no confidence": {"confidence": 1, "domain": NUMBERS},
     "unknown method": {"method": "dept", "domain": NUMBERS},
@@ -190,21 +236,37 @@ REQUESTS = {
 def files(tmp_path_factory) -> dict[str, str]:
     """The same secrets in files: two that are sound, and some that are not."""
     folder = tmp_path_factory.mktemp("secrets")
-    rows = [f'{NUMBER},{float(NUMBER)},{TEXT},{DAY},"{TEXT},{NUMBER}",{NUMBER}{"0" * 400}' for _ in range(300)]
-    odd = [f"{NUMBER},{TEXT}", f'"{TEXT}', f'{TEXT}"{NUMBER},1,2,3,4,5', f"{NUMBER},,,,,,,,{TEXT}", f"\x00{TEXT}", f"{NUMBER}\r{TEXT}"]
+    rows = [
+        f'{NUMBER},{float(NUMBER)},{TEXT},{DAY},"{TEXT},{NUMBER}",{NUMBER}{"0" * 400}'
+        for _ in range(300)
+    ]
+    odd = [
+        f"{NUMBER},{TEXT}",
+        f'"{TEXT}',
+        f'{TEXT}"{NUMBER},1,2,3,4,5',
+        f"{NUMBER},,,,,,,,{TEXT}",
+        f"\x00{TEXT}",
+        f"{NUMBER}\r{TEXT}",
+    ]
     texts = {
         "sound.csv": "\n".join(["whole,real,text,day,quoted,far", *rows]),
-        "odd.csv": "\n".join(["whole,real,text,day,quoted,far", *rows[:50], *odd, *rows[:50], *odd]),
+        "odd.csv": "\n".join(
+            ["whole,real,text,day,quoted,far", *rows[:50], *odd, *rows[:50], *odd]
+        ),
         "no records.csv": "\n".join(["whole,real,text,day,quoted,far", *odd]),
         "no parquet.parquet": "\n".join(rows),
         "unknown.xyz": "\n".join(rows),
     }
     for name, text in texts.items():
-        (folder / name).write_bytes(text.encode() + (b"\xff\xfe" + TEXT.encode() if name == "odd.csv" else b""))
+        (folder / name).write_bytes(
+            text.encode() + (b"\xff\xfe" + TEXT.encode() if name == "odd.csv" else b"")
+        )
     pq.write_table(ARROW, folder / "sound.parquet")
     whole = (folder / "sound.parquet").read_bytes()
     (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    (folder / "damaged.parquet").write_bytes(whole[:200] + bytes(byte ^ 0x5A for byte in whole[200:900]) + whole[900:])
+    (folder / "damaged.parquet").write_bytes(
+        whole[:200] + bytes(byte ^ 0x5A for byte in whole[200:900]) + whole[900:]
+    )
     return {file.name: str(file) for file in folder.iterdir()}
 
 
@@ -213,8 +275,14 @@ def asked_for_everything(source: object) -> Watch:
     watch, opened = Watch(), []
     watch.ask(lambda: opened.append(postri.open(source)))
     table = opened[0] if opened else source
-    for column, how in itertools.product([*table.columns, "wholy"] if opened else ["whole"], REQUESTS.values()):
-        watch.ask(lambda column=column, how=how: postri.median(table, column=column, **({"epsilon": 1} | how)))
+    for column, how in itertools.product(
+        [*table.columns, "wholy"] if opened else ["whole"], REQUESTS.values()
+    ):
+        watch.ask(
+            lambda column=column, how=how: postri.median(
+                table, column=column, **({"epsilon": 1} | how)
+            )
+        )
     return watch
 
 
@@ -231,9 +299,19 @@ def test_a_column_without_a_table_never_shows_a_cell(name):
     watch = Watch()
     sources = [cells, tuple(cells), np.array([*cells, None], dtype=object)]
     if name != "mixed":
-        sources += [np.array(cells), pd.Series(cells), pl.Series(cells), pa.array(cells), pa.chunked_array([cells, cells])]
+        sources += [
+            np.array(cells),
+            pd.Series(cells),
+            pl.Series(cells),
+            pa.array(cells),
+            pa.chunked_array([cells, cells]),
+        ]
     for source, how in itertools.product(sources, REQUESTS.values()):
-        watch.ask(lambda source=source, how=how: postri.quantiles(source, [0.1, 0.5], **({"epsilon": 1} | how)))
+        watch.ask(
+            lambda source=source, how=how: postri.quantiles(
+                source, [0.1, 0.5], **({"epsilon": 1} | how)
+            )
+        )
     assert watch.leak() is None
 
 
@@ -251,7 +329,10 @@ HOLDERS = {
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_cell_far_from_the_quantile_does_not_show_without_a_domain(holder):
     watch = Watch()
-    assert watch.ask(lambda: postri.quantiles(HOLDERS[holder](OUTLIERS), [0.25, 0.5, 0.75], epsilon=3)) == "an answer; 0 warnings"
+    assert (
+        watch.ask(lambda: postri.quantiles(HOLDERS[holder](OUTLIERS), [0.25, 0.5, 0.75], epsilon=3))
+        == "an answer; 0 warnings"
+    )
     assert watch.leak() is None
 
 
@@ -273,7 +354,9 @@ BAD_SOURCES = {
 def test_a_source_that_is_refused_never_shows_a_cell(name):
     watch = Watch()
     column = {"column": "whole"} if name.startswith("two columns") else {}
-    assert watch.ask(lambda: postri.median(BAD_SOURCES[name], epsilon=1, **column)).startswith("InputError")
+    assert watch.ask(lambda: postri.median(BAD_SOURCES[name], epsilon=1, **column)).startswith(
+        "InputError"
+    )
     assert watch.leak() is None
 
 
@@ -300,7 +383,11 @@ class FailingTable(dict):
         raise RuntimeError(f"row {NUMBER} of {name} is broken")
 
 
-@pytest.mark.parametrize("source", [FailingColumn(), FailingArray(), FailingTable(whole=[1])], ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    "source",
+    [FailingColumn(), FailingArray(), FailingTable(whole=[1])],
+    ids=lambda source: type(source).__name__,
+)
 def test_what_another_library_says_about_a_cell_goes_no_further(source):
     watch = Watch()
     assert not watch.ask(lambda: postri.median(source, epsilon=1)).startswith("an answer")
@@ -311,15 +398,43 @@ def test_data_given_as_a_parameter_by_mistake_is_not_shown():
     """The arguments in the wrong order: a message names the type of what was given."""
     watch = Watch()
     series = pd.Series(SECRETS["whole"])
-    for wrong in (series, SECRETS["whole"], np.array(SECRETS["whole"]), pl.Series(SECRETS["whole"]), SECRETS):
-        for name in ("epsilon", "confidence", "split", "domain", "protect", "method", "coins", "column"):
+    for wrong in (
+        series,
+        SECRETS["whole"],
+        np.array(SECRETS["whole"]),
+        pl.Series(SECRETS["whole"]),
+        SECRETS,
+    ):
+        for name in (
+            "epsilon",
+            "confidence",
+            "split",
+            "domain",
+            "protect",
+            "method",
+            "coins",
+            "column",
+        ):
             watch.ask(lambda how={"epsilon": 1, name: wrong}: postri.median([1, 2], **how))
-            watch.ask(lambda how={"epsilon": 1, name: wrong}: postri.median({"a": [1], "b": [2]}, **({"column": "a"} | how)))
+            watch.ask(
+                lambda how={"epsilon": 1, name: wrong}: postri.median(
+                    {"a": [1], "b": [2]}, **({"column": "a"} | how)
+                )
+            )
         watch.ask(lambda wrong=wrong: postri.quantile([1, 2], wrong, epsilon=1))
     assert watch.leak() is None
 
 
-NAMES = ("sound.csv", "odd.csv", "no records.csv", "sound.parquet", "no parquet.parquet", "cut.parquet", "damaged.parquet", "unknown.xyz")
+NAMES = (
+    "sound.csv",
+    "odd.csv",
+    "no records.csv",
+    "sound.parquet",
+    "no parquet.parquet",
+    "cut.parquet",
+    "damaged.parquet",
+    "unknown.xyz",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -330,7 +445,9 @@ def test_a_file_never_shows_a_cell(files, name):
 
 
 def run(monkeypatch, watch: Watch, *words: object) -> str:
-    """The program, in this process: what it prints and says is watched, and its exit code is the outcome."""
+    """The program, in this process: what it prints and says is watched, and its exit code is the
+    outcome.
+    """
     monkeypatch.setattr(sys, "argv", ["postri", *map(str, words)])
     return watch.ask(main)
 
@@ -338,8 +455,15 @@ def run(monkeypatch, watch: Watch, *words: object) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_never_shows_a_cell(files, name, monkeypatch):
     watch = Watch()
-    numbers, days = ("--lower", 0, "--upper", 1_000), ("--lower", "2024-01-01", "--upper", "2024-12-31")
-    ways = [("--epsilon", 1, *numbers, "--json"), ("--epsilon", 1, *days), ("--epsilon", "x", *numbers)]
+    numbers, days = (
+        ("--lower", 0, "--upper", 1_000),
+        ("--lower", "2024-01-01", "--upper", "2024-12-31"),
+    )
+    ways = [
+        ("--epsilon", 1, *numbers, "--json"),
+        ("--epsilon", 1, *days),
+        ("--epsilon", "x", *numbers),
+    ]
     for column, way in itertools.product(["whole", "text", "short", "wholy"], ways):
         outcome = run(monkeypatch, watch, "median", files[name], column, *way)
         assert outcome.startswith(("an answer", "SystemExit: 0", "SystemExit: 2", "SystemExit: 1"))
@@ -362,8 +486,37 @@ def test_the_program_answers_where_a_secret_is_clamped(files, monkeypatch, capsy
 # ---- neighbouring tables
 
 CELLS = [
-    *("", TEXT, "7", "7,5", "nan", "inf", "-inf", "1e400", "9" * 400, "0x10", "2024-01-31", '"', "\x00", "\u00e9"),
-    *(NUMBER, -NUMBER, 10**400, -(10**400), float("nan"), float("inf"), -float("inf"), 1e308, 5e-324, 2.5, True, 1j, Fraction(1, 3)),
+    *(
+        "",
+        TEXT,
+        "7",
+        "7,5",
+        "nan",
+        "inf",
+        "-inf",
+        "1e400",
+        "9" * 400,
+        "0x10",
+        "2024-01-31",
+        '"',
+        "\x00",
+        "\u00e9",
+    ),
+    *(
+        NUMBER,
+        -NUMBER,
+        10**400,
+        -(10**400),
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        1e308,
+        5e-324,
+        2.5,
+        True,
+        1j,
+        Fraction(1, 3),
+    ),
     *(
         Decimal("sNaN"),
         Decimal("1e999999"),
@@ -424,7 +577,10 @@ TYPED = {
     "bytes": (np.uint8, [0, 255]),
     "floats": (np.float64, [np.nan, np.inf, -np.inf, 1e308, 5e-324, -0.0, 0.005]),
     "short floats": (np.float16, [np.nan, np.inf, 65_504, 6e-8]),
-    "long floats": (np.longdouble, [np.nan, np.inf, np.longdouble("1e4000"), np.longdouble("1e-4000")]),
+    "long floats": (
+        np.longdouble,
+        [np.nan, np.inf, np.longdouble("1e4000"), np.longdouble("1e-4000")],
+    ),
     "days": ("M8[D]", ["NaT", "0000-01-01", "10000-01-01", "2024-02-29"]),
     "moments": ("M8[us]", ["NaT", "0000-01-01", "10000-01-01", "2024-02-29T12:00"]),
     "hours": ("M8[h]", ["NaT", 2**63 - 1, -(2**62)]),
@@ -432,7 +588,9 @@ TYPED = {
 IN_TYPES = {
     "numpy": lambda cells, dtype: np.array(cells, dtype=dtype),
     "reversed": lambda cells, dtype: np.array(cells, dtype=dtype)[::-1],
-    "masked": lambda cells, dtype: np.ma.array(np.array(cells, dtype=dtype), mask=[*[False] * (len(cells) - 1), True]),
+    "masked": lambda cells, dtype: np.ma.array(
+        np.array(cells, dtype=dtype), mask=[*[False] * (len(cells) - 1), True]
+    ),
 }
 
 
@@ -452,7 +610,10 @@ def test_neighbours_of_one_type_have_the_same_outcome(name, holder, way):
 ARROW_TYPES = {
     "int64": (pa.int64(), [None, 2**63 - 1, -(2**63)]),
     "float": (pa.float64(), [None, float("nan"), float("inf"), -float("inf"), 1e308]),
-    "decimal": (pa.decimal128(18, 2), [None, Decimal("9999999999999999.99"), Decimal("-9999999999999999.99")]),
+    "decimal": (
+        pa.decimal128(18, 2),
+        [None, Decimal("9999999999999999.99"), Decimal("-9999999999999999.99")],
+    ),
     "date": (pa.date32(), [None, -(2**31), 2**31 - 1]),
     "timestamp": (pa.timestamp("us"), [None, -(2**63) + 1, 2**63 - 1]),
     "fine timestamp": (pa.timestamp("ns"), [None, -(2**63) + 1, 2**63 - 1]),
@@ -489,8 +650,36 @@ def test_neighbours_in_arrow_and_parquet_have_the_same_outcome(name, way, tmp_pa
 
 
 LINES = [
-    *(b"", b",", b"7,7", b"7,7,7", b'"7"', b'"7', b'7"', b'""', b'"""', b"'7'", b"\\", b"#7", b" 7 ", b"7\r8", b"7\x00", b"\xff"),
-    *(b"\xef\xbb\xbf7", "\u00e9".encode(), b"NULL", b"nan", b"inf", b"1e400", b"9" * 5_000, b"2024-01-31", TEXT.encode(), b"x" * 3_000_000),
+    *(
+        b"",
+        b",",
+        b"7,7",
+        b"7,7,7",
+        b'"7"',
+        b'"7',
+        b'7"',
+        b'""',
+        b'"""',
+        b"'7'",
+        b"\\",
+        b"#7",
+        b" 7 ",
+        b"7\r8",
+        b"7\x00",
+        b"\xff",
+    ),
+    *(
+        b"\xef\xbb\xbf7",
+        "\u00e9".encode(),
+        b"NULL",
+        b"nan",
+        b"inf",
+        b"1e400",
+        b"9" * 5_000,
+        b"2024-01-31",
+        TEXT.encode(),
+        b"x" * 3_000_000,
+    ),
 ]
 
 
@@ -509,14 +698,23 @@ def outcome_of_csv(tmp_path) -> Callable[..., str]:
 @pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
 def test_a_line_of_csv_decides_no_outcome(line, outcome_of_csv):
     """One line added, or one replaced, by whatever a line can be."""
-    assert outcome_of_csv(b"5", b"6", b"7", line) == outcome_of_csv(b"5", line, b"7") == "an answer; 0 warnings"
+    assert (
+        outcome_of_csv(b"5", b"6", b"7", line)
+        == outcome_of_csv(b"5", line, b"7")
+        == "an answer; 0 warnings"
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_neighbours_in_csv_have_the_same_outcome(way, outcome_of_csv):
     """No line, few, and all odd ones at once."""
     expected = outcome_of_csv(b"5", b"6", **WAYS[way])
-    assert outcome_of_csv(b"5", **WAYS[way]) == outcome_of_csv(**WAYS[way]) == outcome_of_csv(*LINES, **WAYS[way]) == expected
+    assert (
+        outcome_of_csv(b"5", **WAYS[way])
+        == outcome_of_csv(**WAYS[way])
+        == outcome_of_csv(*LINES, **WAYS[way])
+        == expected
+    )
 
 
 def test_the_comparison_sees_outcomes_that_differ():

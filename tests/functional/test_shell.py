@@ -49,7 +49,9 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self.name, self.folder = f"postri-{os.getpid()}-{random.randrange(10**9)}", folder
-        environment = f"HOME={folder} POSTRI_HISTORY={folder}/history POSTRI_ANALYST=ann TERM=screen"
+        environment = (
+            f"HOME={folder} POSTRI_HISTORY={folder}/history POSTRI_ANALYST=ann TERM=screen"
+        )
         self._tmux(
             "new-session",
             "-d",
@@ -63,7 +65,13 @@ class Terminal:
         )
 
     def _tmux(self, *words: str) -> str:
-        return subprocess.run(["tmux", "-L", self.name, *words], capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(
+            ["tmux", "-L", self.name, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        ).stdout
 
     def type(self, *keys: str) -> None:
         """Press keys: text as it is, others by their names."""
@@ -93,11 +101,16 @@ def terminal(tmp_path) -> Iterator[Terminal]:
             pytest.fail("tmux is not installed, and POSTRI_REQUIRE_ALL is set")
         pytest.skip("needs tmux: make services installs it")
     people = random.Random(4)
-    rows = [f"{30_000 + people.randint(0, 5_000)},{people.choice(['blue', 'red'])}" for _ in range(500)]
+    rows = [
+        f"{30_000 + people.randint(0, 5_000)},{people.choice(['blue', 'red'])}" for _ in range(500)
+    ]
     (tmp_path / "staff.csv").write_text("\n".join(["salary,team", *rows]))
     (tmp_path / "postri.toml").write_text(POLICY)
     with duckdb.connect(str(tmp_path / "slow.duckdb")) as connection:
-        connection.execute("CREATE VIEW slow AS SELECT (a.range + b.range) % 100 AS x FROM range(1000000) a, range(1000000) b")
+        connection.execute(
+            "CREATE VIEW slow AS SELECT (a.range + b.range) % 100 AS x FROM range(1000000) "
+            "a, range(1000000) b"
+        )
     shell = Terminal(tmp_path)
     try:
         shell.wait("postri>")
@@ -115,7 +128,10 @@ def test_a_question_with_its_price_first_then_its_answer_and_its_picture(termina
     assert "costs epsilon 1, of 3 that is left" in screen
     assert "count: the 95% interval of the count will reach 3 to each side" in screen
     terminal.type("Enter")
-    assert re.search(r"team +n +n_low +n_high", terminal.wait("protects adding or removing any one row at epsilon 1"))
+    assert re.search(
+        r"team +n +n_low +n_high",
+        terminal.wait("protects adding or removing any one row at epsilon 1"),
+    )
     terminal.type("\\budget", "Enter")
     terminal.wait(r"staff: 2 left of 3 \(pure\); you spent 1")
     terminal.type("\\plot staff.svg", "Enter")

@@ -28,7 +28,11 @@ class SqliteStore:
     def tamper(self, *statements: str) -> None:
         """Change the tables behind the ledger's back."""
         connection = sqlite3.connect(self.path, isolation_level=None)
-        for statement in ("DROP TRIGGER IF EXISTS entries_stay", "DROP TRIGGER IF EXISTS entries_remain", *statements):
+        for statement in (
+            "DROP TRIGGER IF EXISTS entries_stay",
+            "DROP TRIGGER IF EXISTS entries_remain",
+            *statements,
+        ):
             connection.execute(statement)
         connection.close()
 
@@ -37,7 +41,9 @@ class SqliteStore:
         from postri.ledger.entry import new_entry
 
         connection = sqlite3.connect(self.path, isolation_level=None)
-        number, previous = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        number, previous = connection.execute(
+            "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
+        ).fetchone()
         entry = new_entry(previous, number + 1, "2026-01-01T00:00:00.000000+00:00", kind, body)
         row = (entry.number, entry.time, entry.kind, entry.body, entry.previous, entry.hash)
         connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)

@@ -1,6 +1,8 @@
-"""Reserves in a ledger whose files may not grow beyond a limit, until it fails; prints how many reservations succeeded.
+"""Reserves in a ledger whose files may not grow beyond a limit, until it fails; prints how many
+reservations succeeded.
 
-A program: the limit holds for a whole process, and a child that is forked from a test would inherit threads that do not run there.
+A program: the limit holds for a whole process, and a child that is forked from a test would inherit
+threads that do not run there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Run as a program, several at once: asks so many questions of one ledger and prints the reservations that were accepted, as JSON."""
+"""Run as a program, several at once: asks so many questions of one ledger and prints the
+reservations that were accepted, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def hammer(path: Path, name: str, count: int, budget: str) -> list[int]:
     with SqliteLedger(path) as ledger:
         for number in range(count):
             try:
-                reservation = ledger.reserve(request(f"{name} {number}", analyst=name), limits(budget))
+                reservation = ledger.reserve(
+                    request(f"{name} {number}", analyst=name), limits(budget)
+                )
             except BudgetExceeded:
                 continue
             ledger.record(reservation, f"answer {reservation}")

@@ -1,7 +1,9 @@
-"""Run as a program: kills children at random moments while they answer, and checks after each that the ledger has what was handed over.
+"""Run as a program: kills children at random moments while they answer, and checks after each that
+the ledger has what was handed over.
 
-The children are forked from this process, which has loaded everything, so that a run takes milliseconds. Prints how many answers were
-handed over in all, how many runs were killed before their first, and how many reservations were left without fate.
+The children are forked from this process, which has loaded everything, so that a run takes
+milliseconds. Prints how many answers were handed over in all, how many runs were killed before
+their first, and how many reservations were left without fate.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def answer_for_ever(path: Path, pipe: int, run: int) -> None:
 
 
 def killed_run(path: Path, run: int, answers: int, further: float) -> list[tuple[int, int]]:
-    """What a child handed over before it was killed: so many answers, and some part of the way to the next, however fast the disk is."""
+    """What a child handed over before it was killed: so many answers, and some part of the way to
+    the next, however fast the disk is.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -55,13 +59,19 @@ def killed_run(path: Path, run: int, answers: int, further: float) -> list[tuple
 
 
 def check(path: Path, run: int, handed: list[tuple[int, int]]) -> int:
-    """The ledger opens, verifies, has every answer that was handed over, and goes on. How many reservations have no fate."""
+    """The ledger opens, verifies, has every answer that was handed over, and goes on.
+
+    How many reservations have no fate.
+    """
     with SqliteLedger(path) as ledger:
         problems = verify(ledger)
         assert problems == [], problems
         for reservation, number in handed:
             found = ledger.recorded("bank", "1", key(f"{run} {number}"))
-            assert found is not None and (found.id, found.answer_text) == (reservation, f"answer {run} {number}")
+            assert found is not None and (found.id, found.answer_text) == (
+                reservation,
+                f"answer {run} {number}",
+            )
         kinds = [entry.kind for entry in ledger.entries()]
         assert ledger.spent("bank").epsilon * 10 == kinds.count("reserve")
         ledger.record(ledger.reserve(request(f"check {run}"), ENOUGH), "fine")

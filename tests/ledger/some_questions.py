@@ -23,7 +23,9 @@ def request(
     analyst: str = "ann",
     cost: Cost | None = None,
 ) -> Request:
-    return Request(dataset, version, analyst, key(name), str(name), cost or bounded_range(Fraction(epsilon)))
+    return Request(
+        dataset, version, analyst, key(name), str(name), cost or bounded_range(Fraction(epsilon))
+    )
 
 
 def limits(budget: object = 5, **others: object) -> Limits:

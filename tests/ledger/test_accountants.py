@@ -18,14 +18,17 @@ from postri.ledger.conversion import lines
 
 RHOS = ("0.0001", "0.001", "0.01", "0.0625", "0.1", "0.5", "1", "3", "10", "100")
 DELTAS = ("1e-3", "1e-5", "1e-6", "1e-9", "1e-12")
-# The other implementation chooses between given orders: first 2 % apart, then around the best of them as near as it takes.
+# The other implementation chooses between given orders: first 2 % apart, then around the best of
+# them as near as it takes.
 ORDERS = [1 + 1.02**power for power in range(-200, 800)]
 ENDLESS = Fraction(10**9)
 
 
 def theirs(rho: str, delta: str) -> float:
     _, order = best(ORDERS, rho, delta)
-    return best([1 + (order - 1) * (1 + number / 100_000) for number in range(-2_500, 2_500)], rho, delta)[0]
+    return best(
+        [1 + (order - 1) * (1 + number / 100_000) for number in range(-2_500, 2_500)], rho, delta
+    )[0]
 
 
 def best(orders: list[float], rho: str, delta: str) -> tuple[float, float]:
@@ -37,7 +40,10 @@ def best(orders: list[float], rho: str, delta: str) -> tuple[float, float]:
 @pytest.mark.parametrize("delta", DELTAS)
 def test_zcdp_is_never_below_the_tight_conversion_and_within_a_thousandth_of_it(delta):
     for rho in RHOS:
-        ours, tight = float(ZCDP(Fraction(delta)).epsilon(Cost(ENDLESS, Fraction(rho)))), theirs(rho, delta)
+        ours, tight = (
+            float(ZCDP(Fraction(delta)).epsilon(Cost(ENDLESS, Fraction(rho)))),
+            theirs(rho, delta),
+        )
         assert tight - 1e-9 <= ours <= tight * 1.001, rho
 
 
@@ -47,16 +53,24 @@ def test_every_number_of_the_conversion_is_rounded_up():
     with localcontext() as context:
         context.prec = 60
         for order, constant in list(zip(table.orders, table.constants, strict=True))[::7]:
-            alpha, given = Decimal(order.numerator) / order.denominator, Decimal(constant.numerator) / constant.denominator
+            alpha, given = (
+                Decimal(order.numerator) / order.denominator,
+                Decimal(constant.numerator) / constant.denominator,
+            )
             exact = -(alpha / 10**6).ln() / (alpha - 1) + (1 - 1 / alpha).ln()
             assert exact < given < exact + Decimal("1e-29")
     for rho in RHOS:
         epsilon = ZCDP(Fraction("1e-6")).epsilon(Cost(ENDLESS, Fraction(rho)))
-        assert 0 <= epsilon - table.least(Fraction(rho)) < Fraction("1e-12") and (epsilon * 10**12).denominator == 1
+        assert (
+            0 <= epsilon - table.least(Fraction(rho)) < Fraction("1e-12")
+            and (epsilon * 10**12).denominator == 1
+        )
 
 
 def test_the_comparison_rejects_a_conversion_that_is_a_hundredth_too_small():
-    assert not theirs("0.1", "1e-6") - 1e-9 <= 0.99 * float(ZCDP(Fraction("1e-6")).epsilon(Cost(ENDLESS, Fraction("0.1"))))
+    assert not theirs("0.1", "1e-6") - 1e-9 <= 0.99 * float(
+        ZCDP(Fraction("1e-6")).epsilon(Cost(ENDLESS, Fraction("0.1")))
+    )
 
 
 def test_a_hundred_medians_at_a_tenth_cost_less_than_one_point_eight():
@@ -84,14 +98,20 @@ def test_more_is_never_cheaper(one, other, delta):
 
 
 @SAME
-@given(some_rho, some.fractions(min_value=0, max_value=20, max_denominator=1_000), some.sampled_from([Pure(), ZCDP(Fraction(1, 10**6))]))
+@given(
+    some_rho,
+    some.fractions(min_value=0, max_value=20, max_denominator=1_000),
+    some.sampled_from([Pure(), ZCDP(Fraction(1, 10**6))]),
+)
 def test_a_budget_allows_what_it_means(rho, budget, accountant):
     cost = Cost(Fraction(10), rho)
     assert accountant.allows(cost, budget) == (accountant.epsilon(cost) <= budget)
 
 
 def divergence(alpha: float, high: float, low: float) -> float:
-    """The Rényi divergence of two distributions on two outcomes whose log ratios are `high` and `low`."""
+    """The Rényi divergence of two distributions on two outcomes whose log ratios are `high` and
+    `low`.
+    """
     chance = (1 - exp(low)) / (exp(high) - exp(low))
     return log(chance * exp(alpha * high) + (1 - chance) * exp(alpha * low)) / (alpha - 1)
 
@@ -104,14 +124,20 @@ SHARES = [number / 20 for number in range(1, 20)]
 def test_a_draw_of_bounded_range_has_its_rho_and_hardly_less(epsilon):
     """Log ratios span epsilon: two outcomes are the worst case (Dong, Durfee and Rogers 2020)."""
     rho = float(bounded_range(Fraction(str(epsilon))).rho)
-    worst = max(divergence(alpha, share * epsilon, (share - 1) * epsilon) / alpha for alpha in ALPHAS for share in SHARES)
+    worst = max(
+        divergence(alpha, share * epsilon, (share - 1) * epsilon) / alpha
+        for alpha in ALPHAS
+        for share in SHARES
+    )
     assert worst <= rho
     assert epsilon > 0.5 or worst > 0.98 * rho
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
 def test_a_pure_draw_has_its_rho_and_hardly_less(epsilon):
-    """Log ratios lie between -epsilon and epsilon: randomised response is the worst case (Bun and Steinke 2016)."""
+    """Log ratios lie between -epsilon and epsilon: randomised response is the worst case (Bun and
+    Steinke 2016).
+    """
     rho = float(pure_draw(Fraction(str(epsilon))).rho)
     worst = max(divergence(alpha, epsilon, -epsilon) / alpha for alpha in ALPHAS)
     assert worst <= rho
@@ -119,7 +145,9 @@ def test_a_pure_draw_has_its_rho_and_hardly_less(epsilon):
 
 
 def test_costs_add_up_exactly():
-    assert bounded_range(Fraction(1, 10)) + pure_draw(Fraction(1, 3)) == Cost(Fraction(13, 30), Fraction(1, 800) + Fraction(1, 18))
+    assert bounded_range(Fraction(1, 10)) + pure_draw(Fraction(1, 3)) == Cost(
+        Fraction(13, 30), Fraction(1, 800) + Fraction(1, 18)
+    )
 
 
 @pytest.mark.parametrize("wrong", [Fraction(0), Fraction(1), Fraction(-1, 2), 1e-6, "1e-6"])
@@ -128,7 +156,9 @@ def test_delta_lies_between_nought_and_one_and_is_exact(wrong):
         ZCDP(wrong)
 
 
-@pytest.mark.parametrize("wrong", [(Fraction(-1), Fraction(0)), (0.5, Fraction(0)), (Fraction(1), -1)])
+@pytest.mark.parametrize(
+    "wrong", [(Fraction(-1), Fraction(0)), (0.5, Fraction(0)), (Fraction(1), -1)]
+)
 def test_a_cost_is_exact_and_not_negative(wrong):
     with pytest.raises(InputError, match="must be a Fraction of at least 0"):
         Cost(*wrong)

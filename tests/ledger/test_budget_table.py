@@ -38,7 +38,10 @@ def test_under_zcdp_what_is_spent_is_what_the_sum_means(ledger):
     accountant = ZCDP(Fraction("1e-6"))
     for number in range(50):
         ledger.reserve(request(number), limits(5, accountant=accountant))
-    shown, cost = as_json([Account("bank", Fraction(5), accountant)], ledger)["bank"], ledger.spent("bank")
+    shown, cost = (
+        as_json([Account("bank", Fraction(5), accountant)], ledger)["bank"],
+        ledger.spent("bank"),
+    )
     assert Fraction(shown["spent"]) == accountant.epsilon(cost) < cost.epsilon
     assert Fraction(shown["spent"]) + Fraction(shown["remaining"]) == 5
 
@@ -60,7 +63,12 @@ def test_a_bar_is_full_only_if_nothing_was_spent_and_empty_only_if_nothing_is_le
     assert bar(Fraction(5), Fraction(5)) == "█" * 20
     assert bar(Fraction(499, 100), Fraction(5)) == "█" * 19 + "░"
     assert bar(Fraction(1, 1000), Fraction(5)) == "█" + "░" * 19
-    assert bar(Fraction(0), Fraction(5)) == bar(Fraction(-1), Fraction(5)) == bar(Fraction(0), Fraction(0)) == "░" * 20
+    assert (
+        bar(Fraction(0), Fraction(5))
+        == bar(Fraction(-1), Fraction(5))
+        == bar(Fraction(0), Fraction(0))
+        == "░" * 20
+    )
 
 
 def test_a_good_ledger_is_said_to_be_good(asked, capsys):
@@ -73,7 +81,11 @@ def test_problems_are_said_one_by_one_and_end_in_an_error(store, asked, capsys):
     with pytest.raises(LedgerError, match="2 problems"):
         check(store.audit())
     captured = capsys.readouterr()
-    assert "The total of 'bank'" in captured.err and "recorded answers" in captured.err and captured.out == ""
+    assert (
+        "The total of 'bank'" in captured.err
+        and "recorded answers" in captured.err
+        and captured.out == ""
+    )
 
 
 def test_the_trail_is_saved(asked, tmp_path, capsys):
@@ -84,6 +96,8 @@ def test_the_trail_is_saved(asked, tmp_path, capsys):
 
 
 def test_names_are_never_read_as_markup(ledger, capsys):
-    ledger.reserve(request(dataset="x", analyst="[bold]eve[/bold]", cost=bounded_range(Fraction(1))), limits(5))
+    ledger.reserve(
+        request(dataset="x", analyst="[bold]eve[/bold]", cost=bounded_range(Fraction(1))), limits(5)
+    )
     show([Account("x", Fraction(5))], ledger)
     assert "[bold]eve[/bold]" in capsys.readouterr().out

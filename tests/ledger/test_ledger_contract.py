@@ -1,4 +1,6 @@
-"""What every store of the ledger does: charges come first, nothing is refunded, limits hold in one transaction, answers are found again."""
+"""What every store of the ledger does: charges come first, nothing is refunded, limits hold in one
+transaction, answers are found again.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,19 @@ import pytest
 from some_questions import ENOUGH, key, limits, request
 
 from postri.errors import BudgetExceeded, InputError, LedgerError
-from postri.ledger import ZCDP, Cost, Limits, Pure, Recorded, Request, Usage, bounded_range, export_csv, pure_draw, verify
+from postri.ledger import (
+    ZCDP,
+    Cost,
+    Limits,
+    Pure,
+    Recorded,
+    Request,
+    Usage,
+    bounded_range,
+    export_csv,
+    pure_draw,
+    verify,
+)
 
 TENTH = bounded_range(Fraction(1, 10))
 
@@ -65,8 +79,15 @@ class TestCharges:
         ledger.reserve(request(analyst="bob"), ENOUGH)
         ledger.reserve(request(dataset="shop", analyst="bob"), ENOUGH)
         assert ledger.spent("bank") == TENTH + TENTH
-        assert ledger.spent("bank", "ann") == ledger.spent("bank", "bob") == ledger.spent("shop") == TENTH
-        assert ledger.spent("shop", "ann") == ledger.spent("nowhere") == Cost(Fraction(0), Fraction(0))
+        assert (
+            ledger.spent("bank", "ann")
+            == ledger.spent("bank", "bob")
+            == ledger.spent("shop")
+            == TENTH
+        )
+        assert (
+            ledger.spent("shop", "ann") == ledger.spent("nowhere") == Cost(Fraction(0), Fraction(0))
+        )
 
     def test_epsilon_and_rho_are_charged_each(self, ledger):
         ledger.reserve(request(cost=pure_draw(Fraction(1, 2))), ENOUGH)
@@ -94,7 +115,9 @@ class TestAnswers:
         number = ledger.reserve(request(), ENOUGH)
         ledger.record(number, '{"value": 7}')
         found = ledger.recorded("bank", "1", request().key)
-        assert found == Recorded(number, '{"value": 7}', TENTH, "ann", list(ledger.entries())[-1].time)
+        assert found == Recorded(
+            number, '{"value": 7}', TENTH, "ann", list(ledger.entries())[-1].time
+        )
 
     def test_a_reservation_alone_is_no_answer(self, ledger):
         ledger.reserve(request(), ENOUGH)
@@ -104,8 +127,13 @@ class TestAnswers:
         ledger.fail(ledger.reserve(request(), ENOUGH), "EngineError")
         assert ledger.recorded("bank", "1", request().key) is None
 
-    @pytest.mark.parametrize(("dataset", "version", "name"), [("shop", "1", "q"), ("bank", "2", "q"), ("bank", "1", "other")])
-    def test_another_dataset_version_or_question_finds_nothing(self, ledger, dataset, version, name):
+    @pytest.mark.parametrize(
+        ("dataset", "version", "name"),
+        [("shop", "1", "q"), ("bank", "2", "q"), ("bank", "1", "other")],
+    )
+    def test_another_dataset_version_or_question_finds_nothing(
+        self, ledger, dataset, version, name
+    ):
         ledger.record(ledger.reserve(request("q"), ENOUGH), "x")
         assert ledger.recorded("bank", "1", key("q")) is not None
         assert ledger.recorded(dataset, version, key(name)) is None
@@ -182,7 +210,11 @@ class TestLimits:
         with pytest.raises(BudgetExceeded, match="the budget of 'bank'") as caught:
             ledger.reserve(request(epsilon="1/2", analyst="bob"), limits(1))
         error = caught.value
-        assert (error.requested, error.remaining, error.short_by) == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+        assert (error.requested, error.remaining, error.short_by) == (
+            Fraction(1, 2),
+            Fraction(1, 4),
+            Fraction(1, 4),
+        )
         assert error.limit == "the budget of 'bank'"
 
     def test_an_allowance_is_the_analysts(self, ledger):
@@ -192,7 +224,11 @@ class TestLimits:
         with pytest.raises(BudgetExceeded) as caught:
             ledger.reserve(request(epsilon="1/2", analyst="ann"), one)
         error = caught.value
-        assert (error.requested, error.remaining, error.short_by) == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+        assert (error.requested, error.remaining, error.short_by) == (
+            Fraction(1, 2),
+            Fraction(1, 4),
+            Fraction(1, 4),
+        )
         assert error.limit == "the allowance of 'ann' on 'bank'"
 
     def test_one_question_may_cost_no_more_than_the_most(self, ledger):
@@ -201,7 +237,11 @@ class TestLimits:
         with pytest.raises(BudgetExceeded) as caught:
             ledger.reserve(request(epsilon="3/4"), most)
         error = caught.value
-        assert (error.requested, error.remaining, error.short_by) == (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+        assert (error.requested, error.remaining, error.short_by) == (
+            Fraction(3, 4),
+            Fraction(1, 2),
+            Fraction(1, 4),
+        )
         assert error.limit == "the most that one question may cost on 'bank'"
 
     def test_failed_and_open_reservations_count_against_the_budget(self, ledger):
@@ -226,7 +266,11 @@ class TestLimits:
         assert error.short_by == error.requested - error.remaining
 
     def test_odd_fractions_cannot_make_the_sum_too_long_and_decimals_still_pass(self, ledger):
-        primes = [number for number in range(10_000, 12_000) if all(number % other for other in range(2, 110))]
+        primes = [
+            number
+            for number in range(10_000, 12_000)
+            if all(number % other for other in range(2, 110))
+        ]
         with pytest.raises(InputError, match="use a decimal"):
             reserve_all(ledger, (request(prime, f"1/{prime}") for prime in primes), ENOUGH)
         ledger.reserve(request("decimal", "0.000000000001"), ENOUGH)
@@ -258,13 +302,24 @@ class TestBudgets:
     def test_a_changed_one_is_an_entry(self, ledger, changed):
         for each in (limits(5), changed, changed, limits(5)):
             ledger.reserve(request(), each)
-        assert kinds(ledger) == ["budget", "reserve", "budget", "reserve", "reserve", "budget", "reserve"]
+        assert kinds(ledger) == [
+            "budget",
+            "reserve",
+            "budget",
+            "reserve",
+            "reserve",
+            "budget",
+            "reserve",
+        ]
 
     def test_allowances_of_two_analysts_stand_beside_each_other(self, ledger):
         for analyst in ("ann", "bob", "ann", "bob"):
             ledger.reserve(request(analyst=analyst), limits(5, allowance=Fraction(1)))
         assert kinds(ledger).count("budget") == 2
-        assert '"allowances":{"ann":"1","bob":"1"}' in [entry.body for entry in ledger.entries() if entry.kind == "budget"][-1]
+        assert (
+            '"allowances":{"ann":"1","bob":"1"}'
+            in [entry.body for entry in ledger.entries() if entry.kind == "budget"][-1]
+        )
 
     def test_the_steward_can_set_it_alone(self, ledger):
         terms = (Fraction(5), Pure(), Fraction(1), {"ann": Fraction(2)})
@@ -351,12 +406,27 @@ class TestRequests:
         ],
     )
     def test_a_wrong_request_is_an_input_error(self, wrong):
-        right = {"dataset": "d", "version": "1", "analyst": "a", "key": key(1), "question": "q", "cost": TENTH}
+        right = {
+            "dataset": "d",
+            "version": "1",
+            "analyst": "a",
+            "key": key(1),
+            "question": "q",
+            "cost": TENTH,
+        }
         Request(**right)
         with pytest.raises(InputError):
             Request(**{**right, **wrong})
 
-    @pytest.mark.parametrize("wrong", [(Fraction(-1), Pure()), (1.5, Pure()), (Fraction(1), "pure"), (Fraction(1), Pure(), Fraction(-1))])
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            (Fraction(-1), Pure()),
+            (1.5, Pure()),
+            (Fraction(1), "pure"),
+            (Fraction(1), Pure(), Fraction(-1)),
+        ],
+    )
     def test_wrong_limits_are_an_input_error(self, wrong):
         with pytest.raises(InputError):
             Limits(*wrong)

@@ -1,4 +1,7 @@
-"""Files: who may read them, and what happens when they cannot be used. Nothing is lost, and every error says what to do."""
+"""Files: who may read them, and what happens when they cannot be used.
+
+Nothing is lost, and every error says what to do.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ class TestBackups:
 
     def test_it_overwrites_nothing(self, tmp_path):
         (tmp_path / "copy").write_text("precious")
-        with SqliteLedger(tmp_path / "l") as ledger, pytest.raises(LedgerError, match="there is a file"):
+        with (
+            SqliteLedger(tmp_path / "l") as ledger,
+            pytest.raises(LedgerError, match="there is a file"),
+        ):
             ledger.backup(tmp_path / "copy")
         assert (tmp_path / "copy").read_text() == "precious"
 
@@ -142,7 +148,9 @@ class TestTroubles:
         with SqliteLedger(tmp_path / "l", patience=0.1) as ledger:
             holder = sqlite3.connect(tmp_path / "l", isolation_level=None)
             holder.execute("BEGIN IMMEDIATE")
-            with pytest.raises(LedgerError, match=r"locked by another process for 0\.1 seconds.*nothing was spent"):
+            with pytest.raises(
+                LedgerError, match=r"locked by another process for 0\.1 seconds.*nothing was spent"
+            ):
                 ledger.reserve(request(), ENOUGH)
             with pytest.raises(LedgerError, match="locked by another process"):
                 SqliteLedger(tmp_path / "l", patience=0.1)
@@ -151,9 +159,15 @@ class TestTroubles:
             assert ledger.reserve(request(), ENOUGH) == 2
 
     def test_a_lock_on_the_head_that_stays(self, tmp_path):
-        with SqliteLedger(tmp_path / "l", patience=0.1) as ledger, (tmp_path / "l.head").open() as holder:
+        with (
+            SqliteLedger(tmp_path / "l", patience=0.1) as ledger,
+            (tmp_path / "l.head").open() as holder,
+        ):
             fcntl.flock(holder, fcntl.LOCK_EX)
-            for action in (lambda: ledger.reserve(request(), ENOUGH), lambda: ledger.recorded("bank", "1", request().key)):
+            for action in (
+                lambda: ledger.reserve(request(), ENOUGH),
+                lambda: ledger.recorded("bank", "1", request().key),
+            ):
                 with pytest.raises(LedgerError, match=r"head .* was locked by another process"):
                     action()
             fcntl.flock(holder, fcntl.LOCK_UN)
@@ -174,7 +188,10 @@ class TestTroubles:
     def test_a_file_that_cannot_be_written(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
             ledger.reserve(request(), ENOUGH)
-        with unwritable(tmp_path / "l"), pytest.raises(LedgerError, match="cannot be written: make the file"):
+        with (
+            unwritable(tmp_path / "l"),
+            pytest.raises(LedgerError, match="cannot be written: make the file"),
+        ):
             SqliteLedger(tmp_path / "l")
         with SqliteLedger(tmp_path / "l") as ledger:
             assert verify(ledger) == [] and ledger.spent("bank").epsilon == Fraction(1, 10)
@@ -186,7 +203,10 @@ class TestTroubles:
     def test_a_head_that_cannot_be_written_is_noticed_before_anything_is_spent(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
             ledger.reserve(request(), ENOUGH)
-            with unwritable(tmp_path / "l.head"), pytest.raises(LedgerError, match=r"head .* cannot be used"):
+            with (
+                unwritable(tmp_path / "l.head"),
+                pytest.raises(LedgerError, match=r"head .* cannot be used"),
+            ):
                 ledger.reserve(request(), ENOUGH)
             assert ledger.spent("bank").epsilon == Fraction(1, 10)
             assert verify(ledger) == []
@@ -198,8 +218,14 @@ def unwritable(path: Path) -> Iterator[None]:
     mode = path.stat().st_mode
     if not ROOT:
         path.chmod(mode & ~0o222)
-    elif shutil.which("chattr") is None or subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode:
-        pytest.skip("root writes whatever the mode says, and this file system has no attribute that stops it")
+    elif (
+        shutil.which("chattr") is None
+        or subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode
+    ):
+        pytest.skip(
+            "root writes whatever the mode says, and this file system has no attribute that "
+            "stops it"
+        )
     try:
         yield
     finally:
@@ -211,7 +237,14 @@ def unwritable(path: Path) -> Iterator[None]:
 def test_a_full_disk_loses_nothing_and_the_ledger_goes_on_when_there_is_room(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", disk], capture_output=True, check=False).returncode:
+    if (
+        not ROOT
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=512k", "none", disk],
+            capture_output=True,
+            check=False,
+        ).returncode
+    ):
         pytest.skip("a small disk can only be made by root with the right to mount")
     try:
         ballast = disk / "ballast"
@@ -226,7 +259,13 @@ def test_a_full_disk_loses_nothing_and_the_ledger_goes_on_when_there_is_room(tmp
 def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
     """The same without rights: a limit on the size of files, in a process of its own."""
     program = Path(__file__).with_name("filling.py")
-    done = subprocess.run([sys.executable, program, tmp_path / "l"], capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, program, tmp_path / "l"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     check_goes_on(tmp_path / "l", int(done.stdout))
 
 

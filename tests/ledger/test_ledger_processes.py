@@ -18,12 +18,17 @@ from postri.errors import BudgetExceeded
 from postri.ledger import verify
 
 HERE = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(postri.__file__).parents[1]), str(HERE)))}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join((str(Path(postri.__file__).parents[1]), str(HERE))),
+}
 
 
 def start(script: str, *words: object) -> subprocess.Popen[str]:
     command = [sys.executable, str(HERE / script), *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
 
 
 def result(process: subprocess.Popen[str]):
@@ -36,7 +41,9 @@ def result(process: subprocess.Popen[str]):
 @pytest.mark.parametrize(("budget", "fits"), [("120.05", 1_200), ("1000", 2_000)])
 def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, fits):
     """2,000 requests at a tenth each, all at once, on a ledger that none of them finds there."""
-    processes = [start("hammering.py", store.path, f"analyst {number}", 250, budget) for number in range(8)]
+    processes = [
+        start("hammering.py", store.path, f"analyst {number}", 250, budget) for number in range(8)
+    ]
     accepted = [result(process) for process in processes]
     ledger = store.open()
     assert verify(ledger) == []
@@ -50,9 +57,14 @@ def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, f
 
 
 @pytest.mark.parametrize("runs", [20, pytest.param(300, marks=pytest.mark.slow)])
-def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_ledger(tmp_path, runs, figures):
+def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_ledger(
+    tmp_path, runs, figures
+):
     counted = result(start("killing.py", tmp_path, runs, 7))
-    figures(f"{runs} kills, {counted['handed']} answers handed over, {counted['open']} reservations without fate")
+    figures(
+        f"{runs} kills, {counted['handed']} answers handed over, {counted['open']} "
+        "reservations without fate"
+    )
     assert counted["handed"] > runs
 
 
@@ -70,7 +82,9 @@ def test_threads_share_a_ledger(ledger):
     assert verify(ledger) == []
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Newer Pythons warn where libraries have started threads.
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # Newer Pythons warn where libraries have started threads.
 def test_both_sides_of_a_fork_go_on_with_connections_of_their_own(ledger):
     first = ledger.reserve(request("before"), ENOUGH)
     child = os.fork()
@@ -91,8 +105,13 @@ def test_both_sides_of_a_fork_go_on_with_connections_of_their_own(ledger):
     assert verify(ledger) == []
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Newer Pythons warn where libraries have started threads.
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list the open files of a process")
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # Newer Pythons warn where libraries have started threads.
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(),
+    reason="this system does not list the open files of a process",
+)
 def test_no_open_file_of_the_ledger_crosses_a_fork(store, ledger):
     """SQLite's locks belong to a process: a child that inherits a connection may damage the file."""
     ledger.reserve(request(), ENOUGH)
@@ -106,7 +125,9 @@ def test_no_open_file_of_the_ledger_crosses_a_fork(store, ledger):
 
 
 def open_files(path: Path) -> int:
-    return sum(os.path.realpath(link).startswith(str(path)) for link in Path("/proc/self/fd").iterdir())
+    return sum(
+        os.path.realpath(link).startswith(str(path)) for link in Path("/proc/self/fd").iterdir()
+    )
 
 
 def test_no_lock_is_held_between_reserve_and_record(store, ledger):

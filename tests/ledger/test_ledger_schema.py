@@ -62,9 +62,13 @@ def first_file(tmp_path):
 
 
 def head_file(number: int, last: str) -> bytes:
-    """A head as it was released, by hand: a checksum, number, hash and totals, in a slot of 4096 bytes; the other slot is blank."""
+    """A head as it was released, by hand: a checksum, number, hash and totals, in a slot of 4096
+    bytes; the other slot is blank.
+    """
     text = f'{number} {last} {{"bank":["1/10","1/800"]}}'
-    return (f"{sha256(text.encode()).hexdigest()[:16]} {text}".ljust(4095) + "\n" + " " * 4095 + "\n").encode()
+    return (
+        f"{sha256(text.encode()).hexdigest()[:16]} {text}".ljust(4095) + "\n" + " " * 4095 + "\n"
+    ).encode()
 
 
 def test_a_file_of_schema_1_opens_and_goes_on(first_file):
@@ -77,18 +81,28 @@ def test_a_file_of_schema_1_opens_and_goes_on(first_file):
 
 
 def test_a_migration_keeps_all_entries(first_file, monkeypatch):
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE more (x)", "INSERT INTO more VALUES (1)")))
+    monkeypatch.setattr(
+        schema,
+        "MIGRATIONS",
+        (*schema.MIGRATIONS, ("CREATE TABLE more (x)", "INSERT INTO more VALUES (1)")),
+    )
     with SqliteLedger(first_file) as ledger:
         assert verify(ledger) == [] and len(list(ledger.entries())) == 2
     connection = sqlite3.connect(first_file)
-    assert connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == (len(schema.MIGRATIONS),)
+    assert connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == (
+        len(schema.MIGRATIONS),
+    )
     assert connection.execute("SELECT x FROM more").fetchall() == [(1,)]
     connection.close()
 
 
 def test_a_failed_migration_changes_nothing(first_file, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE more (x)", "INSERT INTO nowhere VALUES (1)")))
+        patch.setattr(
+            schema,
+            "MIGRATIONS",
+            (*schema.MIGRATIONS, ("CREATE TABLE more (x)", "INSERT INTO nowhere VALUES (1)")),
+        )
         with pytest.raises(LedgerError):
             SqliteLedger(first_file)
     with SqliteLedger(first_file) as ledger:
@@ -98,8 +112,15 @@ def test_a_failed_migration_changes_nothing(first_file, monkeypatch):
 def test_a_newer_schema_is_refused(store, ledger):
     ledger.reserve(request(), ENOUGH)
     store.tamper("UPDATE meta SET value = 99 WHERE name = 'schema'")
-    for action in (lambda: ledger.reserve(request(), ENOUGH), lambda: ledger.recorded("bank", "1", request().key), store.open, store.audit):
-        with pytest.raises(LedgerError, match=r"newer version of postri \(schema 99, this version knows 2\)"):
+    for action in (
+        lambda: ledger.reserve(request(), ENOUGH),
+        lambda: ledger.recorded("bank", "1", request().key),
+        store.open,
+        store.audit,
+    ):
+        with pytest.raises(
+            LedgerError, match=r"newer version of postri \(schema 99, this version knows 2\)"
+        ):
             action()
 
 

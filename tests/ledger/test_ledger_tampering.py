@@ -36,7 +36,9 @@ class TestEntries:
     """Changes of what was written."""
 
     def test_an_edit_is_found(self, store, filled):
-        store.tamper("""UPDATE entries SET body = replace(body, '"1/10"', '"1/99"') WHERE number = 4""")
+        store.tamper(
+            """UPDATE entries SET body = replace(body, '"1/10"', '"1/99"') WHERE number = 4"""
+        )
         assert "Entry 4 was changed: its hash does not fit" in problems(store)
 
     @pytest.mark.parametrize("column", ["time", "kind", "previous", "hash"])
@@ -53,7 +55,10 @@ class TestEntries:
         assert "Entries 5 to 7 are missing." in problems(store)
 
     def test_a_gap_that_was_closed_is_found(self, store, filled):
-        store.tamper("DELETE FROM entries WHERE number = 5", "UPDATE entries SET number = number - 1 WHERE number > 5")
+        store.tamper(
+            "DELETE FROM entries WHERE number = 5",
+            "UPDATE entries SET number = number - 1 WHERE number > 5",
+        )
         assert "Entry 5 does not follow the one before it" in problems(store)
 
     def test_swapped_entries_are_found(self, store, filled):
@@ -93,11 +98,17 @@ def rewrite(path, number: int, old: str, new: str) -> None:
     """Edit an entry, and make the whole chain fit again."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("DROP TRIGGER entries_stay")
-    connection.execute("UPDATE entries SET body = replace(body, ?, ?) WHERE number = ?", (old, new, number))
+    connection.execute(
+        "UPDATE entries SET body = replace(body, ?, ?) WHERE number = ?", (old, new, number)
+    )
     previous = "0" * 64
-    for row in connection.execute("SELECT number, time, kind, body FROM entries ORDER BY number").fetchall():
+    for row in connection.execute(
+        "SELECT number, time, kind, body FROM entries ORDER BY number"
+    ).fetchall():
         hash = chained(previous, *row)
-        connection.execute("UPDATE entries SET previous = ?, hash = ? WHERE number = ?", (previous, hash, row[0]))
+        connection.execute(
+            "UPDATE entries SET previous = ?, hash = ? WHERE number = ?", (previous, hash, row[0])
+        )
         previous = hash
     connection.close()
 
@@ -108,9 +119,15 @@ class TestTables:
     @pytest.mark.parametrize(
         ("statement", "sentence"),
         [
-            ("UPDATE datasets SET epsilon = '1/10'", "The total of 'bank' is kept as epsilon 1/10 and rho 1/160"),
+            (
+                "UPDATE datasets SET epsilon = '1/10'",
+                "The total of 'bank' is kept as epsilon 1/10 and rho 1/160",
+            ),
             ("UPDATE datasets SET rho = '0'", "the entries add up to epsilon 1/2 and rho 1/160"),
-            ("UPDATE datasets SET entries = 3", "The number of entries of 'bank' is kept as 3, and there are 10"),
+            (
+                "UPDATE datasets SET entries = 3",
+                "The number of entries of 'bank' is kept as 3, and there are 10",
+            ),
             ("UPDATE datasets SET terms = NULL", "The index of the newest budgets"),
             ("DELETE FROM datasets", "The total of 'bank' is kept as epsilon 0"),
             ("INSERT INTO datasets VALUES ('shop', '1', '1', 1, NULL)", "The total of 'shop'"),
@@ -160,7 +177,10 @@ class TestTables:
 
     def test_a_fate_without_a_reservation_is_found(self, store, filled):
         store.add("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":1}')
-        assert "Entry 11 ends reservation 1, and there is no such reservation before it." in problems(store)
+        assert (
+            "Entry 11 ends reservation 1, and there is no such reservation before it."
+            in problems(store)
+        )
 
 
 class TestOldCopies:
@@ -213,7 +233,9 @@ class TestOldCopies:
             store.audit().accept_restored()
         assert list(filled.entries()) == before
 
-    def test_a_copy_that_grew_elsewhere_is_refused_and_charged_for_all_that_its_head_knew(self, store, filled, tmp_path):
+    def test_a_copy_that_grew_elsewhere_is_refused_and_charged_for_all_that_its_head_knew(
+        self, store, filled, tmp_path
+    ):
         filled.backup(tmp_path / "copy")
         filled.reserve(request("later"), ENOUGH)
         filled.close()
@@ -262,7 +284,9 @@ class TestHeads:
             store.open()
 
     @pytest.mark.parametrize("slot", [0, 1])
-    def test_one_that_tore_in_a_power_failure_falls_back_to_the_one_before(self, store, filled, slot):
+    def test_one_that_tore_in_a_power_failure_falls_back_to_the_one_before(
+        self, store, filled, slot
+    ):
         content = bytearray(store.head.read_bytes())
         content[slot * 4096 + 20 : slot * 4096 + 40] = b"\0" * 20
         store.head.write_bytes(content)
@@ -282,7 +306,10 @@ class TestHeads:
     def test_it_moves_with_every_entry(self, store, filled):
         number = filled.reserve(request("more"), ENOUGH)
         with filled.snapshot() as snapshot:
-            assert (snapshot.head.number, snapshot.head.spent) == (number, {"bank": filled.spent("bank")})
+            assert (snapshot.head.number, snapshot.head.spent) == (
+                number,
+                {"bank": filled.spent("bank")},
+            )
         filled.record(number, "x")
         with filled.snapshot() as snapshot:
             assert snapshot.head == filled.head() and snapshot.head.number == number + 1
@@ -302,7 +329,9 @@ class TestHeads:
             assert snapshot.head == ledger.head() and len(snapshot.head.spent) == 200
         assert os.stat(store.head).st_mode & 0o777 == 0o600
 
-    def test_a_printed_line_finds_an_old_copy_even_if_the_head_was_put_back_too(self, store, filled, tmp_path):
+    def test_a_printed_line_finds_an_old_copy_even_if_the_head_was_put_back_too(
+        self, store, filled, tmp_path
+    ):
         shutil.copy(store.head, tmp_path / "head")
         filled.backup(tmp_path / "copy")
         filled.reserve(request("later"), ENOUGH)
@@ -314,9 +343,14 @@ class TestHeads:
         ledger = store.open()
         assert verify(ledger) == []
         assert verify(ledger, expected_head=line) == [
-            "The ledger ends at entry 10, and the expected head is entry 11: an old copy, or entries were cut off."
+            (
+                "The ledger ends at entry 10, and the expected head is entry 11: an old copy, or "
+                "entries were cut off."
+            )
         ]
 
     def test_a_printed_line_of_another_chain_is_found(self, filled):
-        assert "not the one of the expected head" in verify(filled, expected_head=f"7 {'0' * 64}")[0]
+        assert (
+            "not the one of the expected head" in verify(filled, expected_head=f"7 {'0' * 64}")[0]
+        )
         assert "must be a line" in verify(filled, expected_head="x")[0]

@@ -21,17 +21,38 @@ def trail(ledger) -> list[dict[str, str]]:
 def test_each_entry_has_its_parts(ledger):
     number = ledger.reserve(request("median of x"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
     ledger.record(number, "secret answer text")
-    ledger.fail(ledger.reserve(request("q2"), limits(5, accountant=ZCDP(Fraction(1, 10**6)))), "EngineError")
+    ledger.fail(
+        ledger.reserve(request("q2"), limits(5, accountant=ZCDP(Fraction(1, 10**6)))), "EngineError"
+    )
     ledger.reserve(request("q3"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
     lines, entries = trail(ledger), list(ledger.entries())
     assert [line["hash"] for line in lines] == [entry.hash for entry in entries]
     assert [line["time"] for line in lines] == [entry.time for entry in entries]
     asked = lines[1]
-    assert (asked["number"], asked["kind"], asked["dataset"], asked["version"], asked["analyst"]) == ("2", "reserve", "bank", "1", "ann")
-    assert (asked["epsilon"], asked["rho"], asked["key"]) == ("1/10", "1/800", request("median of x").key)
+    assert (
+        asked["number"],
+        asked["kind"],
+        asked["dataset"],
+        asked["version"],
+        asked["analyst"],
+    ) == ("2", "reserve", "bank", "1", "ann")
+    assert (asked["epsilon"], asked["rho"], asked["key"]) == (
+        "1/10",
+        "1/800",
+        request("median of x").key,
+    )
     assert asked["question (analyst's text)"] == "median of x"
-    fates = ["budget 5, zCDP at delta 0.000001", "answered by entry 3", "answer of entry 2", "failed with EngineError"]
-    assert [line["fate"] for line in lines] == [*fates, "failure of entry 4", "unknown, counts as spent"]
+    fates = [
+        "budget 5, zCDP at delta 0.000001",
+        "answered by entry 3",
+        "answer of entry 2",
+        "failed with EngineError",
+    ]
+    assert [line["fate"] for line in lines] == [
+        *fates,
+        "failure of entry 4",
+        "unknown, counts as spent",
+    ]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'"])
@@ -60,4 +81,8 @@ def test_an_accepted_copy_is_one_line(store, ledger):
     store.tamper("DELETE FROM entries", "DELETE FROM datasets", "DELETE FROM analysts")
     store.audit().accept_restored()
     line = trail(store.open())[-1]
-    assert (line["dataset"], line["epsilon"], line["fate"]) == ("bank; shop", "1/10; 1/10", "an older ledger was accepted")
+    assert (line["dataset"], line["epsilon"], line["fate"]) == (
+        "bank; shop",
+        "1/10; 1/10",
+        "an older ledger was accepted",
+    )

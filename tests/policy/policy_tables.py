@@ -7,8 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-# age: two null, one below 0, two above 100. fare: one null, one NaN, one below, one above. city: one null, two unknown.
-# born: one null, one before 1900. since: one null, one after 2024. flag: one null. who: two null.
+# age: two null, one below 0, two above 100. fare: one null, one NaN, one below, one above. city:
+# one null, two unknown. born: one null, one before 1900. since: one null, one after 2024. flag: one
+# null. who: two null.
 ROWS = (
     (1, "7", "30", "2.50", "1.5", "Oslo", "1980-01-31", "2023-05-01 12:00:00", "true"),
     (2, "7", "-5", "0.00", "-3.5", "Oslo", "1880-01-31", "2023-05-01 12:00:00", "false"),
@@ -81,13 +82,18 @@ SEEN = {
 
 
 def write_csv(folder: Path, rows=ROWS, name: str = "trips.csv") -> tuple[str, str | None]:
-    lines = [",".join(DECLARED), *(",".join("" if cell is None else str(cell) for cell in row) for row in rows)]
+    lines = [
+        ",".join(DECLARED),
+        *(",".join("" if cell is None else str(cell) for cell in row) for row in rows),
+    ]
     (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name, None
 
 
 def _create(connection, rows) -> None:
-    connection.execute(f"CREATE TABLE trips ({', '.join(f'{name} {kind}' for name, kind in DECLARED.items())})")
+    connection.execute(
+        f"CREATE TABLE trips ({', '.join(f'{name} {kind}' for name, kind in DECLARED.items())})"
+    )
     if rows:
         connection.executemany(f"INSERT INTO trips VALUES ({', '.join('?' * len(DECLARED))})", rows)
 
@@ -109,11 +115,14 @@ def write_duckdb(folder: Path, rows=ROWS) -> tuple[str, str | None]:
 def write_postgres(server, rows=ROWS) -> tuple[str, str | None]:
     declared = {**DECLARED, "ratio": "double precision", "city": "text"}
     server.run(
-        "DROP TABLE IF EXISTS trips CASCADE", f"CREATE TABLE trips ({', '.join(f'{name} {kind}' for name, kind in declared.items())})"
+        "DROP TABLE IF EXISTS trips CASCADE",
+        f"CREATE TABLE trips ({', '.join(f'{name} {kind}' for name, kind in declared.items())})",
     )
     with server.connect() as connection, connection.cursor() as cursor:
         if rows:
-            cursor.executemany(f"INSERT INTO trips VALUES ({', '.join(['%s'] * len(declared))})", rows)
+            cursor.executemany(
+                f"INSERT INTO trips VALUES ({', '.join(['%s'] * len(declared))})", rows
+            )
     return server.url(), "public.trips"
 
 
@@ -127,10 +136,19 @@ SOURCES: dict[str, Callable[..., tuple[str, str | None]]] = {
 
 def write_source(kind: str, folder: Path, request, rows=ROWS) -> tuple[str, str | None]:
     """The table as a source of this kind: what stands as its source and table."""
-    return write_postgres(request.getfixturevalue("postgres"), rows) if kind == "postgres" else SOURCES[kind](folder, rows)
+    return (
+        write_postgres(request.getfixturevalue("postgres"), rows)
+        if kind == "postgres"
+        else SOURCES[kind](folder, rows)
+    )
 
 
-def dataset(source: str, table: str | None, more: str = "", protect: str = 'change = "add-or-remove-rows", rows = 1') -> str:
+def dataset(
+    source: str,
+    table: str | None,
+    more: str = "",
+    protect: str = 'change = "add-or-remove-rows", rows = 1',
+) -> str:
     named = f'table = "{table}"\n' if table else ""
     return f'[datasets.trips]\nsource = "{source}"\n{named}version = "1"\nbudget = 5\nprotect = {{ {protect} }}\n{more}'
 

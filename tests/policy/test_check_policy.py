@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 
 import pytest
-from policy_tables import COLUMNS, FLAG, SOURCES, TEXT_FLAG, dataset, write_csv, write_duckdb, write_parquet, write_policy, write_source
+from policy_tables import (
+    COLUMNS,
+    FLAG,
+    SOURCES,
+    TEXT_FLAG,
+    dataset,
+    write_csv,
+    write_duckdb,
+    write_parquet,
+    write_policy,
+    write_source,
+)
 from postgres_server import SECRET
 
 from postri import median
@@ -26,14 +37,18 @@ def with_column(source, name, lines):
 
 
 def line_of(text, start):
-    return next(number for number, line in enumerate(text.splitlines(), start=1) if line.startswith(start))
+    return next(
+        number for number, line in enumerate(text.splitlines(), start=1) if line.startswith(start)
+    )
 
 
 @pytest.mark.parametrize("kind", SOURCES)
 class TestEverySource:
     """CSV and Parquet files, a database of DuckDB, a server of PostgreSQL."""
 
-    def test_a_right_policy_has_no_errors_and_reads_no_row(self, kind, tmp_path, request, monkeypatch):
+    def test_a_right_policy_has_no_errors_and_reads_no_row(
+        self, kind, tmp_path, request, monkeypatch
+    ):
         def never(*_):
             raise AssertionError("a row was read")
 
@@ -41,34 +56,62 @@ class TestEverySource:
             monkeypatch.setattr(engine, "windows", never)
             monkeypatch.setattr(engine, "matching", never)
         source = write_source(kind, tmp_path, request)
-        text = dataset(*source, COLUMNS + (TEXT_FLAG if kind == "csv" else FLAG), 'change = "replace-units", unit = "who", rows = 2')
+        text = dataset(
+            *source,
+            COLUMNS + (TEXT_FLAG if kind == "csv" else FLAG),
+            'change = "replace-units", unit = "who", rows = 2',
+        )
         errors, warnings = checked(tmp_path, text)
         assert errors == []
-        bare = "column 'id' has no bounds, so quantiles only: a sum or a mean of it needs lower and upper"
+        bare = (
+            "column 'id' has no bounds, so quantiles only: a sum or a mean of it needs lower and "
+            "upper"
+        )
         assert warnings == [(line_of(text, "[datasets.trips.columns.id]"), bare)]
 
-    def test_columns_that_are_not_there_are_all_told_with_the_nearest_name(self, kind, tmp_path, request):
+    def test_columns_that_are_not_there_are_all_told_with_the_nearest_name(
+        self, kind, tmp_path, request
+    ):
         source = write_source(kind, tmp_path, request)
-        text = dataset(*source, '[datasets.trips.columns.ages]\ntype = "integer"\n[datasets.trips.columns.fares]\ntype = "decimal"\n')
+        text = dataset(
+            *source,
+            '[datasets.trips.columns.ages]\ntype = "integer"\n[datasets.trips.columns.fares]\ntype = "decimal"\n',
+        )
         errors, _ = checked(tmp_path, text)
         first = line_of(text, "[datasets.trips.columns.ages]")
         assert [line for line, _ in errors] == [first, first + 2]
         assert errors[0][1].startswith("the source has no column 'ages'; did you mean 'age'")
         assert "did you mean 'fare'" in errors[1][1]
 
-    def test_a_column_of_units_that_is_not_there_or_is_no_person_is_told(self, kind, tmp_path, request):
+    def test_a_column_of_units_that_is_not_there_or_is_no_person_is_told(
+        self, kind, tmp_path, request
+    ):
         source = write_source(kind, tmp_path, request)
-        ((line, text),), _ = checked(tmp_path, dataset(*source, "", 'change = "add-or-remove-units", unit = "wo", rows = 2'))
+        ((line, text),), _ = checked(
+            tmp_path, dataset(*source, "", 'change = "add-or-remove-units", unit = "wo", rows = 2')
+        )
         assert line == 1 and text.startswith("protect: there is no column 'wo'; did you mean 'who'")
         if kind != "csv":
-            ((_, text),), _ = checked(tmp_path, dataset(*source, "", 'change = "add-or-remove-units", unit = "born", rows = 2'))
+            ((_, text),), _ = checked(
+                tmp_path,
+                dataset(*source, "", 'change = "add-or-remove-units", unit = "born", rows = 2'),
+            )
             assert text.endswith("a unit column must hold whole numbers or text")
 
     def test_an_opened_dataset_answers(self, kind, tmp_path, request):
         source = write_source(kind, tmp_path, request)
         policy = read_policy(write_policy(tmp_path, dataset(*source, COLUMNS)))
         table = open_dataset(policy, policy.datasets["trips"])
-        assert 0 <= median(table, column="age", domain=policy.datasets["trips"].columns["age"].domain, epsilon=1).value <= 100
+        assert (
+            0
+            <= median(
+                table,
+                column="age",
+                domain=policy.datasets["trips"].columns["age"].domain,
+                epsilon=1,
+            ).value
+            <= 100
+        )
 
 
 TYPED = [kind for kind in SOURCES if kind != "csv"]
@@ -78,17 +121,31 @@ TYPED = [kind for kind in SOURCES if kind != "csv"]
 @pytest.mark.parametrize(
     ("column", "said", "right"),
     [
-        *(("age", "decimal", "integer"), ("fare", "float", "decimal"), ("ratio", "integer", "float"), ("flag", "integer", "boolean")),
-        *(("born", "timestamp", "date"), ("since", "date", "timestamp"), ("city", "integer", "text"), ("age", "text", "integer")),
+        *(
+            ("age", "decimal", "integer"),
+            ("fare", "float", "decimal"),
+            ("ratio", "integer", "float"),
+            ("flag", "integer", "boolean"),
+        ),
+        *(
+            ("born", "timestamp", "date"),
+            ("since", "date", "timestamp"),
+            ("city", "integer", "text"),
+            ("age", "text", "integer"),
+        ),
         ("fare", "integer", "decimal"),
     ],
 )
-def test_a_type_that_the_source_does_not_declare_is_told(kind, column, said, right, tmp_path, request):
+def test_a_type_that_the_source_does_not_declare_is_told(
+    kind, column, said, right, tmp_path, request
+):
     source = write_source(kind, tmp_path, request)
     text = with_column(source, column, f'type = "{said}"')
     errors, _ = checked(tmp_path, text)
     assert [line for line, _ in errors] == [line_of(text, "[datasets.trips.columns")]
-    assert errors[0][1].startswith(f"column '{column}' has type '{said}' in the policy, and the source declares '")
+    assert errors[0][1].startswith(
+        f"column '{column}' has type '{said}' in the policy, and the source declares '"
+    )
     assert errors[0][1].endswith(f'\'; write type = "{right}"')
 
 
@@ -96,16 +153,33 @@ def test_a_decimal_without_places_may_be_called_an_integer(tmp_path):
     import duckdb
 
     with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT 1::DECIMAL(9,0) AS x) TO '{tmp_path / 'd.parquet'}' (FORMAT parquet)")
+        connection.execute(
+            f"COPY (SELECT 1::DECIMAL(9,0) AS x) TO '{tmp_path / 'd.parquet'}' (FORMAT parquet)"
+        )
     for said in "integer", "decimal":
-        assert checked(tmp_path, with_column(("d.parquet", None), "x", f'type = "{said}"\nlower = 0\nupper = 9')) == [[], []]
+        assert checked(
+            tmp_path,
+            with_column(("d.parquet", None), "x", f'type = "{said}"\nlower = 0\nupper = 9'),
+        ) == [[], []]
 
 
 WARNED = {
     ("csv", "age", "integer"): "so quantiles only: a sum or a mean of it needs lower and upper",
-    ("csv", "fare", "decimal"): "so no quantile, sum or mean of it can be asked: they need lower, upper and step",
-    ("parquet", "fare", "decimal"): "so quantiles only: a sum or a mean of it needs lower and upper",
-    ("parquet", "ratio", "float"): "so no quantile, sum or mean of it can be asked: they need lower, upper and step",
+    (
+        "csv",
+        "fare",
+        "decimal",
+    ): "so no quantile, sum or mean of it can be asked: they need lower, upper and step",
+    (
+        "parquet",
+        "fare",
+        "decimal",
+    ): "so quantiles only: a sum or a mean of it needs lower and upper",
+    (
+        "parquet",
+        "ratio",
+        "float",
+    ): "so no quantile, sum or mean of it can be asked: they need lower, upper and step",
 }
 
 
@@ -116,9 +190,15 @@ def test_a_column_without_bounds_says_what_cannot_be_asked(kind, column, said, t
     assert checked(tmp_path, with_column(source, column, f'type = "{said}"')) == [[], [(6, text)]]
 
 
-@pytest.mark.parametrize(("column", "said"), [("born", "date"), ("since", "timestamp"), ("city", "text"), ("flag", "boolean")])
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [("born", "date"), ("since", "timestamp"), ("city", "text"), ("flag", "boolean")],
+)
 def test_columns_of_other_types_need_no_bounds(column, said, tmp_path):
-    assert checked(tmp_path, with_column(write_parquet(tmp_path), column, f'type = "{said}"')) == [[], []]
+    assert checked(tmp_path, with_column(write_parquet(tmp_path), column, f'type = "{said}"')) == [
+        [],
+        [],
+    ]
 
 
 class TestColumns:
@@ -126,24 +206,38 @@ class TestColumns:
         bounds = 'type = "timestamp"\nlower = 2024-01-01T00:00:00Z\nupper = 2025-01-01T00:00:00Z'
         errors, _ = checked(tmp_path, with_column(write_parquet(tmp_path), "since", bounds))
         assert errors == [
-            (6, "the bounds of 'since': the column's timestamps have no time zone and the domain's bounds have one; make them agree")
+            (
+                6,
+                (
+                    "the bounds of 'since': the column's timestamps have no time zone and the "
+                    "domain's bounds have one; make them agree"
+                ),
+            )
         ]
 
     def test_keys_need_a_type_without_rounding(self, tmp_path):
-        ((line, text),), _ = checked(tmp_path, with_column(write_csv(tmp_path), "fare", 'type = "decimal"\nkeys = ["2.50"]'))
+        ((line, text),), _ = checked(
+            tmp_path, with_column(write_csv(tmp_path), "fare", 'type = "decimal"\nkeys = ["2.50"]')
+        )
         assert line == 6 and text.endswith("take another column, or a type without rounding")
 
     def test_a_name_that_a_header_has_twice_is_told(self, tmp_path):
         (tmp_path / "d.csv").write_text("x,x\n1,2\n")
         errors, _ = checked(tmp_path, with_column(("d.csv", None), "x", 'type = "integer"'))
-        assert errors == [(6, "the header has more than one column 'x'; rename all but one of them")]
+        assert errors == [
+            (6, "the header has more than one column 'x'; rename all but one of them")
+        ]
 
     def test_a_type_that_cannot_be_read_is_told(self, tmp_path):
         import duckdb
 
         with duckdb.connect() as connection:
-            connection.execute(f"COPY (SELECT TIME '12:00' AS x) TO '{tmp_path / 'd.parquet'}' (FORMAT parquet)")
-        ((line, text),), _ = checked(tmp_path, with_column(("d.parquet", None), "x", 'type = "text"'))
+            connection.execute(
+                f"COPY (SELECT TIME '12:00' AS x) TO '{tmp_path / 'd.parquet'}' (FORMAT parquet)"
+            )
+        ((line, text),), _ = checked(
+            tmp_path, with_column(("d.parquet", None), "x", 'type = "text"')
+        )
         assert line == 6 and "has the declared type TIME" in text
 
     def test_no_columns_are_warned_of(self, tmp_path):
@@ -167,22 +261,35 @@ class TestSources:
             ("broken.parquet", None, "damaged"),
         ],
     )
-    def test_a_source_that_does_not_open_is_told_on_the_datasets_line(self, tmp_path, source, table, words):
+    def test_a_source_that_does_not_open_is_told_on_the_datasets_line(
+        self, tmp_path, source, table, words
+    ):
         write_csv(tmp_path)
         write_duckdb(tmp_path)
         (tmp_path / "broken.parquet").write_bytes(b"PAR1 broken")
         ((line, text),), _ = checked(tmp_path, "\n\n" + dataset(source, table, COLUMNS))
-        assert line == 3 and text.startswith("the source of dataset 'trips' cannot be opened: ") and words in text
+        assert (
+            line == 3
+            and text.startswith("the source of dataset 'trips' cannot be opened: ")
+            and words in text
+        )
 
     def test_errors_of_all_datasets_are_told_at_once(self, tmp_path):
         source = write_csv(tmp_path)
         good = dataset(*source, '[datasets.trips.columns.age]\ntype = "text"\n')
-        text = dataset("no.csv", None).replace("trips", "one") + good + dataset("no.parquet", None).replace("trips", "two")
+        text = (
+            dataset("no.csv", None).replace("trips", "one")
+            + good
+            + dataset("no.parquet", None).replace("trips", "two")
+        )
         errors, _ = checked(tmp_path, text)
         assert [line for line, _ in errors] == [1, 13]
 
     def test_a_server_that_refuses_tells_no_password(self, tmp_path, postgres):
-        for url in (postgres.url(password="pass-xq-wrong"), f"postgresql://u:{SECRET}@127.0.0.1:1/d"):
+        for url in (
+            postgres.url(password="pass-xq-wrong"),
+            f"postgresql://u:{SECRET}@127.0.0.1:1/d",
+        ):
             ((line, text),), _ = checked(tmp_path, dataset(url, "public.trips", COLUMNS))
             assert line == 1 and "cannot connect to PostgreSQL" in text
             assert SECRET not in text and "xq" not in text
@@ -192,7 +299,9 @@ class TestSources:
         assert "PostgreSQL has no table 'no.such'" in text and SECRET not in text
 
     def test_a_folder_with_the_marks_of_a_pattern_is_a_folder(self, tmp_path):
-        """The engine reads no file with such marks in its path, and says so; without care it would find none."""
+        """The engine reads no file with such marks in its path, and says so; without care it would
+        find none.
+        """
         folder = tmp_path / "a[b]"
         folder.mkdir()
         write_csv(folder)
@@ -202,7 +311,9 @@ class TestSources:
 
 class TestSharedRows:
     def shared(self, folder, one, other, more=""):
-        text = dataset(*one, more).replace("trips]", "one]", 1) + dataset(*other).replace("trips]", "two]", 1)
+        text = dataset(*one, more).replace("trips]", "one]", 1) + dataset(*other).replace(
+            "trips]", "two]", 1
+        )
         policy = read_policy(write_policy(folder, text))
         return [each for each in check_policy(policy)[1] if "read the same source" in each.text]
 
@@ -213,7 +324,10 @@ class TestSharedRows:
         for other in ("trips.csv", "./trips.csv", "link.csv", str(tmp_path / "trips.csv"), "*.csv"):
             (warning,) = self.shared(tmp_path, ("trips.csv", None), (other, None))
             assert warning.line == 6
-            assert warning.text == ("datasets 'one' and 'two' read the same source: what is asked of both adds up, beyond either budget")
+            assert warning.text == (
+                "datasets 'one' and 'two' read the same source: what is asked of both adds "
+                "up, beyond either budget"
+            )
 
     def test_other_files_are_not(self, tmp_path):
         write_csv(tmp_path)
@@ -222,7 +336,10 @@ class TestSharedRows:
 
     def test_tables_of_a_database_are_told_apart(self, tmp_path):
         write_duckdb(tmp_path)
-        assert len(self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", "main.trips"))) == 1
+        assert (
+            len(self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", "main.trips")))
+            == 1
+        )
         assert self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", "other")) == []
 
     @pytest.mark.parametrize(
@@ -235,7 +352,9 @@ class TestSharedRows:
         ],
     )
     def test_servers_are_compared_without_credentials(self, tmp_path, one, other, same):
-        text = dataset(one, "trips").replace("trips]", "one]") + dataset(other, "public.trips").replace("trips]", "two]")
+        text = dataset(one, "trips").replace("trips]", "one]") + dataset(
+            other, "public.trips"
+        ).replace("trips]", "two]")
         policy = read_policy(write_policy(tmp_path, text))
         here, there = (places_of(policy, each) for each in policy.datasets.values())
         assert bool(here & there) is same
@@ -263,21 +382,45 @@ class TestLimitsAndLedger:
         text = 'ledger = "no/l"\nledger_head = "nor/h"\n' + dataset(*write_csv(tmp_path), COLUMNS)
         errors, _ = checked(tmp_path, text)
         assert errors == [
-            (1, f"ledger cannot be written: there is no folder '{tmp_path / 'no'}'; make it, or name another"),
-            (2, f"ledger_head cannot be written: there is no folder '{tmp_path / 'nor'}'; make it, or name another"),
+            (
+                1,
+                (
+                    f"ledger cannot be written: there is no folder '{tmp_path / 'no'}'; make it, "
+                    "or name another"
+                ),
+            ),
+            (
+                2,
+                (
+                    f"ledger_head cannot be written: there is no folder '{tmp_path / 'nor'}'; "
+                    "make it, or name another"
+                ),
+            ),
         ]
 
     def test_a_ledger_that_is_a_folder_is_told(self, tmp_path):
         (tmp_path / "postri.ledger").mkdir()
         errors, _ = checked(tmp_path, dataset(*write_csv(tmp_path), COLUMNS))
-        assert errors == [(0, f"ledger cannot be written: '{tmp_path / 'postri.ledger'}' is a folder; name a file")]
+        assert errors == [
+            (
+                0,
+                (
+                    f"ledger cannot be written: '{tmp_path / 'postri.ledger'}' is a folder; name "
+                    "a file"
+                ),
+            )
+        ]
 
-    @pytest.mark.parametrize(("denied", "words"), [("folder", "the folder"), ("file", "does not allow it")])
+    @pytest.mark.parametrize(
+        ("denied", "words"), [("folder", "the folder"), ("file", "does not allow it")]
+    )
     def test_rights_that_are_missing_are_told(self, tmp_path, monkeypatch, denied, words):
         """By what the system answers, because some users may do everything."""
         ledger = tmp_path / "postri.ledger"
         ledger.touch()
         refused = str(tmp_path if denied == "folder" else ledger)
-        monkeypatch.setattr(os, "access", lambda path, mode: str(path) != refused or not mode & os.W_OK)
+        monkeypatch.setattr(
+            os, "access", lambda path, mode: str(path) != refused or not mode & os.W_OK
+        )
         ((line, text),), _ = checked(tmp_path, dataset(*write_csv(tmp_path), COLUMNS))
         assert line == 0 and words in text and "change its rights" in text and refused in text

@@ -17,7 +17,13 @@ QUOTES = '"' * 3
 
 def places(value: Any, here: Place = ()) -> set[Place]:
     """Every key and item of a value that tomllib gives."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return {place for key, each in inner for place in ({(*here, key)} | places(each, (*here, key)))}
 
 
@@ -26,34 +32,82 @@ CASES = {
     "comments": ("# a = 1\na = 1 # b = 2\n # c\n", {("a",): 2}),
     "tables": ("[a]\nx = 1\n[b]\ny = 2", {("a",): 1, ("a", "x"): 2, ("b",): 3, ("b", "y"): 4}),
     "a table inside": ("[a.b]\nx = 1", {("a",): 1, ("a", "b"): 1, ("a", "b", "x"): 2}),
-    "a header after what it holds": ("[a.b]\nx = 1\n[a]\ny = 2", {("a",): 3, ("a", "b"): 1, ("a", "b", "x"): 2, ("a", "y"): 4}),
+    "a header after what it holds": (
+        "[a.b]\nx = 1\n[a]\ny = 2",
+        {("a",): 3, ("a", "b"): 1, ("a", "b", "x"): 2, ("a", "y"): 4},
+    ),
     "blanks in a header": ("[ a . 'b' ]\nx = 1", {("a",): 1, ("a", "b"): 1, ("a", "b", "x"): 2}),
     "dotted keys": ("a.b = 1\na . c = 2", {("a",): 1, ("a", "b"): 1, ("a", "c"): 2}),
-    "quoted keys": ('"a.b" = 1\n\'c d\'.e = 2\n"" = 3', {("a.b",): 1, ("c d",): 2, ("c d", "e"): 2, ("",): 3}),
+    "quoted keys": (
+        '"a.b" = 1\n\'c d\'.e = 2\n"" = 3',
+        {("a.b",): 1, ("c d",): 2, ("c d", "e"): 2, ("",): 3},
+    ),
     "escapes in keys": (r'"a\"b" = 1' + "\n" + r'"\u00e9\t=" = 2', {('a"b',): 1, ("é\t=",): 2}),
-    "an inline table": ('p = { x = 1, "y".z = 2 }', {("p",): 1, ("p", "x"): 1, ("p", "y"): 1, ("p", "y", "z"): 1}),
-    "an array over lines": ("k = [\n 'a', # one\n\n 'b'\n]\nz = 1", {("k",): 1, ("k", 0): 2, ("k", 1): 4, ("z",): 6}),
+    "an inline table": (
+        'p = { x = 1, "y".z = 2 }',
+        {("p",): 1, ("p", "x"): 1, ("p", "y"): 1, ("p", "y", "z"): 1},
+    ),
+    "an array over lines": (
+        "k = [\n 'a', # one\n\n 'b'\n]\nz = 1",
+        {("k",): 1, ("k", 0): 2, ("k", 1): 4, ("z",): 6},
+    ),
     "arrays in arrays": (
         "k = [[1,\n2],\n[]]",
         {("k",): 1, ("k", 0): 1, ("k", 0, 0): 1, ("k", 0, 1): 2, ("k", 1): 3},
     ),
-    "tables in an array": ("k = [{a = 1},\n{a = 2}]", {("k",): 1, ("k", 0): 1, ("k", 0, "a"): 1, ("k", 1): 2, ("k", 1, "a"): 2}),
+    "tables in an array": (
+        "k = [{a = 1},\n{a = 2}]",
+        {("k",): 1, ("k", 0): 1, ("k", 0, "a"): 1, ("k", 1): 2, ("k", 1, "a"): 2},
+    ),
     "an array of tables": (
         "[[k]]\na = 1\n[k.b]\nc = 1\n[[k]]\na = 2",
-        {("k",): 1, ("k", 0): 1, ("k", 0, "a"): 2, ("k", 0, "b"): 3, ("k", 0, "b", "c"): 4, ("k", 1): 5, ("k", 1, "a"): 6},
+        {
+            ("k",): 1,
+            ("k", 0): 1,
+            ("k", 0, "a"): 2,
+            ("k", 0, "b"): 3,
+            ("k", 0, "b", "c"): 4,
+            ("k", 1): 5,
+            ("k", 1, "a"): 6,
+        },
     ),
     "an array of tables inside another": (
         "[[k]]\n[[k.m]]\n[[k.m]]\na = 1",
-        {("k",): 1, ("k", 0): 1, ("k", 0, "m"): 2, ("k", 0, "m", 0): 2, ("k", 0, "m", 1): 3, ("k", 0, "m", 1, "a"): 4},
+        {
+            ("k",): 1,
+            ("k", 0): 1,
+            ("k", 0, "m"): 2,
+            ("k", 0, "m", 0): 2,
+            ("k", 0, "m", 1): 3,
+            ("k", 0, "m", 1, "a"): 4,
+        },
     ),
     "text over lines": (f"a = {QUOTES}\n[x]\ny = 1\n{QUOTES}\nb = 2", {("a",): 1, ("b",): 5}),
     "literal text over lines": ("a = '''\n\\\n[x]'''\nb = 2", {("a",): 1, ("b",): 4}),
-    "quotes at the end of such text": (f"a = {QUOTES}b{QUOTES}\"\"\nc = '''d'''''\ne = 1", {("a",): 1, ("c",): 2, ("e",): 3}),
-    "escaped quotes in such text": (f"a = {QUOTES}b\\{QUOTES}\nc{QUOTES}\nd = 1", {("a",): 1, ("d",): 3}),
-    "marks in texts": ('a = \'# [x] = \'\nb = "]},\\""\nc = [\'],\', "#"]', {("a",): 1, ("b",): 2, ("c",): 3, ("c", 0): 3, ("c", 1): 3}),
-    "empty texts": ("a = ''\nb = \"\"\nc = ''''''\nd = 1", {("a",): 1, ("b",): 2, ("c",): 3, ("d",): 4}),
-    "scalars": ("a = -1_000.5e3\nb = 1979-05-27 07:32:00\nc = [true,inf]", {("a",): 1, ("b",): 2, ("c",): 3, ("c", 0): 3, ("c", 1): 3}),
-    "lines of Windows": ("a = 1\r\n\r\n[b]\r\nc = '''\r\n'''\r\nd = 1\r\n", {("a",): 1, ("b",): 3, ("b", "c"): 4, ("b", "d"): 6}),
+    "quotes at the end of such text": (
+        f"a = {QUOTES}b{QUOTES}\"\"\nc = '''d'''''\ne = 1",
+        {("a",): 1, ("c",): 2, ("e",): 3},
+    ),
+    "escaped quotes in such text": (
+        f"a = {QUOTES}b\\{QUOTES}\nc{QUOTES}\nd = 1",
+        {("a",): 1, ("d",): 3},
+    ),
+    "marks in texts": (
+        'a = \'# [x] = \'\nb = "]},\\""\nc = [\'],\', "#"]',
+        {("a",): 1, ("b",): 2, ("c",): 3, ("c", 0): 3, ("c", 1): 3},
+    ),
+    "empty texts": (
+        "a = ''\nb = \"\"\nc = ''''''\nd = 1",
+        {("a",): 1, ("b",): 2, ("c",): 3, ("d",): 4},
+    ),
+    "scalars": (
+        "a = -1_000.5e3\nb = 1979-05-27 07:32:00\nc = [true,inf]",
+        {("a",): 1, ("b",): 2, ("c",): 3, ("c", 0): 3, ("c", 1): 3},
+    ),
+    "lines of Windows": (
+        "a = 1\r\n\r\n[b]\r\nc = '''\r\n'''\r\nd = 1\r\n",
+        {("a",): 1, ("b",): 3, ("b", "c"): 4, ("b", "d"): 6},
+    ),
     "an empty file": ("", {}),
 }
 
@@ -82,7 +136,14 @@ class Writer:
         name = self.draw(st.sampled_from(["a", "b-c", "_", "7"])) + str(next(self._numbers))
         odd = name + self.draw(st.sampled_from([" #", "=", "[x]", ".y", "é", "\t"]))
         return self.draw(
-            st.sampled_from([(name, name), (name, f'"{name}"'), (odd, "'" + odd + "'"), (odd, '"' + odd.replace("\t", "\\t") + '"')])
+            st.sampled_from(
+                [
+                    (name, name),
+                    (name, f'"{name}"'),
+                    (odd, "'" + odd + "'"),
+                    (odd, '"' + odd.replace("\t", "\\t") + '"'),
+                ]
+            )
         )
 
     def value(self, place, depth):
@@ -90,7 +151,17 @@ class Writer:
         if kind == "scalar":
             self.put("1", "-2.5e3", "true", "1979-05-27", "1979-05-27 07:32:00Z", "0x1F")
         elif kind == "text":
-            self.put('""', "''", r'"a\"b\\"', "'a\"#'", '"""\n"]\n"""', "'''\n[x]\n'''", '"""a\\"""""', "''' ' '' '''", r'"""\\"""')
+            self.put(
+                '""',
+                "''",
+                r'"a\"b\\"',
+                "'a\"#'",
+                '"""\n"]\n"""',
+                "'''\n[x]\n'''",
+                '"""a\\"""""',
+                "''' ' '' '''",
+                r'"""\\"""',
+            )
         elif kind == "array":
             self.array(place, depth)
         else:

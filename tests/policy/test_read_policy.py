@@ -67,21 +67,58 @@ def column_of(folder, lines, before=COLUMN):
 class TestRightFiles:
     def test_the_contracts_example_means_what_it_says(self, tmp_path):
         policy = read_policy(written(tmp_path, CONTRACT))
-        assert (policy.path, policy.ledger, policy.head) == (tmp_path / "postri.toml", tmp_path / "postri.ledger", None)
+        assert (policy.path, policy.ledger, policy.head) == (
+            tmp_path / "postri.toml",
+            tmp_path / "postri.ledger",
+            None,
+        )
         bank = policy.datasets["bank"]
-        assert (bank.name, bank.source, bank.table, bank.version, bank.line) == ("bank", "bank.parquet", None, "1", 2)
-        assert (bank.budget, bank.accountant, bank.delta, bank.rows, bank.max_epsilon_per_question) == (5, "pure", None, 45_000, 1)
+        assert (bank.name, bank.source, bank.table, bank.version, bank.line) == (
+            "bank",
+            "bank.parquet",
+            None,
+            "1",
+            2,
+        )
+        assert (
+            bank.budget,
+            bank.accountant,
+            bank.delta,
+            bank.rows,
+            bank.max_epsilon_per_question,
+        ) == (5, "pure", None, 45_000, 1)
         assert (bank.allowances, bank.protect, bank.csv) == ({}, AddOrRemoveRows(1), CsvFormat())
         balance, job = bank.columns["balance"], bank.columns["job"]
-        assert (balance.type, balance.domain, balance.keys, balance.line) == ("integer", Domain(-10_000, 200_000), None, 10)
-        assert (job.type, job.domain, job.keys, job.line) == ("text", None, ("admin.", "technician"), 14)
+        assert (balance.type, balance.domain, balance.keys, balance.line) == (
+            "integer",
+            Domain(-10_000, 200_000),
+            None,
+            10,
+        )
+        assert (job.type, job.domain, job.keys, job.line) == (
+            "text",
+            None,
+            ("admin.", "technician"),
+            14,
+        )
 
     def test_what_may_be_left_out_has_a_default(self, tmp_path):
         policy = read_policy(written(tmp_path, DATASET))
         dataset = policy.datasets["d"]
         assert policy.ledger == tmp_path / "postri.ledger"
-        assert (dataset.accountant, dataset.delta, dataset.rows, dataset.max_epsilon_per_question) == ("pure", None, None, None)
-        assert (dataset.table, dataset.allowances, dataset.columns, dataset.csv, dataset.names) == (None, {}, {}, CsvFormat(), ())
+        assert (
+            dataset.accountant,
+            dataset.delta,
+            dataset.rows,
+            dataset.max_epsilon_per_question,
+        ) == ("pure", None, None, None)
+        assert (dataset.table, dataset.allowances, dataset.columns, dataset.csv, dataset.names) == (
+            None,
+            {},
+            {},
+            CsvFormat(),
+            (),
+        )
 
     def test_paths_are_seen_from_the_policys_folder(self, tmp_path, monkeypatch):
         written(tmp_path, 'ledger = "safe/l"\nledger_head = "/elsewhere/head"\n' + DATASET)
@@ -91,24 +128,46 @@ class TestRightFiles:
 
     @pytest.mark.parametrize(
         ("number", "meant"),
-        [('"1/3"', Fraction(1, 3)), ("0.1", Fraction(1, 10)), ('"0.1"', Fraction(1, 10)), ("5", 5), ('"1e-2"', Fraction(1, 100))],
+        [
+            ('"1/3"', Fraction(1, 3)),
+            ("0.1", Fraction(1, 10)),
+            ('"0.1"', Fraction(1, 10)),
+            ("5", 5),
+            ('"1e-2"', Fraction(1, 100)),
+        ],
     )
     def test_epsilons_are_exact(self, tmp_path, number, meant):
-        text = DATASET.replace("budget = 1", f"budget = {number}\nmax_epsilon_per_question = {number}\nallowances = {{ ann = {number} }}")
+        text = DATASET.replace(
+            "budget = 1",
+            (
+                f"budget = {number}\nmax_epsilon_per_question = {number}\nallowances = {{ ann = "
+                f"{number} }}"
+            ),
+        )
         dataset = dataset_of(tmp_path, text)
-        assert (dataset.budget, dataset.max_epsilon_per_question, dataset.allowances) == (meant, meant, {"ann": meant})
+        assert (dataset.budget, dataset.max_epsilon_per_question, dataset.allowances) == (
+            meant,
+            meant,
+            {"ann": meant},
+        )
 
     @pytest.mark.parametrize(
         ("said", "meant"),
         [
             ('change = "add-or-remove-rows", rows = 3', AddOrRemoveRows(3)),
             ('change = "replace-rows", rows = "2"', ReplaceRows(2)),
-            ('change = "add-or-remove-units", unit = "who", rows = 3', AddOrRemoveUnits("who", rows=3)),
+            (
+                'change = "add-or-remove-units", unit = "who", rows = 3',
+                AddOrRemoveUnits("who", rows=3),
+            ),
             ('change = "replace-units", unit = "who", rows = 1', ReplaceUnits("who", rows=1)),
         ],
     )
     def test_every_protected_change_has_a_name(self, tmp_path, said, meant):
-        assert dataset_of(tmp_path, DATASET.replace('change = "replace-rows", rows = 1', said)).protect == meant
+        assert (
+            dataset_of(tmp_path, DATASET.replace('change = "replace-rows", rows = 1', said)).protect
+            == meant
+        )
 
     def test_zcdp_has_a_delta(self, tmp_path):
         dataset = dataset_of(tmp_path, DATASET + 'accountant = "zcdp"\ndelta = "1e-6"\n')
@@ -120,9 +179,18 @@ class TestRightFiles:
             ('type = "integer"\nlower = 0\nupper = 100\nstep = 10', Domain(0, 100, 10)),
             ('type = "integer"\nlower = "0"\nupper = "1e3"', Domain(0, 1000)),
             ('type = "decimal"\nlower = 0\nupper = 5.5\nstep = 0.1', Domain(0, "5.5", "0.1")),
-            ('type = "float"\nlower = -1.5\nupper = 1.5\nstep = "0.5"', Domain("-1.5", "1.5", "0.5")),
-            ('type = "date"\nlower = 2024-01-01\nupper = "2024-12-30"\nstep = 7', Domain(date(2024, 1, 1), date(2024, 12, 30), 7)),
-            ('type = "timestamp"\nlower = 2024-01-01\nupper = 2024-01-02T12:00:00', Domain("2024-01-01 00:00", "2024-01-02 12:00")),
+            (
+                'type = "float"\nlower = -1.5\nupper = 1.5\nstep = "0.5"',
+                Domain("-1.5", "1.5", "0.5"),
+            ),
+            (
+                'type = "date"\nlower = 2024-01-01\nupper = "2024-12-30"\nstep = 7',
+                Domain(date(2024, 1, 1), date(2024, 12, 30), 7),
+            ),
+            (
+                'type = "timestamp"\nlower = 2024-01-01\nupper = 2024-01-02T12:00:00',
+                Domain("2024-01-01 00:00", "2024-01-02 12:00"),
+            ),
             (
                 'type = "timestamp"\nlower = 2024-01-01T00:00:00Z\nupper = "2024-01-02T00:00+00:00"\nstep = "0.5"',
                 Domain(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC), "0.5"),
@@ -138,21 +206,30 @@ class TestRightFiles:
             ('type = "text"\nkeys = ["a", "", "1"]', ("a", "", "1")),
             ('type = "integer"\nkeys = [3, -1, "7"]', (3, -1, 7)),
             ('type = "decimal"\nkeys = [0.5, "1.25", 2]', (Decimal("0.5"), Decimal("1.25"), 2)),
-            ('type = "date"\nkeys = [2024-01-31, "2024-02-29"]', (date(2024, 1, 31), date(2024, 2, 29))),
+            (
+                'type = "date"\nkeys = [2024-01-31, "2024-02-29"]',
+                (date(2024, 1, 31), date(2024, 2, 29)),
+            ),
             ('type = "timestamp"\nkeys = [2024-01-31T12:00:00]', (datetime(2024, 1, 31, 12),)),
             ('type = "boolean"\nkeys = [true, false]', (True, False)),
         ],
     )
     def test_keys_are_of_the_columns_type(self, tmp_path, lines, keys):
         column = column_of(tmp_path, lines, PARQUET + "[datasets.d.columns.x]\n")
-        assert column.keys == keys and [type(key) for key in column.keys] == [type(key) for key in keys]
+        assert column.keys == keys and [type(key) for key in column.keys] == [
+            type(key) for key in keys
+        ]
 
     def test_a_csv_file_is_read_as_it_is_written(self, tmp_path):
-        dataset = dataset_of(tmp_path, DATASET + "delimiter = ';'\nquote = ''\nheader = false\nnames = ['a', 'b']\n")
+        dataset = dataset_of(
+            tmp_path, DATASET + "delimiter = ';'\nquote = ''\nheader = false\nnames = ['a', 'b']\n"
+        )
         assert (dataset.csv, dataset.names) == (CsvFormat(";", "", header=False), ("a", "b"))
 
     def test_names_with_any_signs_are_names(self, tmp_path):
-        dataset = dataset_of(tmp_path, DATASET + '[datasets.d.columns."a.b = \\"c\\"\\n"]\ntype = "text"\n')
+        dataset = dataset_of(
+            tmp_path, DATASET + '[datasets.d.columns."a.b = \\"c\\"\\n"]\ntype = "text"\n'
+        )
         assert list(dataset.columns) == ['a.b = "c"\n']
 
     def test_a_version_may_be_a_whole_number(self, tmp_path):
@@ -170,8 +247,30 @@ class TestRightFiles:
 
 SAID = "which the steward must choose"
 WRONG = {
-    "no dataset": ("ledger = 'x'\n", [(0, "there is no dataset; add a table [datasets.NAME] with source, version, budget and protect")]),
-    "an empty file": ("", [(0, "there is no dataset; add a table [datasets.NAME] with source, version, budget and protect")]),
+    "no dataset": (
+        "ledger = 'x'\n",
+        [
+            (
+                0,
+                (
+                    "there is no dataset; add a table [datasets.NAME] with source, version, "
+                    "budget and protect"
+                ),
+            )
+        ],
+    ),
+    "an empty file": (
+        "",
+        [
+            (
+                0,
+                (
+                    "there is no dataset; add a table [datasets.NAME] with source, version, "
+                    "budget and protect"
+                ),
+            )
+        ],
+    ),
     "datasets is a number": ("datasets = 3\n", [(1, "datasets must be a table, got 3")]),
     "a dataset is a text": ("[datasets]\nd = 'd.csv'\n", [(2, "d must be a table, got 'd.csv'")]),
     "a dataset without a name": (
@@ -183,7 +282,10 @@ WRONG = {
         [
             (1, 'source is missing: where the rows are, such as source = "bank.parquet"'),
             (1, 'version is missing: which rows these are, such as version = "1"'),
-            (1, 'budget is missing: what all questions together may cost in epsilon, such as budget = "5"'),
+            (
+                1,
+                'budget is missing: what all questions together may cost in epsilon, such as budget = "5"',
+            ),
             (
                 1,
                 f'protect is missing: what one person may change, {SAID}: protect = {{ change = "add-or-remove-rows", rows = 1 }}',
@@ -193,7 +295,10 @@ WRONG = {
     "unknown keys": (
         DATASET.replace("budget", "bugdet") + "colums = {}\n[servers]\nport = 1\n",
         [
-            (1, 'budget is missing: what all questions together may cost in epsilon, such as budget = "5"'),
+            (
+                1,
+                'budget is missing: what all questions together may cost in epsilon, such as budget = "5"',
+            ),
             (4, "there is no key 'bugdet' here; did you mean 'budget' or 'delta'?"),
             (6, "there is no key 'colums' here; did you mean 'columns'?"),
             (7, "there is no key 'servers' here; did you mean 'service'?"),
@@ -206,24 +311,50 @@ WRONG = {
             (9, "there is no key 'low' here; did you mean 'lower'?"),
         ],
     ),
-    "budget": (DATASET.replace("budget = 1", "budget = 'lots'"), [(4, "budget must be a finite number, got 'lots'")]),
-    "budget zero": (DATASET.replace("budget = 1", "budget = 0"), [(4, "budget must be positive and at most 1000000, got 0")]),
-    "budget infinite": (DATASET.replace("budget = 1", "budget = inf"), [(4, "budget must be a finite number, got inf")]),
-    "budget true": (DATASET.replace("budget = 1", "budget = true"), [(4, "budget must be a number, got true")]),
-    "budget a date": (DATASET.replace("budget = 1", "budget = 2024-01-31"), [(4, "budget must be a number, got 2024-01-31")]),
+    "budget": (
+        DATASET.replace("budget = 1", "budget = 'lots'"),
+        [(4, "budget must be a finite number, got 'lots'")],
+    ),
+    "budget zero": (
+        DATASET.replace("budget = 1", "budget = 0"),
+        [(4, "budget must be positive and at most 1000000, got 0")],
+    ),
+    "budget infinite": (
+        DATASET.replace("budget = 1", "budget = inf"),
+        [(4, "budget must be a finite number, got inf")],
+    ),
+    "budget true": (
+        DATASET.replace("budget = 1", "budget = true"),
+        [(4, "budget must be a number, got true")],
+    ),
+    "budget a date": (
+        DATASET.replace("budget = 1", "budget = 2024-01-31"),
+        [(4, "budget must be a number, got 2024-01-31")],
+    ),
     "a budget to be filled in": (
         DATASET.replace("budget = 1", 'budget = "TODO"'),
-        [(4, 'budget is still to be filled in: what all questions together may cost in epsilon, such as budget = "5"')],
+        [
+            (
+                4,
+                'budget is still to be filled in: what all questions together may cost in epsilon, such as budget = "5"',
+            )
+        ],
     ),
     "a version that is a float": (
         DATASET.replace('version = "1"', "version = 1.10"),
         [(3, "version must be text in quotes, got 1.1")],
     ),
-    "an empty version": (DATASET.replace('version = "1"', "version = ''"), [(3, "version must not be empty")]),
+    "an empty version": (
+        DATASET.replace('version = "1"', "version = ''"),
+        [(3, "version must not be empty")],
+    ),
     "rows": (DATASET + "rows = 0\n", [(6, "rows must be at least 1, got 0")]),
     "rows in part": (DATASET + "rows = 1.5\n", [(6, "rows must be a whole number, got 1.5")]),
     "limits": (
-        DATASET + "max_epsilon_per_question = -1\nallowances = { ann = 0,\n  bob = 'x' }\n".replace(",\n ", ","),
+        DATASET
+        + "max_epsilon_per_question = -1\nallowances = { ann = 0,\n  bob = 'x' }\n".replace(
+            ",\n ", ","
+        ),
         [
             (6, "max_epsilon_per_question must be positive and at most 1000000, got -1"),
             (7, "the allowance of 'ann' must be positive and at most 1000000, got 0"),
@@ -234,12 +365,18 @@ WRONG = {
         DATASET + "[datasets.d.allowances]\nann = 1\nbob = []\n",
         [(8, "the allowance of 'bob' must be a number, got a list")],
     ),
-    "accountant": (DATASET + "accountant = 'zCDP'\n", [(6, "accountant cannot be 'zCDP'; there are: 'pure', 'zcdp'")]),
+    "accountant": (
+        DATASET + "accountant = 'zCDP'\n",
+        [(6, "accountant cannot be 'zCDP'; there are: 'pure', 'zcdp'")],
+    ),
     "zcdp without delta": (
         DATASET + "accountant = 'zcdp'\n",
         [(6, 'accountant = "zcdp" needs delta, a number between 0 and 1 such as delta = "1e-6"')],
     ),
-    "delta of one": (DATASET + "accountant = 'zcdp'\ndelta = 1\n", [(7, "delta must lie strictly between 0 and 1, got 1")]),
+    "delta of one": (
+        DATASET + "accountant = 'zcdp'\ndelta = 1\n",
+        [(7, "delta must lie strictly between 0 and 1, got 1")],
+    ),
     "pure with delta": (
         DATASET + "delta = '1e-6'\n",
         [(6, 'delta goes with accountant = "zcdp"; leave it out, or write that accountant')],
@@ -271,7 +408,10 @@ WRONG = {
         [
             (
                 5,
-                "unit goes with add-or-remove-units or replace-units, got change = 'replace-rows'; leave unit out, or write such a change",
+                (
+                    "unit goes with add-or-remove-units or replace-units, got change = "
+                    "'replace-rows'; leave unit out, or write such a change"
+                ),
             )
         ],
     ),
@@ -279,7 +419,13 @@ WRONG = {
         DATASET.replace('"replace-rows", rows = 1', '"TODO", rows = "TODO"'),
         [
             (5, f"change is still to be filled in: what neighbouring tables differ in: {CHANGES}"),
-            (5, "rows is still to be filled in: how many rows belong to one person at most, such as rows = 1"),
+            (
+                5,
+                (
+                    "rows is still to be filled in: how many rows belong to one person at most, "
+                    "such as rows = 1"
+                ),
+            ),
         ],
     ),
     "the ledger": ("ledger = 3\n" + DATASET, [(1, "ledger must be text in quotes, got 3")]),
@@ -301,7 +447,10 @@ WRONG = {
             )
         ],
     ),
-    "a file with a table": (DATASET + "table = 't'\n", [(2, "a .csv file is one table; leave table out")]),
+    "a file with a table": (
+        DATASET + "table = 't'\n",
+        [(2, "a .csv file is one table; leave table out")],
+    ),
     "a database without a table": (
         DATASET.replace("d.csv", "d.duckdb"),
         [(2, 'a DuckDB database needs the name of its table: write table = "main.trips"')],
@@ -310,7 +459,10 @@ WRONG = {
         DATASET.replace("d.csv", "postgresql://u:pass-xq-word@h/d"),
         [(2, 'a PostgreSQL source needs the name of its table: write table = "schema.table"')],
     ),
-    "an empty table": (DATASET.replace("d.csv", "d.db") + "table = ''\n", [(6, "table must not be empty")]),
+    "an empty table": (
+        DATASET.replace("d.csv", "d.db") + "table = ''\n",
+        [(6, "table must not be empty")],
+    ),
     "marks of a CSV file": (
         DATASET + "delimiter = ',,'\nquote = 5\nheader = 'yes'\nnames = []\n",
         [
@@ -321,34 +473,76 @@ WRONG = {
             (9, "names are for a file without a header; leave them out, or write header = false"),
         ],
     ),
-    "equal marks": (DATASET + "quote = ','\n", [(6, "delimiter and quote must differ, got ',' for both")]),
+    "equal marks": (
+        DATASET + "quote = ','\n",
+        [(6, "delimiter and quote must differ, got ',' for both")],
+    ),
     "marks of a Parquet file": (
         PARQUET + "delimiter = ';'\nheader = false\n",
-        [(6, "delimiter is for CSV files; leave it out"), (7, "header is for CSV files; leave it out")],
+        [
+            (6, "delimiter is for CSV files; leave it out"),
+            (7, "header is for CSV files; leave it out"),
+        ],
     ),
     "no header and no names": (
         DATASET + "header = false\n",
-        [(6, 'a file without a header needs the names of all its columns, in order: names = ["first", "second"]')],
+        [
+            (
+                6,
+                'a file without a header needs the names of all its columns, in order: names = ["first", "second"]',
+            )
+        ],
     ),
     "a column that is not among the names": (
-        DATASET + 'header = false\nnames = ["age", "job"]\n[datasets.d.columns.ages]\ntype = "integer"\n',
+        DATASET
+        + 'header = false\nnames = ["age", "job"]\n[datasets.d.columns.ages]\ntype = "integer"\n',
         [(8, "there is no column 'ages' among names; did you mean 'age'?")],
     ),
-    "names twice": (DATASET + "header = false\nnames = ['a', 'a']\n", [(7, "names must differ from one another, got 'a' more than once")]),
+    "names twice": (
+        DATASET + "header = false\nnames = ['a', 'a']\n",
+        [(7, "names must differ from one another, got 'a' more than once")],
+    ),
     "no type": (
         COLUMN + "lower = 0\n",
-        [(6, "type is missing: what the column holds: integer, decimal, float, date, timestamp, text, boolean")],
+        [
+            (
+                6,
+                (
+                    "type is missing: what the column holds: integer, decimal, float, date, "
+                    "timestamp, text, boolean"
+                ),
+            )
+        ],
     ),
-    "a type that is none": (COLUMN + "type = 'int'\n", [(7, "type cannot be 'int'; did you mean 'integer'?")]),
+    "a type that is none": (
+        COLUMN + "type = 'int'\n",
+        [(7, "type cannot be 'int'; did you mean 'integer'?")],
+    ),
     "a type that is a number": (
         COLUMN + "type = 5\n",
-        [(7, "type cannot be 5; there are: 'integer', 'decimal', 'float', 'date', 'timestamp', 'text', 'boolean'")],
+        [
+            (
+                7,
+                (
+                    "type cannot be 5; there are: 'integer', 'decimal', 'float', 'date', "
+                    "'timestamp', 'text', 'boolean'"
+                ),
+            )
+        ],
     ),
     "a boolean in a CSV file": (
         COLUMN + "type = 'boolean'\nkeys = [true]\n",
-        [(7, 'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written')],
+        [
+            (
+                7,
+                'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written',
+            )
+        ],
     ),
-    "one bound": (COLUMN + "type = 'integer'\nlower = 0\n", [(8, "upper must stand beside lower: a domain has both bounds, or none")]),
+    "one bound": (
+        COLUMN + "type = 'integer'\nlower = 0\n",
+        [(8, "upper must stand beside lower: a domain has both bounds, or none")],
+    ),
     "a step alone": (
         COLUMN + "type = 'float'\nstep = 1\n",
         [(8, "lower and upper must stand beside step: a domain has both bounds, or none")],
@@ -357,14 +551,28 @@ WRONG = {
         COLUMN + "type = 'text'\nlower = 'a'\nupper = 'b'\n",
         [(8, "a column of type text has no bounds; leave lower and upper out")],
     ),
-    "bounds reversed": (COLUMN + "type = 'integer'\nlower = 5\nupper = 1\n", [(8, "lower must be below upper, got lower 5 and upper 1")]),
+    "bounds reversed": (
+        COLUMN + "type = 'integer'\nlower = 5\nupper = 1\n",
+        [(8, "lower must be below upper, got lower 5 and upper 1")],
+    ),
     "bounds off the grid": (
         COLUMN + "type = 'integer'\nlower = 0\nupper = 10\nstep = 3\n",
-        [(8, "upper must be lower plus a whole number of steps, got lower 0, upper 10, step 3; take 9 or 12")],
+        [
+            (
+                8,
+                (
+                    "upper must be lower plus a whole number of steps, got lower 0, upper 10, "
+                    "step 3; take 9 or 12"
+                ),
+            )
+        ],
     ),
     "bounds of another kind": (
         COLUMN + "type = 'integer'\nlower = 2024-01-01\nupper = '2024-01-31'\n",
-        [(8, "lower must be a number, got 2024-01-01"), (9, "upper must be a finite number, got '2024-01-31'")],
+        [
+            (8, "lower must be a number, got 2024-01-01"),
+            (9, "upper must be a finite number, got '2024-01-31'"),
+        ],
     ),
     "dates of another kind": (
         COLUMN + "type = 'date'\nlower = 0\nupper = 2024-01-01T00:00:00\n",
@@ -383,13 +591,33 @@ WRONG = {
     ),
     "one zone": (
         COLUMN + "type = 'timestamp'\nlower = 2024-01-01T00:00:00Z\nupper = 2024-01-02\n",
-        [(8, "lower and upper must be of one kind, got '2024-01-01T00:00:00+00:00' and '2024-01-02T00:00:00'")],
+        [
+            (
+                8,
+                (
+                    "lower and upper must be of one kind, got '2024-01-01T00:00:00+00:00' and "
+                    "'2024-01-02T00:00:00'"
+                ),
+            )
+        ],
     ),
     "beyond the calendar": (
-        COLUMN + "type = 'timestamp'\nlower = 2024-01-01T00:00:00Z\nupper = '9999-12-31T23:00:00-14:00'\n",
-        [(9, "upper must be a timestamp, such as 2024-01-31T18:30:00, got '9999-12-31T23:00:00-14:00'")],
+        COLUMN
+        + "type = 'timestamp'\nlower = 2024-01-01T00:00:00Z\nupper = '9999-12-31T23:00:00-14:00'\n",
+        [
+            (
+                9,
+                (
+                    "upper must be a timestamp, such as 2024-01-31T18:30:00, got "
+                    "'9999-12-31T23:00:00-14:00'"
+                ),
+            )
+        ],
     ),
-    "a negative step": (COLUMN + "type = 'float'\nlower = 0\nupper = 1\nstep = -1\n", [(10, "step must be positive, got -1")]),
+    "a negative step": (
+        COLUMN + "type = 'float'\nlower = 0\nupper = 1\nstep = -1\n",
+        [(10, "step must be positive, got -1")],
+    ),
     "bounds to be filled in": (
         COLUMN + "type = 'float'\nlower = 'TODO'\nupper = 1\n",
         [(8, "lower is still to be filled in: write its value in place of TODO")],
@@ -401,7 +629,10 @@ WRONG = {
             (12, "a key of a column of type integer must be a number, got true"),
         ],
     ),
-    "keys that are one": (COLUMN + "type = 'text'\nkeys = 'a'\n", [(8, 'keys must be a list, such as keys = ["one", "two"], got \'a\'')]),
+    "keys that are one": (
+        COLUMN + "type = 'text'\nkeys = 'a'\n",
+        [(8, 'keys must be a list, such as keys = ["one", "two"], got \'a\'')],
+    ),
     "keys of no number": (
         COLUMN + "type = 'text'\nkeys = []\n",
         [(8, 'keys must be a list, such as keys = ["one", "two"], got an empty list')],
@@ -410,7 +641,10 @@ WRONG = {
         COLUMN + "type = 'text'\nkeys = [1]\n",
         [(8, "a key of a column of type text must be text in quotes, got 1")],
     ),
-    "keys twice": (COLUMN + "type = 'text'\nkeys = ['a', 'a']\n", [(8, "the public keys of 'x' must differ from one another")]),
+    "keys twice": (
+        COLUMN + "type = 'text'\nkeys = ['a', 'a']\n",
+        [(8, "the public keys of 'x' must differ from one another")],
+    ),
     "keys of floats": (
         COLUMN + "type = 'float'\nkeys = [0.5]\n",
         [(8, "a column of floats has no keys, because floats are rounded; leave keys out")],
@@ -423,9 +657,13 @@ WRONG = {
         COLUMN + "type = 'text'\nkeys = ['TODO']\n",
         [(8, "the keys are still to be filled in: write them in place of TODO, or leave keys out")],
     ),
-    "a column that is a text": (DATASET + "columns = { x = 'integer' }\n", [(6, "x must be a table, got 'integer'")]),
+    "a column that is a text": (
+        DATASET + "columns = { x = 'integer' }\n",
+        [(6, "x must be a table, got 'integer'")],
+    ),
     "two datasets": (
-        DATASET.replace("budget = 1", "budget = -1") + DATASET.replace("datasets.d", "datasets.e").replace('version = "1"\n', ""),
+        DATASET.replace("budget = 1", "budget = -1")
+        + DATASET.replace("datasets.d", "datasets.e").replace('version = "1"\n', ""),
         [
             (4, "budget must be positive and at most 1000000, got -1"),
             (6, 'version is missing: which rows these are, such as version = "1"'),
@@ -433,9 +671,18 @@ WRONG = {
     ),
     "a syntax error": ("[datasets.d]\nsource = \n", [(2, "this is not TOML: Invalid value")]),
     "a key twice": (DATASET + "budget = 2\n", [(6, "this is not TOML: Cannot overwrite a value")]),
-    "an end too soon": (DATASET + "allowances = {", [(6, "this is not TOML: Invalid initial character for a key part")]),
-    "a number without end": (f"rows = {'9' * 5000}\n", [(0, "this is not TOML: a number has too many digits")]),
-    "brackets without end": (f"a = {'[' * 5000}", [(0, "this is not a policy: it is nested too deep")]),
+    "an end too soon": (
+        DATASET + "allowances = {",
+        [(6, "this is not TOML: Invalid initial character for a key part")],
+    ),
+    "a number without end": (
+        f"rows = {'9' * 5000}\n",
+        [(0, "this is not TOML: a number has too many digits")],
+    ),
+    "brackets without end": (
+        f"a = {'[' * 5000}",
+        [(0, "this is not a policy: it is nested too deep")],
+    ),
 }
 
 
@@ -446,13 +693,18 @@ def test_every_problem_is_told_with_its_line(tmp_path, name):
 
 
 def test_problems_of_all_parts_are_told_at_once_in_the_order_of_their_lines(tmp_path):
-    text = "[datasets.d.columns.x]\ntype = 'int'\n[datasets.d]\nbudget = 0\nsource = 'd.csv'\nprotect = {}\nverson = '1'\n"
+    text = (
+        "[datasets.d.columns.x]\ntype = 'int'\n[datasets.d]\nbudget = 0\nsource = "
+        "'d.csv'\nprotect = {}\nverson = '1'\n"
+    )
     assert [line for line, _ in problems(tmp_path, text)] == [2, 3, 4, 6, 6, 7]
 
 
 def test_the_error_names_the_file_and_lists_the_problems(tmp_path):
     path = written(tmp_path, DATASET.replace("budget = 1", "budget = 0"))
-    with pytest.raises(PostriError, match=r"has 1 problem:\n  line 4: budget must be positive") as caught:
+    with pytest.raises(
+        PostriError, match=r"has 1 problem:\n  line 4: budget must be positive"
+    ) as caught:
         read_policy(path)
     assert str(path) in str(caught.value)
 
@@ -472,12 +724,18 @@ def test_a_misspelt_url_is_refused_and_never_shown(tmp_path, source):
     ((line, text),) = problems(tmp_path, DATASET.replace("d.csv", source) + "table = 't'\n")
     assert (line, text) == (
         2,
-        "source is not the URL of a PostgreSQL server; write postgresql://user@host:port/database, special signs as %XX",
+        (
+            "source is not the URL of a PostgreSQL server; write "
+            "postgresql://user@host:port/database, special signs as %XX"
+        ),
     )
 
 
 def test_a_folder_may_be_named_like_a_part_of_a_url(tmp_path):
-    assert dataset_of(tmp_path, DATASET.replace("d.csv", "host=oslo/*.csv")).source == "host=oslo/*.csv"
+    assert (
+        dataset_of(tmp_path, DATASET.replace("d.csv", "host=oslo/*.csv")).source
+        == "host=oslo/*.csv"
+    )
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
@@ -492,4 +750,6 @@ def test_a_file_that_is_not_utf_8_tells_its_line(tmp_path):
     path.write_bytes(b"# good\n# b\xe9d\n")
     with pytest.raises(PolicyError) as caught:
         read_policy(path)
-    assert [(each.line, each.text) for each in caught.value.problems] == [(2, "the file must be written in UTF-8, and this line is not")]
+    assert [(each.line, each.text) for each in caught.value.problems] == [
+        (2, "the file must be written in UTF-8, and this line is not")
+    ]

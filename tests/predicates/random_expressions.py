@@ -1,4 +1,6 @@
-"""Random conditions over the columns of the extreme cells, each of which has a kind; and random numbers over columns with domains."""
+"""Random conditions over the columns of the extreme cells, each of which has a kind; and random
+numbers over columns with domains.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,56 @@ NUMBERS = [
         "1e150",
         "5e-324",
     ),
-    *("9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1e308"),
+    *(
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "1e308",
+    ),
 ]
-TEXTS = ["", "a", "ab", "a%b", "${x}", "\\", "it's", "{source}", "\U0001f600", "é", "z", "\n", "2024-01-31"]
-PATTERNS = ["%", "", "_", "a%", "%b", "%a%", "a_b", "a!%b", "_%_", "%!_%", "%\\%", "$%", "__", "a%b%", "!!%", "{%}", "%\n%"]
+TEXTS = [
+    "",
+    "a",
+    "ab",
+    "a%b",
+    "${x}",
+    "\\",
+    "it's",
+    "{source}",
+    "\U0001f600",
+    "é",
+    "z",
+    "\n",
+    "2024-01-31",
+]
+PATTERNS = [
+    "%",
+    "",
+    "_",
+    "a%",
+    "%b",
+    "%a%",
+    "a_b",
+    "a!%b",
+    "_%_",
+    "%!_%",
+    "%\\%",
+    "$%",
+    "__",
+    "a%b%",
+    "!!%",
+    "{%}",
+    "%\n%",
+]
 DAYS = [date.min, date.max, date(1970, 1, 1), date(2024, 1, 31)]
-MOMENTS = [datetime.min, datetime.max, datetime(2024, 1, 31, 12, 30), datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+MOMENTS = [
+    datetime.min,
+    datetime.max,
+    datetime(2024, 1, 31, 12, 30),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999),
+]
 
 
 class Expressions:
@@ -45,23 +91,44 @@ class Expressions:
         self.numbers = ["i", "j", "s", "d", "e", "f", "h", "g", *(["u"] if unsigned else [])]
 
     def truth(self, depth: int) -> tree.Expression:
-        make = [self._compare, self._compare, self._in, self._between, self._is_null, self._like, self._flag]
+        make = [
+            self._compare,
+            self._compare,
+            self._in,
+            self._between,
+            self._is_null,
+            self._like,
+            self._flag,
+        ]
         if depth > 0:
-            make += [self._connected, self._connected, self._not, self._is_truth, self._case, self._distinct]
+            make += [
+                self._connected,
+                self._connected,
+                self._not,
+                self._is_truth,
+                self._case,
+                self._distinct,
+            ]
         return self.source.choice(make)(depth - 1)
 
     def value(self, kind: str, depth: int) -> tree.Expression:
         """An expression of a kind: a column, a literal, or for numbers something computed."""
         chance = self.source.random()
         if depth <= 0 or chance < 0.45:
-            return tree.Column(self.source.choice(self.numbers)) if kind == "number" else tree.Column(self._column(kind))
+            return (
+                tree.Column(self.source.choice(self.numbers))
+                if kind == "number"
+                else tree.Column(self._column(kind))
+            )
         if chance < 0.6:
             return self.literal(kind)
         if chance < 0.75 or kind != "number":
             return self._choice(kind, depth - 1)
         if chance < 0.8:
             return tree.Negate(tree.Column(self.source.choice(self.numbers)))
-        return tree.Arithmetic(self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1))
+        return tree.Arithmetic(
+            self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1)
+        )
 
     def literal(self, kind: str) -> tree.Expression:
         choose = self.source.choice
@@ -71,7 +138,9 @@ class Expressions:
             return tree.Text(choose(TEXTS))
         if kind == "day":
             return tree.Day(choose(DAYS))
-        return tree.Moment(choose(MOMENTS) if kind == "ts" else choose(MOMENTS[2:]).replace(tzinfo=UTC))
+        return tree.Moment(
+            choose(MOMENTS) if kind == "ts" else choose(MOMENTS[2:]).replace(tzinfo=UTC)
+        )
 
     def _column(self, kind: str) -> str:
         return "t" if kind == "text" else kind
@@ -86,10 +155,18 @@ class Expressions:
         kind = self._kind()
         left = self.value(kind, depth)
         if kind in ("day", "ts") and self.source.random() < 0.2:
-            return tree.Compare(self._sign(), tree.Column(kind), tree.Text(self.source.choice(["2024-01-31", "0001-01-01", "9999-12-31"])))
+            return tree.Compare(
+                self._sign(),
+                tree.Column(kind),
+                tree.Text(self.source.choice(["2024-01-31", "0001-01-01", "9999-12-31"])),
+            )
         if kind in ("day", "ts") and self.source.random() < 0.2:
             return tree.Compare(self._sign(), tree.Column("day"), tree.Column("ts"))
-        return tree.Compare(self._sign(), left, self.literal(kind) if self.source.random() < 0.5 else self.value(kind, depth))
+        return tree.Compare(
+            self._sign(),
+            left,
+            self.literal(kind) if self.source.random() < 0.5 else self.value(kind, depth),
+        )
 
     def _distinct(self, depth: int) -> tree.Expression:
         kind = self._kind()
@@ -97,7 +174,9 @@ class Expressions:
 
     def _in(self, depth: int) -> tree.Expression:
         kind = self._kind()
-        items = [self.literal(kind) for _ in range(self.source.randint(1, 4))] + [tree.Null()] * (self.source.random() < 0.2)
+        items = [self.literal(kind) for _ in range(self.source.randint(1, 4))] + [tree.Null()] * (
+            self.source.random() < 0.2
+        )
         return tree.In(self.value(kind, depth), tuple(items))
 
     def _between(self, depth: int) -> tree.Expression:
@@ -124,10 +203,16 @@ class Expressions:
         return tree.IsTruth(self.truth(depth), self.source.random() < 0.5)
 
     def _case(self, depth: int) -> tree.Expression:
-        return tree.Case(((self.truth(depth), self.truth(depth)),), self.truth(depth) if self.source.random() < 0.5 else None)
+        return tree.Case(
+            ((self.truth(depth), self.truth(depth)),),
+            self.truth(depth) if self.source.random() < 0.5 else None,
+        )
 
     def _choice(self, kind: str, depth: int) -> tree.Expression:
-        one, other = self.value(kind, depth), self.literal(kind) if self.source.random() < 0.3 else self.value(kind, depth)
+        one, other = (
+            self.value(kind, depth),
+            self.literal(kind) if self.source.random() < 0.3 else self.value(kind, depth),
+        )
         if self.source.random() < 0.5:
             return tree.Coalesce((one, other))
         return tree.Case(((self.truth(0), one), (self.truth(0), tree.Null())), other)
@@ -144,13 +229,23 @@ class NumberExpressions:
     def value(self, depth: int) -> tree.Expression:
         make = [self._column, self._column, self._number]
         if depth > 0:
-            make += [self._arithmetic, self._arithmetic, self._arithmetic, self._quotient, self._case, self._coalesce, self._negate]
+            make += [
+                self._arithmetic,
+                self._arithmetic,
+                self._arithmetic,
+                self._quotient,
+                self._case,
+                self._coalesce,
+                self._negate,
+            ]
         return self.source.choice(make)(depth - 1)
 
     def truth(self, depth: int) -> tree.Expression:
         chance = self.source.random()
         if depth > 0 and chance < 0.3:
-            return self.source.choice([tree.And, tree.Or])((self.truth(depth - 1), self.truth(depth - 1)))
+            return self.source.choice([tree.And, tree.Or])(
+                (self.truth(depth - 1), self.truth(depth - 1))
+            )
         if depth > 0 and chance < 0.4:
             return tree.Not(self.truth(depth - 1))
         if chance < 0.5:
@@ -169,13 +264,19 @@ class NumberExpressions:
         return tree.Arithmetic(self.source.choice("+-*"), self.value(depth), self.value(depth))
 
     def _quotient(self, depth: int) -> tree.Expression:
-        return tree.Arithmetic("/", self.value(depth), self._number(0) if self.source.random() < 0.6 else self.value(depth))
+        return tree.Arithmetic(
+            "/",
+            self.value(depth),
+            self._number(0) if self.source.random() < 0.6 else self.value(depth),
+        )
 
     def _negate(self, depth: int) -> tree.Expression:
         return tree.Negate(self.value(depth))
 
     def _case(self, depth: int) -> tree.Expression:
-        whens = tuple((self.truth(1), self._guarded(depth)) for _ in range(self.source.randint(1, 3)))
+        whens = tuple(
+            (self.truth(1), self._guarded(depth)) for _ in range(self.source.randint(1, 3))
+        )
         return tree.Case(whens, self._guarded(depth) if self.source.random() < 0.7 else None)
 
     def _guarded(self, depth: int) -> tree.Expression:
@@ -183,7 +284,11 @@ class NumberExpressions:
         chance = self.source.random()
         if chance < 0.1:
             return tree.Null()
-        return tree.Arithmetic("/", self.value(depth - 1), self._column(0)) if chance < 0.3 else self.value(depth)
+        return (
+            tree.Arithmetic("/", self.value(depth - 1), self._column(0))
+            if chance < 0.3
+            else self.value(depth)
+        )
 
     def _coalesce(self, depth: int) -> tree.Expression:
         return tree.Coalesce((self.value(depth), self.value(depth), self._number(0)))

@@ -22,8 +22,19 @@ from postri.predicates import Bound, Predicate
 Masks = list[list[bool]]
 
 POSTGRES_TYPES = {
-    **{"int64": "bigint", "int16": "smallint", "bool": "boolean", "float": "real", "double": "double precision", "string": "text"},
-    **{"date32[day]": "date", "timestamp[us]": "timestamp without time zone", "timestamp[us, tz=UTC]": "timestamp with time zone"},
+    **{
+        "int64": "bigint",
+        "int16": "smallint",
+        "bool": "boolean",
+        "float": "real",
+        "double": "double precision",
+        "string": "text",
+    },
+    **{
+        "date32[day]": "date",
+        "timestamp[us]": "timestamp without time zone",
+        "timestamp[us, tz=UTC]": "timestamp with time zone",
+    },
 }
 
 
@@ -46,14 +57,21 @@ class RealEngine:
     def masks(self, predicates: Sequence[Predicate]) -> Masks:
         """All at once, as columns of one query. Fails where one is null."""
         chosen = [f"CAST({self.sql(each)} AS INTEGER) AS p{i}" for i, each in enumerate(predicates)]
-        rows = self.fetch(f"SELECT {', '.join(chosen)} FROM {self.relation} ORDER BY {self.dialect.name('row')}")
+        rows = self.fetch(
+            f"SELECT {', '.join(chosen)} FROM {self.relation} ORDER BY {self.dialect.name('row')}"
+        )
         assert not any(cell is None for row in rows for cell in row)
         return [[bool(row[i]) for row in rows] for i in range(len(predicates))]
 
     def rows_where(self, predicate: Predicate) -> list[int]:
         """As a filter, which an engine may push down, fold, and decide by statistics."""
         row = self.dialect.name("row")
-        return [row for (row,) in self.fetch(f"SELECT {row} FROM {self.relation} WHERE {self.sql(predicate)} ORDER BY {row}")]
+        return [
+            row
+            for (row,) in self.fetch(
+                f"SELECT {row} FROM {self.relation} WHERE {self.sql(predicate)} ORDER BY {row}"
+            )
+        ]
 
     def sql(self, predicate: Predicate) -> str:
         return self.bound(predicate).sql(self.dialect, lambda wanted: self.cells(wanted.column))
@@ -65,7 +83,9 @@ class RealEngine:
 
 
 class InDuckDB(RealEngine):
-    """A table of DuckDB, or a Parquet file on a connection of a user's, whose footer leaves NaN out of its statistics."""
+    """A table of DuckDB, or a Parquet file on a connection of a user's, whose footer leaves NaN out
+    of its statistics.
+    """
 
     dialect = DuckDialect()
 
@@ -95,12 +115,20 @@ class InPostgres(RealEngine):
         kept = [field for field in table.schema if not pa.types.is_uint64(field.type)]
         self.types = {field.name: _postgres_type(field.type) for field in kept}
         self.connection: psycopg.Connection[Any] = server.connect()
-        columns = ", ".join(f"{self.dialect.name(name)} {declared}" for name, declared in self.types.items())
-        self.fetch(f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({columns}); SET standard_conforming_strings = off")
+        columns = ", ".join(
+            f"{self.dialect.name(name)} {declared}" for name, declared in self.types.items()
+        )
+        self.fetch(
+            f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({columns}); SET "
+            "standard_conforming_strings = off"
+        )
         names = ", ".join(self.dialect.name(name).replace("%", "%%") for name in self.types)
         with self.connection.cursor() as cursor:
             rows = [tuple(row[name] for name in self.types) for row in table.to_pylist()]
-            cursor.executemany(f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(kept))})".encode(), rows)
+            cursor.executemany(
+                f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(kept))})".encode(),
+                rows,
+            )
         self.fetch(f"ANALYZE {name}; SET TimeZone = 'Asia/Kathmandu'")
 
     def close(self) -> None:
@@ -112,7 +140,11 @@ class InPostgres(RealEngine):
 
 
 def _postgres_type(kind: pa.DataType) -> str:
-    return f"numeric({kind.precision},{kind.scale})" if pa.types.is_decimal(kind) else POSTGRES_TYPES[str(kind)]
+    return (
+        f"numeric({kind.precision},{kind.scale})"
+        if pa.types.is_decimal(kind)
+        else POSTGRES_TYPES[str(kind)]
+    )
 
 
 class InSpark(RealEngine):
@@ -122,7 +154,9 @@ class InSpark(RealEngine):
     relation = "{source}"
 
     def __init__(self, session: Any, table: pa.Table, path: Path) -> None:
-        kept = table.drop_columns([field.name for field in table.schema if pa.types.is_uint64(field.type)])
+        kept = table.drop_columns(
+            [field.name for field in table.schema if pa.types.is_uint64(field.type)]
+        )
         pq.write_table(kept, path)
         self.session, self.frame = session, session.read.parquet(str(path))
         self.types = dict(self.frame.dtypes)

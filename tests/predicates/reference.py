@@ -1,4 +1,6 @@
-"""What a predicate means, slowly and plainly: a row at a time, with exact fractions and three-valued logic."""
+"""What a predicate means, slowly and plainly: a row at a time, with exact fractions and
+three-valued logic.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,23 @@ from postri.columns import ColumnType
 from postri.predicates import tree
 from postri.predicates.pattern import Pattern
 
-COMPARE = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPARE = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 COMPUTE = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 Row = Mapping[str, Any]
 
 
 class Reference:
-    """The meaning of expressions over columns of these types. A cell is a fraction, a float, a text, a truth value or None."""
+    """The meaning of expressions over columns of these types.
+
+    A cell is a fraction, a float, a text, a truth value or None.
+    """
 
     def __init__(self, types: Mapping[str, ColumnType]) -> None:
         self.types = types
@@ -65,7 +77,9 @@ class Reference:
         return None if one is None or other is None else COMPARE[sign](one, other)
 
     def pair(self, left, right, row):
-        """Two values that can be compared: both floats where one is, and texts as moments beside moments."""
+        """Two values that can be compared: both floats where one is, and texts as moments beside
+        moments.
+        """
         one, other = self.value(left, row), self.value(right, row)
         if isinstance(one, str) and isinstance(other, Fraction):
             one = seconds(datetime.fromisoformat(one))
@@ -80,7 +94,10 @@ class Reference:
         return (one is None) != (other is None) if one is None or other is None else one != other
 
     def _between(self, e, row):
-        return self._and(tree.And((tree.Compare(">=", e.operand, e.low), tree.Compare("<=", e.operand, e.high))), row)
+        return self._and(
+            tree.And((tree.Compare(">=", e.operand, e.low), tree.Compare("<=", e.operand, e.high))),
+            row,
+        )
 
     def _in(self, e, row):
         return self._or(tree.Or(tuple(tree.Compare("=", e.operand, item) for item in e.items)), row)
@@ -106,11 +123,17 @@ class Reference:
         return self.brought(e, found[0], row) if found else None
 
     def brought(self, whole, part, row):
-        """A value of a CASE or COALESCE: a float if one of the others is, else of 64 bits in the finest unit of all."""
+        """A value of a CASE or COALESCE: a float if one of the others is, else of 64 bits in the
+        finest unit of all.
+        """
         value = self.value(part, row)
         if self.is_float(whole):
             return self.as_float(part, value)
-        return fitted(value, self.places(whole)) if isinstance(value, Fraction) and not self.is_calendar(whole) else value
+        return (
+            fitted(value, self.places(whole))
+            if isinstance(value, Fraction) and not self.is_calendar(whole)
+            else value
+        )
 
     def _negate(self, e, row):
         return self._arithmetic(tree.Arithmetic("-", tree.Number(Fraction(0)), e.operand), row)
@@ -120,11 +143,21 @@ class Reference:
         if one is None or other is None:
             return None
         if self.is_float(e):
-            one, other = moderate(self.as_float(e.left, one)), moderate(self.as_float(e.right, other))
-            return None if one is None or other is None or (e.operator == "/" and other == 0) else COMPUTE[e.operator](one, other)
+            one, other = (
+                moderate(self.as_float(e.left, one)),
+                moderate(self.as_float(e.right, other)),
+            )
+            return (
+                None
+                if one is None or other is None or (e.operator == "/" and other == 0)
+                else COMPUTE[e.operator](one, other)
+            )
         if self.is_literal(e):
             return COMPUTE[e.operator](one, other)
-        fits = fitted(one, self.places(e.left)) is not None and fitted(other, self.places(e.right)) is not None
+        fits = (
+            fitted(one, self.places(e.left)) is not None
+            and fitted(other, self.places(e.right)) is not None
+        )
         return fitted(COMPUTE[e.operator](one, other), self.places(e)) if fits else None
 
     # What is known of an expression without a row.
@@ -142,12 +175,16 @@ class Reference:
         """Whether it is a number that is known exactly, of any size."""
         if isinstance(e, tree.Arithmetic):
             return e.operator != "/" and self.is_literal(e.left) and self.is_literal(e.right)
-        return isinstance(e, tree.Number) or (isinstance(e, tree.Negate) and self.is_literal(e.operand))
+        return isinstance(e, tree.Number) or (
+            isinstance(e, tree.Negate) and self.is_literal(e.operand)
+        )
 
     def is_calendar(self, e) -> bool:
         if isinstance(e, tree.Column):
             return self.types[e.name].kind in ("date", "timestamp")
-        return isinstance(e, tree.Day | tree.Moment) or (isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_calendar, e.values)))
+        return isinstance(e, tree.Day | tree.Moment) or (
+            isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_calendar, e.values))
+        )
 
     def places(self, e) -> int:
         """The decimal places of an exact number."""
@@ -158,7 +195,11 @@ class Reference:
         if isinstance(e, tree.Negate):
             return self.places(e.operand)
         if isinstance(e, tree.Arithmetic):
-            return self.places(e.left) + self.places(e.right) if e.operator == "*" else max(self.places(e.left), self.places(e.right))
+            return (
+                self.places(e.left) + self.places(e.right)
+                if e.operator == "*"
+                else max(self.places(e.left), self.places(e.right))
+            )
         return (
             max(self.places(each) for each in e.values if not isinstance(each, tree.Null))
             if isinstance(e, tree.Case | tree.Coalesce)
@@ -166,10 +207,16 @@ class Reference:
         )
 
     def as_float(self, e, value):
-        """A literal is the nearest float; another exact number is its whole number, divided by a power of ten."""
+        """A literal is the nearest float; another exact number is its whole number, divided by a
+        power of ten.
+        """
         if not isinstance(value, Fraction):
             return value
-        return float(value) if self.is_literal(e) else float(int(value * 10 ** self.places(e))) / float(10 ** self.places(e))
+        return (
+            float(value)
+            if self.is_literal(e)
+            else float(int(value * 10 ** self.places(e))) / float(10 ** self.places(e))
+        )
 
 
 def places_of(value: Fraction) -> int:
@@ -197,7 +244,11 @@ def like(text: str, pattern: Pattern) -> bool:
     signs: list[str | int | None] = []
     for segment in pattern.segments:
         signs += [None] * bool(segment is not pattern.segments[0])
-        signs += [sign for piece in segment.pieces for sign in (piece if isinstance(piece, str) else [1] * piece)]
+        signs += [
+            sign
+            for piece in segment.pieces
+            for sign in (piece if isinstance(piece, str) else [1] * piece)
+        ]
 
     def further(places: set[int]) -> set[int]:
         for place in range(len(signs)):
@@ -208,5 +259,12 @@ def like(text: str, pattern: Pattern) -> bool:
     places = further({0})
     for character in text:
         stay = {place for place in places if place < len(signs) and signs[place] is None}
-        places = further(stay | {place + 1 for place in places if place < len(signs) and signs[place] in (1, character)})
+        places = further(
+            stay
+            | {
+                place + 1
+                for place in places
+                if place < len(signs) and signs[place] in (1, character)
+            }
+        )
     return len(signs) in places

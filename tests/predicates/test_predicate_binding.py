@@ -1,18 +1,45 @@
-"""What a predicate is on the columns of a table: names, kinds, and what is refused before a cell is touched."""
+"""What a predicate is on the columns of a table: names, kinds, and what is refused before a cell is
+touched.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from postri.columns import BOOLEAN, DATE, TEXT, UNTYPED, decimal_type, float_type, integer_type, timestamp_type
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    TEXT,
+    UNTYPED,
+    decimal_type,
+    float_type,
+    integer_type,
+    timestamp_type,
+)
 from postri.errors import InputError
 from postri.predicates import Input, Predicate, Vector
 
 TYPES = {
-    **{"age": integer_type(32), "Age": integer_type(32), "income": decimal_type(18, 2), "score": float_type(64), "flag": BOOLEAN},
-    **{"job": TEXT, "born": DATE, "seen": timestamp_type("timestamp", 10**6), "logged": timestamp_type("timestamptz", 10**6, zoned=True)},
-    **{"anything": UNTYPED, "other": UNTYPED, "Weird Name": integer_type(64), "big": integer_type(64, signed=False)},
+    **{
+        "age": integer_type(32),
+        "Age": integer_type(32),
+        "income": decimal_type(18, 2),
+        "score": float_type(64),
+        "flag": BOOLEAN,
+    },
+    **{
+        "job": TEXT,
+        "born": DATE,
+        "seen": timestamp_type("timestamp", 10**6),
+        "logged": timestamp_type("timestamptz", 10**6, zoned=True),
+    },
+    **{
+        "anything": UNTYPED,
+        "other": UNTYPED,
+        "Weird Name": integer_type(64),
+        "big": integer_type(64, signed=False),
+    },
 }
 
 
@@ -23,14 +50,22 @@ def bind(text):
 def mask(text, **columns):
     """The rows of some columns, each given as cells with None for null."""
     bound = bind(text)
-    return bound.mask({wanted: vector(columns[wanted.column], wanted) for wanted in bound.inputs}).tolist()
+    return bound.mask(
+        {wanted: vector(columns[wanted.column], wanted) for wanted in bound.inputs}
+    ).tolist()
 
 
 def vector(cells, wanted):
     valid = np.array([cell is not None for cell in cells], np.bool_)
     if wanted.type.kind == "text":
         return Vector(np.array([*cells, None], object)[:-1], valid)
-    kind = np.float64 if wanted.type.unit is None else np.uint64 if wanted.type.high == 2**64 - 1 else np.int64
+    kind = (
+        np.float64
+        if wanted.type.unit is None
+        else np.uint64
+        if wanted.type.high == 2**64 - 1
+        else np.int64
+    )
     return Vector(np.array([0 if cell is None else cell for cell in cells], kind), valid)
 
 
@@ -73,7 +108,10 @@ def test_a_name_that_is_none_is_refused(text, message):
         ("born > 5", "born is a date and 5 is a number"),
         ("born > 'yesterday'", "'yesterday' is not a date"),
         ("seen > 'yesterday'", "'yesterday' is not a timestamp"),
-        ("seen > TIMESTAMP '2024-01-01 00:00:00+00:00'", "without a time zone and .* with a time zone"),
+        (
+            "seen > TIMESTAMP '2024-01-01 00:00:00+00:00'",
+            "without a time zone and .* with a time zone",
+        ),
         ("logged > TIMESTAMP '2024-01-01 00:00:00'", "with a time zone and .* without a time zone"),
         ("logged > '2024-01-01'", "must be a timestamp with a time zone; add"),
         ("seen > '2024-01-01 00:00:00+00:00'", "must be a timestamp without a time zone"),
@@ -94,9 +132,18 @@ def test_a_name_that_is_none_is_refused(text, message):
         ("-job = 'a'", "a number"),
         ("anything = other", "nothing tells how to read 'anything' and 'other'.*declare it"),
         ("anything IS NULL", "nothing tells how to read 'anything'"),
-        ("anything IS NULL OR anything > 1 OR anything = 'a'", "nothing tells how to read 'anything'"),
+        (
+            "anything IS NULL OR anything > 1 OR anything = 'a'",
+            "nothing tells how to read 'anything'",
+        ),
         ("COALESCE(anything, NULL) IS NULL", "nothing tells how to read 'anything'"),
-        ("income * income * income * income * income * income * income * income * income * income > 1", "more than 18 decimal places"),
+        (
+            (
+                "income * income * income * income * income * income * income * income * income "
+                "* income > 1"
+            ),
+            "more than 18 decimal places",
+        ),
         ("age + 1e-19 > 1", "more than 18 decimal places"),
         ("age + 1e30 > 1", "the number 1e30 has too many digits to compute with"),
         ("COALESCE(age, 1e30) > 1", "too many digits"),
@@ -111,7 +158,9 @@ def test_what_does_not_fit_together_is_refused(text, message):
 
 def test_types_are_looked_at_and_cells_are_not():
     asked = []
-    bound = Predicate.parse("age > 1 AND job = 'a'").bind(list(TYPES), lambda name: asked.append(name) or TYPES[name])
+    bound = Predicate.parse("age > 1 AND job = 'a'").bind(
+        list(TYPES), lambda name: asked.append(name) or TYPES[name]
+    )
     assert set(asked) == {"age", "job"}
     assert bound.inputs == (Input("age", TYPES["age"]), Input("job", TEXT))
     assert hash(bound) == hash(bind("age > 1 AND job = 'a'"))
@@ -126,7 +175,10 @@ def test_types_are_looked_at_and_cells_are_not():
         ("anything LIKE 'a%'", TEXT),
         ("anything > DATE '2024-01-31'", DATE),
         ("anything > TIMESTAMP '2024-01-31 00:00:00'", timestamp_type("timestamp", 10**6)),
-        ("anything > TIMESTAMP '2024-01-31 00:00:00Z'", timestamp_type("timestamp", 10**6, zoned=True)),
+        (
+            "anything > TIMESTAMP '2024-01-31 00:00:00Z'",
+            timestamp_type("timestamp", 10**6, zoned=True),
+        ),
         ("anything = TRUE", BOOLEAN),
         ("anything", BOOLEAN),
         ("anything IS NULL OR anything > 5", float_type(64)),
@@ -139,7 +191,10 @@ def test_a_column_without_a_type_is_read_as_what_it_is_used_as(text, reading):
 
 
 def test_each_use_of_a_column_without_a_type_is_read_by_itself():
-    assert [wanted.type for wanted in bind("anything > 5 OR anything LIKE 'a%'").inputs] == [float_type(64), TEXT]
+    assert [wanted.type for wanted in bind("anything > 5 OR anything LIKE 'a%'").inputs] == [
+        float_type(64),
+        TEXT,
+    ]
 
 
 def test_a_comparison_with_a_finer_literal_is_exact():
@@ -155,7 +210,11 @@ def test_neighbours_beyond_double_precision_are_told_apart():
     far = [2**53, 2**53 + 1]
     assert mask("age = 9007199254740993", age=far) == [False, True]
     assert mask("age > Age", age=far, Age=[2**53, 2**53]) == [False, True]
-    assert mask("big > 18446744073709551614", big=[2**64 - 2, 2**64 - 1, None]) == [False, True, False]
+    assert mask("big > 18446744073709551614", big=[2**64 - 2, 2**64 - 1, None]) == [
+        False,
+        True,
+        False,
+    ]
     assert mask("big > age", big=[2**64 - 1, 0], age=[-1, -1]) == [True, True]
 
 
@@ -166,7 +225,11 @@ def test_what_is_beyond_64_bits_becomes_null():
     assert mask("age * age IS NULL", age=cells) == [True, True, False, True]
     assert mask("big + 0 IS NULL", big=[2**63 - 1, 2**63]) == [False, True]
     assert mask("COALESCE(big, 7) IS NULL", big=[2**63 - 1, 2**63, None]) == [False, True, False]
-    assert mask("COALESCE(age, income) IS NULL", age=[10**17, 10**16, None], income=[1, 1, 1]) == [True, False, False]
+    assert mask("COALESCE(age, income) IS NULL", age=[10**17, 10**16, None], income=[1, 1, 1]) == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_sum_is_exact_where_double_precision_is_not():
@@ -207,7 +270,12 @@ def test_null_is_neither_in_a_list_nor_out_of_it():
 
 
 def test_dates_before_year_1_and_after_9999_count_as_the_calendars_ends():
-    assert mask("born = DATE '9999-12-31'", born=[2_932_896, 2_932_897, 10**7, None]) == [True, True, True, False]
+    assert mask("born = DATE '9999-12-31'", born=[2_932_896, 2_932_897, 10**7, None]) == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert mask("born < DATE '0001-01-01'", born=[-(10**8), -719_162]) == [False, False]
     assert mask("born = '0001-01-01'", born=[-(10**8), -719_162, 0]) == [True, True, False]
     assert mask("born > DATE '2024-01-31'", born=[19_753, 19_754, 10**8]) == [False, True, True]
@@ -240,17 +308,38 @@ def test_a_predicate_without_columns_has_one_truth_value_for_all_rows():
 
 
 def test_a_table_without_rows_has_an_empty_mask():
-    assert mask("age + 1 > 2 AND job LIKE 'a%' AND score IN (1) AND COALESCE(flag, TRUE)", age=[], job=[], score=[], flag=[]) == []
+    assert (
+        mask(
+            "age + 1 > 2 AND job LIKE 'a%' AND score IN (1) AND COALESCE(flag, TRUE)",
+            age=[],
+            job=[],
+            score=[],
+            flag=[],
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("kind", ["int8", "int16", "uint8", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "kind", ["int8", "int16", "uint8", "uint16", "int32", "uint32", "int64", "uint64"]
+)
 def test_whole_numbers_of_any_width_are_read(kind):
-    bound = Predicate.parse("age * 1000 > 99000 AND age < 300 AND age > -70000 AND age IN (100, 1000)").bind(["age"], TYPES.__getitem__)
-    assert bound.mask({bound.inputs[0]: Vector(np.array([99, 100], kind))}).tolist() == [False, True]
+    bound = Predicate.parse(
+        "age * 1000 > 99000 AND age < 300 AND age > -70000 AND age IN (100, 1000)"
+    ).bind(["age"], TYPES.__getitem__)
+    assert bound.mask({bound.inputs[0]: Vector(np.array([99, 100], kind))}).tolist() == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_floats_of_any_width_are_compared_in_double_precision(kind):
     bound = Predicate.parse("score > 0.1 AND score + 1 < 2").bind(["score"], TYPES.__getitem__)
     cells = np.array([0.1, 0.5, np.nan, 2], kind)
-    assert bound.mask({bound.inputs[0]: Vector(cells)}).tolist() == [bool(float(cells[0]) > 0.1), True, False, False]
+    assert bound.mask({bound.inputs[0]: Vector(cells)}).tolist() == [
+        bool(float(cells[0]) > 0.1),
+        True,
+        False,
+        False,
+    ]

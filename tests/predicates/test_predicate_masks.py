@@ -51,7 +51,9 @@ def test_the_normal_form_holds_on_the_same_rows_and_is_its_own_normal_form(sourc
 @settings(max_examples=200, deadline=None)
 def test_what_is_only_said_in_another_order_has_the_same_normal_form(source, depth):
     expression = Expressions(source, unsigned=True).truth(depth)
-    assert Predicate(expression).normal(list(TYPES)) == Predicate(shuffled(expression, source)).normal(list(TYPES))
+    assert Predicate(expression).normal(list(TYPES)) == Predicate(
+        shuffled(expression, source)
+    ).normal(list(TYPES))
 
 
 def shuffled(part: tree.Expression, source) -> tree.Expression:

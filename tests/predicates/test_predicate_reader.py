@@ -92,7 +92,16 @@ def test_columns_are_named_once_in_their_order():
 
 
 FUNCTIONS = [
-    *("abs(x) > 1", "random() < 1", "now() > d", "rand() < 1", "length(t) > 1", "regexp_like(t, 'a')", "cast(x as int) > 1", "if(a, b, c)"),
+    *(
+        "abs(x) > 1",
+        "random() < 1",
+        "now() > d",
+        "rand() < 1",
+        "length(t) > 1",
+        "regexp_like(t, 'a')",
+        "cast(x as int) > 1",
+        "if(a, b, c)",
+    ),
     *(
         "try_cast(x as int) > 1",
         "convert(x, int) > 1",
@@ -111,8 +120,23 @@ FUNCTIONS = [
         "unnest(x) = 1",
         "extract(year from d) = 1",
     ),
-    *("trim(t) = ''", "substring(t from 1) = ''", "position('a' in t) = 1", "greatest(x, 1) = 1", "nullif(x, 1) = 1", "pg_sleep(9) = 1"),
-    *("t like any ('a')", "version() = ''", "getvariable('a') = 1", "read_csv('a') = 1", "x is of (int)", "x (+) = y", "lower(t) = 'a'"),
+    *(
+        "trim(t) = ''",
+        "substring(t from 1) = ''",
+        "position('a' in t) = 1",
+        "greatest(x, 1) = 1",
+        "nullif(x, 1) = 1",
+        "pg_sleep(9) = 1",
+    ),
+    *(
+        "t like any ('a')",
+        "version() = ''",
+        "getvariable('a') = 1",
+        "read_csv('a') = 1",
+        "x is of (int)",
+        "x (+) = y",
+        "lower(t) = 'a'",
+    ),
 ]
 
 
@@ -231,11 +255,16 @@ HOSTILE = {
     "(end + " * 900 + "x" + ")" * 900: "nested",
     "CASE WHEN end = " * 300 + "x" + " THEN 1 END" * 300: "nested",
     "x = '" + "a" * 20_000 + "'": "10,000 characters",
-    "CASE WHEN " * 4 + "x" + " BETWEEN 1 AND 2 THEN 1 END" * 4 + " = 1": "BETWEEN may stand inside another",
+    "CASE WHEN " * 4
+    + "x"
+    + " BETWEEN 1 AND 2 THEN 1 END" * 4
+    + " = 1": "BETWEEN may stand inside another",
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40].encode("ascii", "replace").decode() or "nothing")
+@pytest.mark.parametrize(
+    "text", HOSTILE, ids=lambda text: text[:40].encode("ascii", "replace").decode() or "nothing"
+)
 def test_what_is_not_on_the_list_is_refused_quickly_and_quietly(text, caplog, capsys):
     started = time.process_time()
     with caplog.at_level(logging.DEBUG), pytest.raises(InputError, match=HOSTILE[text]) as refusal:
@@ -253,7 +282,11 @@ def test_a_predicate_is_a_text(text):
 
 
 def test_as_deep_as_allowed_is_read():
-    for text in (f"{'(' * DEEPEST}x{')' * DEEPEST}", "NOT " * DEEPEST + "x", "NOT (" * (DEEPEST - 1) + "x" + ")" * (DEEPEST - 1)):
+    for text in (
+        f"{'(' * DEEPEST}x{')' * DEEPEST}",
+        "NOT " * DEEPEST + "x",
+        "NOT (" * (DEEPEST - 1) + "x" + ")" * (DEEPEST - 1),
+    ):
         assert Predicate.parse(text).columns == ("x",)
 
 
@@ -283,7 +316,9 @@ def test_a_short_text_with_a_long_normal_form_is_refused():
 )
 def test_percent_is_any_text_and_underscore_one_code_point(pattern, fits, fails):
     read = Pattern.read(pattern)
-    assert [read.matches(text) for text in fits + fails] == [True] * len(fits) + [False] * len(fails)
+    assert [read.matches(text) for text in fits + fails] == [True] * len(fits) + [False] * len(
+        fails
+    )
 
 
 def test_a_pattern_of_many_parts_takes_no_time():
@@ -292,5 +327,8 @@ def test_a_pattern_of_many_parts_takes_no_time():
 
 
 def test_nothing_but_a_predicate_loads_sqlglot():
-    code = "import sys, postri.predicates; assert 'sqlglot' not in sys.modules; postri.predicates.Predicate.parse('x > 1')"
+    code = (
+        "import sys, postri.predicates; assert 'sqlglot' not in sys.modules; "
+        "postri.predicates.Predicate.parse('x > 1')"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

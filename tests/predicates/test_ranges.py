@@ -1,4 +1,6 @@
-"""The public domain of an expression: no row leaves it, and where nothing is rounded every value is one of its points."""
+"""The public domain of an expression: no row leaves it, and where nothing is rounded every value is
+one of its points.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ DOMAINS = {
     "day": Domain("2024-01-01", "2024-12-31"),
     "week": Domain("2024-01-01", "2024-12-30", step=7),
     "moment": Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00", step=60),
-    "zoned": Domain(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC), step="0.5"),
+    "zoned": Domain(
+        datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC), step="0.5"
+    ),
     "huge": Domain(0, 10**18),
     "wide": Domain(-(2**62), 2**62),
     "name": None,
@@ -55,7 +59,8 @@ DERIVED: dict[str, Domain] = {
     "z * z": Domain(-25, 25, step="0.25"),
     "10 * x": Domain(0, 10_000, step=10),
     "price": Domain("0.25", "99.75", step="0.25"),
-    # A third of 1,000 is 333.3: by steps of 0.001 a third of a million, by steps of 0.0001 more than a million.
+    # A third of 1,000 is 333.3: by steps of 0.001 a third of a million, by steps of 0.0001 more
+    # than a million.
     "(x + 1) / 3": Domain("0.3333", "333.6667", step="0.0001"),
     "x / 3 + y": Domain(1, "343.3334", step="0.0001"),
     "x / y": Domain(0, 1_000, step="0.001"),
@@ -80,7 +85,9 @@ DERIVED: dict[str, Domain] = {
     "CASE WHEN x > 5000 THEN x ELSE 0 END": Domain(0, 1_000),
     "COALESCE(day, DATE '2023-12-31')": Domain("2023-12-31", "2024-12-31"),
     "CASE WHEN x > 3 THEN day ELSE week END": Domain("2024-01-01", "2024-12-31"),
-    "COALESCE(moment, TIMESTAMP '2025-01-01 00:00:00')": Domain("2024-01-01T00:00:00", "2025-01-01T00:00:00", step=60),
+    "COALESCE(moment, TIMESTAMP '2025-01-01 00:00:00')": Domain(
+        "2024-01-01T00:00:00", "2025-01-01T00:00:00", step=60
+    ),
     "COALESCE(moment, day)": Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00", step=60),
     "COALESCE(zoned, NULL)": DOMAINS["zoned"],
 }
@@ -93,7 +100,10 @@ def test_the_domain_follows_from_those_of_the_columns(text):
 
 ONE_VALUE = "has one value at most, of which nothing can be asked; count the rows instead"
 NO_BOUNDS = "has no public bounds, without which nobody may compute with it; give it a domain"
-ZERO = "has no bounds; give it bounds without 0, or divide by a column x inside CASE WHEN x >= 1 THEN ... END"
+ZERO = (
+    "has no bounds; give it bounds without 0, or divide by a column x inside CASE WHEN x >= 1 "
+    "THEN ... END"
+)
 LARGE = "take fewer factors, or columns with closer bounds or larger steps"
 REFUSED = {
     "5": f"5 {ONE_VALUE}",
@@ -113,9 +123,13 @@ REFUSED = {
     "COALESCE(day, '2024-01-31')": "'2024-01-31' is a text, where a number is expected; write a date as DATE '2024-01-31'",
     "day - 1": "there is no arithmetic with dates and timestamps, got day - 1",
     "-day": "there is no arithmetic with dates and timestamps, got -day",
-    "COALESCE(day, 1)": "the values of COALESCE(day, 1) must be of one kind: numbers, dates, or timestamps with or without a zone",
+    "COALESCE(day, 1)": (
+        "the values of COALESCE(day, 1) must be of one kind: numbers, dates, or timestamps with "
+        "or without a zone"
+    ),
     "COALESCE(moment, zoned)": (
-        "the values of COALESCE(moment, zoned) must be of one kind: numbers, dates, or timestamps with or without a zone"
+        "the values of COALESCE(moment, zoned) must be of one kind: numbers, dates, or "
+        "timestamps with or without a zone"
     ),
     "huge * 5 + x": f"huge * 5 can be more than 2^62 steps of 1; {LARGE}",
     "COALESCE(huge, 0.001)": f"COALESCE(huge, 0.001) can be more than 2^62 steps of 0.001; {LARGE}",
@@ -136,10 +150,12 @@ CLAMPED = {
     "-y / 4": "-CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END * 0.25",
     "y / 3": "CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END / 3",
     "CASE WHEN y > 3 AND name = 'a' THEN y END": (
-        "CASE WHEN y > 3 AND name = 'a' THEN CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END END"
+        "CASE WHEN y > 3 AND name = 'a' THEN CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE "
+        "y END END"
     ),
     "COALESCE(day, DATE '2023-12-31')": (
-        "COALESCE(CASE WHEN day < DATE '2024-01-01' THEN DATE '2024-01-01' WHEN day > DATE '2024-12-31' THEN DATE '2024-12-31' "
+        "COALESCE(CASE WHEN day < DATE '2024-01-01' THEN DATE '2024-01-01' WHEN day > DATE "
+        "'2024-12-31' THEN DATE '2024-12-31' "
         "ELSE day END, DATE '2023-12-31')"
     ),
 }
@@ -174,7 +190,11 @@ class Exact(Reference):
 
     def _arithmetic(self, e, row):
         one, other = self.value(e.left, row), self.value(e.right, row)
-        return None if one is None or other is None or (e.operator == "/" and other == 0) else self.COMPUTE[e.operator](one, other)
+        return (
+            None
+            if one is None or other is None or (e.operator == "/" and other == 0)
+            else self.COMPUTE[e.operator](one, other)
+        )
 
 
 EXACT = Exact()
@@ -186,14 +206,22 @@ def random_domain(source: Random) -> Domain:
     return Domain(lower, lower + step * source.randint(1, 40), step=step)
 
 
-def rows(source: Random, domains: dict[str, Domain], *, between: bool, outside: bool) -> Iterator[dict[str, Fraction | None]]:
+def rows(
+    source: Random, domains: dict[str, Domain], *, between: bool, outside: bool
+) -> Iterator[dict[str, Fraction | None]]:
     """Cells at the bounds, on the grid, and if wanted between its points and far outside."""
 
     def cell(domain: Domain) -> Fraction | None:
         low, high, step = Fraction(domain.lower), Fraction(domain.upper), Fraction(domain.step)
         some = [low, high, *[low + source.randint(0, domain.points - 1) * step] * 4, None]
         some += [low + (high - low) * Fraction(source.randint(0, 999), 999)] * 3 * between
-        some += [low - step / 3, high + step / 7, Fraction(10**9), Fraction(-(10**9)), Fraction(0)] * outside
+        some += [
+            low - step / 3,
+            high + step / 7,
+            Fraction(10**9),
+            Fraction(-(10**9)),
+            Fraction(0),
+        ] * outside
         return source.choice(some)
 
     return ({name: cell(domain) for name, domain in domains.items()} for _ in range(60))
@@ -217,7 +245,9 @@ def quotients(part: tree.Expression) -> bool:
     return any(map(quotients, part.values if isinstance(part, tree.Case) else part.parts))
 
 
-randomly = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+randomly = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+)
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
@@ -242,7 +272,10 @@ def test_where_no_quotient_is_rounded_every_value_is_a_point_of_the_domain(sourc
     assume(not quotients(computed))
     for row in rows(source, domains, between=False, outside=True):
         value = EXACT.value(computed, row)
-        assert value is None or ((value - Fraction(domain.lower)) / Fraction(domain.step)).denominator == 1
+        assert (
+            value is None
+            or ((value - Fraction(domain.lower)) / Fraction(domain.step)).denominator == 1
+        )
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
@@ -267,7 +300,9 @@ def test_most_random_expressions_have_a_domain():
         source = Random(seed)
         domains = {name: random_domain(source) for name in "abc"}
         try:
-            found += domain_of(NumberExpressions(source, list(domains)).value(3), domains).points > 1
+            found += (
+                domain_of(NumberExpressions(source, list(domains)).value(3), domains).points > 1
+            )
         except InputError:
             continue
     assert found > 120

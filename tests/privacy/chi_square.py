@@ -1,4 +1,6 @@
-"""Pearson's chi-square test of draws against exact chances, at a level that a test suite can live with."""
+"""Pearson's chi-square test of draws against exact chances, at a level that a test suite can live
+with.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 from scipy.stats import chi2
 
-# A sound sampler fails one run in a million. The samples are large enough to reject 30 % less noise all the same.
+# A sound sampler fails one run in a million. The samples are large enough to reject 30 % less noise
+# all the same.
 LEVEL = 1e-6
 # Cells that expect fewer draws share one: their counts are not normal.
 FEWEST = 20
@@ -30,6 +33,8 @@ def chance_of_worse(drawn: Counter[Hashable], chances: Mapping[Hashable, float])
     if expected[rare].sum() < FEWEST and not rare.all():
         # Even together they expect too few: they join the least of the others.
         group[rare] = group[~rare][expected[~rare].argmin()]
-    expected, seen = (np.bincount(group, weights=each)[np.unique(group)] for each in (expected, seen))
+    expected, seen = (
+        np.bincount(group, weights=each)[np.unique(group)] for each in (expected, seen)
+    )
     statistic = float(((seen - expected) ** 2 / expected)[expected > 0].sum())
     return float(chi2.sf(statistic, max(1, len(expected) - 1)))

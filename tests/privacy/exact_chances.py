@@ -1,7 +1,8 @@
-"""The exact chance of every candidate of a noisy max, in ball arithmetic: rigorous bounds, not estimates.
+"""The exact chance of every candidate of a noisy max, in ball arithmetic: rigorous bounds, not
+estimates.
 
-A candidate has a log-weight s (its score plus its bonus, in noise scales) and a number of copies, each with its own noise.
-Everything is written in the relative weights q_i = exp(s_i - s_max).
+A candidate has a log-weight s (its score plus its bonus, in noise scales) and a number of copies,
+each with its own noise. Everything is written in the relative weights q_i = exp(s_i - s_max).
 """
 
 from __future__ import annotations
@@ -59,12 +60,15 @@ def gumbel_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
 
 
 def exponential_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
-    """P(i) = w_i q_i * integral over y in [0, 1] of (1 - q_i y)^(w_i - 1) * product over j != i of (1 - q_j y)^(w_j).
+    """P(i) = w_i q_i * integral over y in [0, 1] of (1 - q_i y)^(w_i - 1) * product over j != i of
+    (1 - q_j y)^(w_j).
 
-    One copy with the log-weight s_i and the noise E_i wins where every other noisy score is below its own, x = s_i + E_i. That has
-    the density exp(-(x - s_i)) for x >= s_i, and a rival is below x with the chance 1 - exp(-(x - s_j)), or 0 where x < s_j: so
-    only x >= s_max counts. Put y = exp(-(x - s_max)): x from s_max to infinity is y from 1 to 0, the density times dx is q_i dy, and
-    the rival's chance is 1 - q_j y. The w_i copies win with the same chance each. The integrand is a polynomial, integrated exactly.
+    One copy with the log-weight s_i and the noise E_i wins where every other noisy score is below
+    its own, x = s_i + E_i. That has the density exp(-(x - s_i)) for x >= s_i, and a rival is below
+    x with the chance 1 - exp(-(x - s_j)), or 0 where x < s_j: so only x >= s_max counts. Put y =
+    exp(-(x - s_max)): x from s_max to infinity is y from 1 to 0, the density times dx is q_i dy,
+    and the rival's chance is 1 - q_j y. The w_i copies win with the same chance each. The integrand
+    is a polynomial, integrated exactly.
     """
     factors = [arb_poly([1, -q]) for q in weights]
     powers = [factor**w for factor, w in zip(factors, copies, strict=True)]
@@ -77,10 +81,11 @@ def exponential_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
 
 
 def crowded_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
-    """Bounds on the same integrals for many copies, tight to about one part in the number of copies.
+    """Bounds on the same integrals for many copies, tight to about one part in the number of
+    copies.
 
-    With W the sum of all w_j q_j, 1 - z <= exp(-z) gives
-    P(i) <= w_i q_i * integral over y >= 0 of exp(-(W - q_i) y) = w_i q_i / (W - q_i), and P(i) = 1 - (the others' chances).
+    With W the sum of all w_j q_j, 1 - z <= exp(-z) gives P(i) <= w_i q_i * integral over y >= 0 of
+    exp(-(W - q_i) y) = w_i q_i / (W - q_i), and P(i) = 1 - (the others' chances).
     """
     total = sum((q * w for q, w in zip(weights, copies, strict=True)), start=arb(0))
     most = [q * w / (total - q) for q, w in zip(weights, copies, strict=True)]
@@ -90,7 +95,9 @@ def crowded_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Rigorous bounds on the chances, in 2^-BITS: of their logarithms from both sides, of themselves from above."""
+    """Rigorous bounds on the chances, in 2^-BITS: of their logarithms from both sides, of
+    themselves from above.
+    """
 
     log_low: Whole
     log_high: Whole
@@ -101,7 +108,10 @@ class Bounds:
 def bounds(noise: Noise, logs: tuple[fmpq, ...], copies: tuple[int, ...]) -> Bounds:
     exact = chances(noise, logs, copies)
     with precisely():
-        ends = [(_down(log), _up(log), _up(chance)) for chance, log in ((chance, chance.log()) for chance in exact)]
+        ends = [
+            (_down(log), _up(log), _up(chance))
+            for chance, log in ((chance, chance.log()) for chance in exact)
+        ]
     return Bounds(*np.array(ends, dtype=np.int64).T)
 
 
@@ -117,17 +127,28 @@ def log_weights(runs: Runs, rate: Fraction) -> tuple[fmpq, ...]:
     """Score plus bonus in noise scales, exactly, of runs whose scores are all known."""
     assert runs.known.all()
     unit = fmpq(rate.numerator, rate.denominator)
-    return tuple(unit * int(score) + fmpq(int(boost), 1 << BOOST_BITS) for score, boost in zip(runs.scores, runs.boosts, strict=True))
+    return tuple(
+        unit * int(score) + fmpq(int(boost), 1 << BOOST_BITS)
+        for score, boost in zip(runs.scores, runs.boosts, strict=True)
+    )
 
 
 def places(runs: ValueRuns, grid: Grid) -> list[tuple[Place, int]]:
-    """Every (shape, grid index) of the runs with the number of its run, in one order for all tables."""
+    """Every (shape, grid index) of the runs with the number of its run, in one order for all
+    tables.
+    """
     spans = [runs.span(j) for j in range(len(runs.scores))]
-    found = [((runs.shape(j), index), j) for j, (first, end) in enumerate(spans) for index in range(grid.at(first), grid.at(end - 1) + 1)]
+    found = [
+        ((runs.shape(j), index), j)
+        for j, (first, end) in enumerate(spans)
+        for index in range(grid.at(first), grid.at(end - 1) + 1)
+    ]
     return sorted(found)
 
 
-def value_candidates(runs: ValueRuns, grid: Grid, rate: Fraction) -> tuple[list[Place], tuple[fmpq, ...], tuple[int, ...]]:
+def value_candidates(
+    runs: ValueRuns, grid: Grid, rate: Fraction
+) -> tuple[list[Place], tuple[fmpq, ...], tuple[int, ...]]:
     """What `chances` needs of the value step, and where its candidates are."""
     logs, found = log_weights(runs, rate), places(runs, grid)
     copies = tuple(grid.copies(index + 1) - grid.copies(index) for (_, index), _ in found)

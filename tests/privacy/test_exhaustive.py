@@ -1,7 +1,9 @@
-"""Privacy and coverage by exhaustion: every tiny table, every neighbour, every output, with rigorous bounds on all chances.
+"""Privacy and coverage by exhaustion: every tiny table, every neighbour, every output, with
+rigorous bounds on all chances.
 
-The scores are those that ship, shown whole windows; their chances are exact (`exact_chances`). That real draws have these chances is
-shown in test_sampler.py, and that narrow windows change nothing in test_laziness.py.
+The scores are those that ship, shown whole windows; their chances are exact (`exact_chances`). That
+real draws have these chances is shown in test_sampler.py, and that narrow windows change nothing in
+test_laziness.py.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
 ONE_ROW: tuple[ProtectedChange, ...] = (AddOrRemoveRows(1), ReplaceRows(1))
 NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
 GRID, MOST_ROWS = sized((plain_grid(5), 3), (plain_grid(6), 4))
-# At epsilon 2 the threshold lies beyond these tables and only the edges are deep enough; at 20 it lies inside them.
+# At epsilon 2 the threshold lies beyond these tables and only the edges are deep enough; at 20 it
+# lies inside them.
 LOW, HIGH = Fraction(2), Fraction(20)
 
 
@@ -65,7 +68,9 @@ class Case:
 
     @property
     def question(self) -> Question:
-        return Question(self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups)
+        return Question(
+            self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups
+        )
 
     def __str__(self) -> str:
         change = f"{type(self.protect).__name__}({self.protect.k})"
@@ -74,7 +79,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Findings:
-    """The largest log ratios between neighbours and the largest chance of a bad interval: upper bounds, in 2^-BITS."""
+    """The largest log ratios between neighbours and the largest chance of a bad interval: upper
+    bounds, in 2^-BITS.
+    """
 
     joint: int
     value: int
@@ -83,14 +90,20 @@ class Findings:
 
     def private(self, case: Case) -> bool:
         spend = case.question.spend
-        kept = ((self.joint, spend.epsilon), (self.value, spend.value), (self.interval, spend.interval))
+        kept = (
+            (self.joint, spend.epsilon),
+            (self.value, spend.value),
+            (self.interval, spend.interval),
+        )
         return all(Fraction(ratio, 1 << BITS) <= epsilon for ratio, epsilon in kept)
 
     def covers(self) -> bool:
         return Fraction(self.failure, 1 << BITS) <= BETA
 
     def told(self, case: Case) -> str:
-        joint, value, interval, failure = (each / (1 << BITS) for each in (self.joint, self.value, self.interval, self.failure))
+        joint, value, interval, failure = (
+            each / (1 << BITS) for each in (self.joint, self.value, self.interval, self.failure)
+        )
         half = float(case.epsilon / 2)
         return (
             f"largest log ratio {joint:.4f} of {float(case.epsilon):g} "
@@ -100,7 +113,9 @@ class Findings:
 
 
 def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other: True) -> Findings:
-    """Everything about one configuration; or about those neighbours alone that are `apart` in some way."""
+    """Everything about one configuration; or about those neighbours alone that are `apart` in some
+    way.
+    """
     tables = all_tables(case.grid, case.most_rows)
     pairs = neighbours(tables, case.protect)
     pairs = pairs[[apart(tables[i], tables[j]) for i, j in pairs]]
@@ -108,7 +123,9 @@ def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other:
     joint, interval, failure = 0, 0, 0
     for k, place in enumerate(places):
         links = link_bounds(case, tables, place)
-        value = Bounds(values.log_low[:, k, None], values.log_high[:, k, None], values.high[:, k, None])
+        value = Bounds(
+            values.log_low[:, k, None], values.log_high[:, k, None], values.high[:, k, None]
+        )
         interval = max(interval, largest_ratio(links, pairs))
         joint = max(joint, largest_ratio(together(value, links), pairs))
         failure = max(failure, largest_failure(case, tables, place, links))
@@ -118,7 +135,10 @@ def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other:
 def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
     """The places that a value step chooses from, and the chances of each on each table."""
     step = Depth(case.noise).value_step(case.question)
-    found = [value_candidates(step.runs(whole_windows(rows), case.grid), case.grid, step.rate) for rows in tables]
+    found = [
+        value_candidates(step.runs(whole_windows(rows), case.grid), case.grid, step.rate)
+        for rows in tables
+    ]
     places = found[0][0]
     assert all(each == places for each, _, _ in found)
     return places, stacked([bounds(case.noise, logs, copies) for _, logs, copies in found])
@@ -132,7 +152,12 @@ def link_bounds(case: Case, tables: list[Rows], place: Place) -> Bounds:
 
 
 def stacked(each: list[Bounds]) -> Bounds:
-    return Bounds(*(np.stack([getattr(one, name) for one in each]) for name in ("log_low", "log_high", "high")))
+    return Bounds(
+        *(
+            np.stack([getattr(one, name) for one in each])
+            for name in ("log_low", "log_high", "high")
+        )
+    )
 
 
 def together(value: Bounds, links: Bounds) -> Bounds:
@@ -146,9 +171,17 @@ def largest_ratio(found: Bounds, pairs: Whole) -> int:
 
 
 def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds) -> int:
-    """The largest chance of an interval that misses the quantile, given the value and its shape, over the tables that have one."""
+    """The largest chance of an interval that misses the quantile, given the value and its shape,
+    over the tables that have one.
+    """
     ends = chain_ends(case, place)
-    bad = np.array([[not holds_quantile(low, high, rows, case.p, case.grid) for low, high in ends] for rows in tables if rows])
+    bad = np.array(
+        [
+            [not holds_quantile(low, high, rows, case.p, case.grid) for low, high in ends]
+            for rows in tables
+            if rows
+        ]
+    )
     kept = [k for k, rows in enumerate(tables) if rows]
     return int((links.high[kept] * bad).sum(axis=1).max())
 
@@ -162,7 +195,10 @@ def chain_ends(case: Case, place: Place) -> list[tuple[int, int]]:
 
 def one_row_cases() -> Iterator[Case]:
     yield from (Case(p, protect, noise, LOW) for p, protect, noise in product(PS, ONE_ROW, NOISES))
-    yield from (Case(p, protect, noise, HIGH) for p, protect, noise in product(sized(PS[1:], PS), ONE_ROW, sized(NOISES[:1], NOISES)))
+    yield from (
+        Case(p, protect, noise, HIGH)
+        for p, protect, noise in product(sized(PS[1:], PS), ONE_ROW, sized(NOISES[:1], NOISES))
+    )
 
 
 def two_row_cases() -> Iterator[Case]:
@@ -183,8 +219,12 @@ NAMES = [f"{case}-{'default' if case.grid.anchor == 0 else 'given'}" for case in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL_CASES, ids=NAMES)
-def test_neighbours_and_quantiles_are_safe_on_every_table(case: Case, figures: Callable[[str], None]):
-    """No output is more than e^epsilon times as likely on a neighbour, and no table sees a bad interval more often than beta."""
+def test_neighbours_and_quantiles_are_safe_on_every_table(
+    case: Case, figures: Callable[[str], None]
+):
+    """No output is more than e^epsilon times as likely on a neighbour, and no table sees a bad
+    interval more often than beta.
+    """
     findings = measure(case)
     figures(findings.told(case))
     assert findings.private(case)
@@ -216,7 +256,11 @@ class MedianAddOrRemoveRows(AddOrRemoveRows):
         return Fraction(1, 2)
 
 
-@pytest.mark.parametrize("case", [SOUND, STEEP, replace(STEEP, noise="gumbel"), replace(SOUND, protect=ReplaceRows(1))], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [SOUND, STEEP, replace(STEEP, noise="gumbel"), replace(SOUND, protect=ReplaceRows(1))],
+    ids=str,
+)
 def test_few_tables_pass_without_a_bug(case: Case):
     findings = measure(case)
     assert findings.private(case)
@@ -224,7 +268,11 @@ def test_few_tables_pass_without_a_bug(case: Case):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("protect", [HalfAddOrRemoveRows(1), HalfReplaceRows(1)], ids=lambda protect: type(protect).__name__)
+@pytest.mark.parametrize(
+    "protect",
+    [HalfAddOrRemoveRows(1), HalfReplaceRows(1)],
+    ids=lambda protect: type(protect).__name__,
+)
 def test_half_the_sensitivity_is_caught(protect: ProtectedChange, noise: Noise):
     case = replace(SOUND, protect=protect, noise=noise)
     assert not measure(case).private(case)
@@ -275,14 +323,20 @@ def test_a_threshold_without_its_logarithm_is_caught(monkeypatch: pytest.MonkeyP
 
 
 def test_a_threshold_that_forgets_the_bonus_is_caught(monkeypatch: pytest.MonkeyPatch):
-    """The growing bonus favours long links, but the short ones before them weigh `weight` times as much together."""
+    """The growing bonus favours long links, but the short ones before them weigh `weight` times as
+    much together.
+    """
     monkeypatch.setattr(Chain, "log_odds", property(lambda chain: log_above(1 / (2 * chain.beta))))
     assert not measure(STEEP).covers()
 
 
-def test_gumbel_noise_with_the_threshold_of_exponential_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
+def test_gumbel_noise_with_the_threshold_of_exponential_noise_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+):
     case = replace(STEEP, noise="gumbel")
-    monkeypatch.setattr(Chain, "log_odds", property(lambda chain: log_above(chain.weight / (2 * chain.beta))))
+    monkeypatch.setattr(
+        Chain, "log_odds", property(lambda chain: log_above(chain.weight / (2 * chain.beta)))
+    )
     assert not measure(case).covers()
 
 
@@ -306,9 +360,13 @@ LOGS = [fmpq(0), fmpq(-1, 3), fmpq(-5, 2), fmpq(-5, 2), fmpq(-7)]
 
 
 def test_exponential_noise_is_permute_and_flip():
-    """Ding et al. 2021, "The permute-and-flip mechanism is identical to report-noisy-max with exponential noise"."""
+    """Ding et al. 2021, "The permute-and-flip mechanism is identical to report-noisy-max with
+    exponential noise".
+    """
     exact = chances("exponential", LOGS, [1] * len(LOGS))
-    assert [float(chance) for chance in exact] == pytest.approx(permute_and_flip([float(arb(each)) for each in LOGS]), rel=1e-12)
+    assert [float(chance) for chance in exact] == pytest.approx(
+        permute_and_flip([float(arb(each)) for each in LOGS]), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -340,7 +398,9 @@ SMALLEST = all_tables(plain_grid(2), 2)
 
 
 @pytest.mark.parametrize(
-    ("protect", "pairs"), [(AddOrRemoveRows(1), 6), (ReplaceRows(1), 9), (AddOrRemoveRows(2), 12), (ReplaceRows(2), 15)], ids=str
+    ("protect", "pairs"),
+    [(AddOrRemoveRows(1), 6), (ReplaceRows(1), 9), (AddOrRemoveRows(2), 12), (ReplaceRows(2), 15)],
+    ids=str,
 )
 def test_neighbours_of_the_smallest_tables(protect: ProtectedChange, pairs: int):
     """Counted by hand on (), 0, 1, 00, 01, 11; each pair stands in both orders."""
@@ -362,18 +422,33 @@ HYNDMAN_FAN = (
 
 @pytest.mark.parametrize("definition", HYNDMAN_FAN)
 def test_the_promise_holds_every_textbook_quantile(definition: str):
-    """Each interval that keeps the promise contains the quantile as NumPy computes it, by all nine definitions."""
+    """Each interval that keeps the promise contains the quantile as NumPy computes it, by all nine
+    definitions.
+    """
     ends = [(low, high) for low in range(5) for high in range(low, 5)]
     for p, rows in product(PS, all_tables(plain_grid(5), 4)[1:]):
         quantile = np.quantile(rows, float(p), method=definition)
-        kept = [(low, high) for low, high in ends if holds_quantile(low, high, rows, p, plain_grid(5))]
+        kept = [
+            (low, high) for low, high in ends if holds_quantile(low, high, rows, p, plain_grid(5))
+        ]
         assert kept
         assert all(low <= quantile <= high for low, high in kept)
 
 
-@pytest.mark.parametrize(("rows", "ends"), [((1, 2, 3), (1, 3)), ((1, 1, 3, 3), (1, 3)), ((2,), (0, 4)), ((2, 2), (2, 2))], ids=str)
+@pytest.mark.parametrize(
+    ("rows", "ends"),
+    [((1, 2, 3), (1, 3)), ((1, 1, 3, 3), (1, 3)), ((2,), (0, 4)), ((2, 2), (2, 2))],
+    ids=str,
+)
 def test_the_least_interval_that_keeps_the_promise(rows: Rows, ends: tuple[int, int]):
-    """By hand for the median: t = n/2, so x_(floor t) to x_(ceil t + 1), and an end of the grid where there is no such row."""
+    """By hand for the median: t = n/2, so x_(floor t) to x_(ceil t + 1), and an end of the grid
+    where there is no such row.
+    """
     grid, p = plain_grid(5), Fraction(1, 2)
-    kept = [(low, high) for low in range(5) for high in range(low, 5) if holds_quantile(low, high, rows, p, grid)]
+    kept = [
+        (low, high)
+        for low in range(5)
+        for high in range(low, 5)
+        if holds_quantile(low, high, rows, p, grid)
+    ]
     assert min(kept, key=lambda each: each[1] - each[0]) == ends

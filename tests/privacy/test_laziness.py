@@ -1,4 +1,5 @@
-"""Laziness changes nothing: opening hidden runs only when they may win chooses what opening all of them chooses.
+"""Laziness changes nothing: opening hidden runs only when they may win chooses what opening all of
+them chooses.
 
 Seeded coins are addressed by the path of a candidate, so both ways toss the same ones.
 """
@@ -30,7 +31,12 @@ from proving import sized
 BATCHES, CASES = 10, sized(100, 1_000)
 # Far above every score and every noise, and still a bound.
 SURELY = 10**9
-GRIDS = (plain_grid(3), plain_grid(8), plain_grid(40), Grid(-5, 6, Fraction(0), Fraction(1), anchor=0))
+GRIDS = (
+    plain_grid(3),
+    plain_grid(8),
+    plain_grid(40),
+    Grid(-5, 6, Fraction(0), Fraction(1), anchor=0),
+)
 PS = (Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), Fraction(9, 10))
 EPSILONS = (Fraction(1, 20), Fraction(1, 4), Fraction(1), Fraction(4))
 
@@ -53,7 +59,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Draw:
-    """What was drawn, the levels that were opened on the way, and the level of the run and of the link that won."""
+    """What was drawn, the levels that were opened on the way, and the level of the run and of the
+    link that won.
+    """
 
     value: int
     shape: Shape
@@ -68,14 +76,23 @@ class Draw:
 
 
 def random_case(random: Random, seed: int) -> Case:
-    """Few different values, so that there are ties; little epsilon, so that far values win at times."""
+    """Few different values, so that there are ties; little epsilon, so that far values win at
+    times.
+    """
     grid = random.choice(GRIDS)
     values = [random.randint(grid.first, grid.last) for _ in range(random.randint(1, 12))]
     rows = tuple(sorted(random.choices(values, k=random.randint(0, 30))))
     spend = Spend(random.choice(EPSILONS), random.choice(EPSILONS))
     protect = random.choice((AddOrRemoveRows(1), ReplaceRows(1), ReplaceRows(3)))
     question = Question(random.choice(PS), spend, Fraction(1, random.choice((5, 20, 100))), protect)
-    return Case(rows, grid, question, Depth(random.choice(("exponential", "gumbel"))), random.randint(0, 3), seed)
+    return Case(
+        rows,
+        grid,
+        question,
+        Depth(random.choice(("exponential", "gumbel"))),
+        random.randint(0, 3),
+        seed,
+    )
 
 
 def random_cases(batch: int) -> list[Case]:
@@ -94,7 +111,9 @@ def draw(case: Case, inflate: int = 0) -> Draw:
     links = Watched(chain.links(case.windows, grid, index, shape), inflate, opened)
     link = noisy_max(links, rate=chain.rate, noise=method.noise, coins=coins)
     ends = link.runs.inner.ends(link.run)
-    return Draw(index, shape, *ends, tuple(opened), (picked.runs.inner.level, link.runs.inner.level))
+    return Draw(
+        index, shape, *ends, tuple(opened), (picked.runs.inner.level, link.runs.inner.level)
+    )
 
 
 def hidden_sides(case: Case) -> int:
@@ -107,10 +126,13 @@ def shares(cases: list[Case], lazy: list[Draw], eager: list[Draw]) -> dict[str, 
     happened = {
         "opened something": [bool(each.opened) for each in lazy],
         "opened with rows hidden on both sides": [
-            bool(each.opened) and hidden_sides(case) == 2 for case, each in zip(cases, lazy, strict=True)
+            bool(each.opened) and hidden_sides(case) == 2
+            for case, each in zip(cases, lazy, strict=True)
         ],
         "opened beyond the next window": [max(each.opened, default=0) >= 2 for each in lazy],
-        "opened less than all": [len(a.opened) < len(b.opened) for a, b in zip(lazy, eager, strict=True)],
+        "opened less than all": [
+            len(a.opened) < len(b.opened) for a, b in zip(lazy, eager, strict=True)
+        ],
         "a hidden value won": [each.won[0] > 0 for each in lazy],
         "a hidden link won": [each.won[1] > 0 for each in lazy],
     }
@@ -119,22 +141,35 @@ def shares(cases: list[Case], lazy: list[Draw], eager: list[Draw]) -> dict[str, 
 
 @pytest.fixture
 def careful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From now on floats decide nothing: more runs are opened, and ball arithmetic tells the winner."""
+    """From now on floats decide nothing: more runs are opened, and ball arithmetic tells the
+    winner.
+    """
     return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_opening_all_hidden_runs_chooses_the_same(batch: int, careful: Callable[[], None], figures: Callable[[str], None]):
-    """Also where ball arithmetic decides, with rows hidden on both sides, and over several levels of windows."""
+def test_opening_all_hidden_runs_chooses_the_same(
+    batch: int, careful: Callable[[], None], figures: Callable[[str], None]
+):
+    """Also where ball arithmetic decides, with rows hidden on both sides, and over several levels
+    of windows.
+    """
     cases = random_cases(batch)
     lazy, eager = [draw(case) for case in cases], [draw(case, SURELY) for case in cases]
     careful()
     decided = [draw(case) for case in cases]
-    assert [each.outcome for each in lazy] == [each.outcome for each in eager] == [each.outcome for each in decided]
+    assert (
+        [each.outcome for each in lazy]
+        == [each.outcome for each in eager]
+        == [each.outcome for each in decided]
+    )
 
     found = shares(cases, lazy, eager)
-    figures(f"{CASES} cases; shares: " + ", ".join(f"{what} {number:.2f}" for what, number in found.items()))
+    figures(
+        f"{CASES} cases; shares: "
+        + ", ".join(f"{what} {number:.2f}" for what, number in found.items())
+    )
     assert min(found.values()) > 0.04
     assert found["opened something"] > 0.3
 
@@ -146,22 +181,35 @@ def test_the_watched_draw_is_the_one_that_ships():
 
 
 def test_a_bound_below_the_hidden_scores_is_caught():
-    """The comparison can fail: hidden runs that are not opened where they could win change the winner."""
+    """The comparison can fail: hidden runs that are not opened where they could win change the
+    winner.
+    """
     assert any(draw(case).outcome != draw(case, -SURELY).outcome for case in random_cases(BATCHES))
 
 
 ROWS = (0, 1, 1, 2, 4, 4, 4, 6, 7, 7)
-ASKED = Question(Fraction(2, 3), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), AddOrRemoveRows(1))
+ASKED = Question(
+    Fraction(2, 3), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), AddOrRemoveRows(1)
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["exponential", "gumbel"])
 @pytest.mark.parametrize("half", [0, 1, 3])
-def test_every_window_gives_the_same_distribution(half: int, noise: str, figures: Callable[[str], None]):
+def test_every_window_gives_the_same_distribution(
+    half: int, noise: str, figures: Callable[[str], None]
+):
     """Other windows toss other coins, but each answer keeps its exact chance."""
-    grid, method, coins, windows = plain_grid(8), Depth(noise), SystemCoins(), narrow_windows(ROWS, ASKED.p, half)
+    grid, method, coins, windows = (
+        plain_grid(8),
+        Depth(noise),
+        SystemCoins(),
+        narrow_windows(ROWS, ASKED.p, half),
+    )
     assert not windows(0).whole
-    found: Counter[Span] = drawn(sized(300, 25_000), lambda: method.draw(windows, ASKED, grid, coins))
+    found: Counter[Span] = drawn(
+        sized(300, 25_000), lambda: method.draw(windows, ASKED, grid, coins)
+    )
     exact = span_chances(ROWS, ASKED, grid, method)
     figures(f"p-value {chance_of_worse(found, exact):.3g} of {found.total()} draws")
     assert fits(found, exact)

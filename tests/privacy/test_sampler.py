@@ -1,4 +1,6 @@
-"""The sampler is the distribution: real draws against the exact chances, and the same test on a sampler with less noise."""
+"""The sampler is the distribution: real draws against the exact chances, and the same test on a
+sampler with less noise.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from postri.window import Windows
 from proving import sized
 
 DRAWS, ANSWERS = sized((1_000, 300), (50_000, 25_000))
-# Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90 reject.
+# Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90
+# reject.
 ENOUGH = 1_500
 NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
 # Noise that is 30 % smaller makes each score worth more noise scales.
@@ -37,8 +40,17 @@ def bonus(number: float) -> int:
     return int(log(number) * (1 << BOOST_BITS))
 
 
-FLAT = Parts((Part(0, 1, 0), Part(1, 5, -6), Part(5, 7, -9, bonus(3)), Part(7, 17, -14), Part(17, 18, -20, bonus(20))))
-# Two super-runs: one that bounds its parts loosely and one that bounds them tightly, with another inside.
+FLAT = Parts(
+    (
+        Part(0, 1, 0),
+        Part(1, 5, -6),
+        Part(5, 7, -9, bonus(3)),
+        Part(7, 17, -14),
+        Part(17, 18, -20, bonus(20)),
+    )
+)
+# Two super-runs: one that bounds its parts loosely and one that bounds them tightly, with another
+# inside.
 LEFT = Part(0, 6, 9, inside=(Part(0, 2, -4), Part(2, 3, 0), Part(3, 6, -9)))
 INNER = Part(9, 20, 4, inside=(Part(9, 12, -8), Part(12, 19, -12), Part(19, 20, -3)))
 RIGHT = Part(7, 20, 9, bonus(2), inside=(Part(7, 9, -7), INNER))
@@ -51,7 +63,9 @@ NOISE = pytest.mark.parametrize("noise", NOISES)
 Figures = Callable[[str], None]
 
 
-def copies(runs: Parts, noise: Noise, rate: Fraction = RATE, number: int = DRAWS) -> Counter[Hashable]:
+def copies(
+    runs: Parts, noise: Noise, rate: Fraction = RATE, number: int = DRAWS
+) -> Counter[Hashable]:
     coins = SystemCoins()
     return drawn(number, lambda: noisy_max(runs, rate=rate, noise=noise, coins=coins).copy)
 
@@ -101,11 +115,18 @@ def test_fresh_coins_for_an_opened_run_are_rejected(noise: Noise, monkeypatch: p
 
 ROWS = (0, 0, 2, 3, 3, 4, 5, 7, 7, 8, 9)
 GRID = plain_grid(10)
-QUESTION = Question(Fraction(1, 2), Spend(Fraction(3, 2), Fraction(1)), Fraction(1, 10), AddOrRemoveRows(1))
+QUESTION = Question(
+    Fraction(1, 2), Spend(Fraction(3, 2), Fraction(1)), Fraction(1, 10), AddOrRemoveRows(1)
+)
 
 
-def places(windows: Windows, noise: Noise, *, inflate: int, rate: Fraction, number: int, opened: list[int]) -> Counter[Hashable]:
-    runs, coins = Watched(Depth(noise).value_step(QUESTION).runs(windows, GRID), inflate, opened), SystemCoins()
+def places(
+    windows: Windows, noise: Noise, *, inflate: int, rate: Fraction, number: int, opened: list[int]
+) -> Counter[Hashable]:
+    runs, coins = (
+        Watched(Depth(noise).value_step(QUESTION).runs(windows, GRID), inflate, opened),
+        SystemCoins(),
+    )
 
     def once() -> tuple[str, int]:
         picked = noisy_max(runs, rate=rate, noise=noise, coins=coins)
@@ -117,10 +138,19 @@ def places(windows: Windows, noise: Noise, *, inflate: int, rate: Fraction, numb
 @NOISE
 @pytest.mark.slow
 @pytest.mark.parametrize("inflate", [0, 10_000], ids=["when-needed", "always"])
-def test_a_narrow_window_leaves_every_value_its_chance(noise: Noise, inflate: int, figures: Figures):
+def test_a_narrow_window_leaves_every_value_its_chance(
+    noise: Noise, inflate: int, figures: Figures
+):
     opened: list[int] = []
     rate = Depth(noise).value_step(QUESTION).rate
-    found = places(narrow_windows(ROWS, QUESTION.p, 0), noise, inflate=inflate, rate=rate, number=DRAWS, opened=opened)
+    found = places(
+        narrow_windows(ROWS, QUESTION.p, 0),
+        noise,
+        inflate=inflate,
+        rate=rate,
+        number=DRAWS,
+        opened=opened,
+    )
     figures(f"{len(opened) / DRAWS:.2f} runs opened per draw")
     check(found, place_chances(ROWS, QUESTION, GRID, Depth(noise)), figures)
     assert len(opened) > DRAWS
@@ -129,7 +159,14 @@ def test_a_narrow_window_leaves_every_value_its_chance(noise: Noise, inflate: in
 @NOISE
 def test_thirty_percent_less_noise_is_rejected_in_a_narrow_window(noise: Noise):
     rate = Depth(noise).value_step(QUESTION).rate * MORE
-    found = places(narrow_windows(ROWS, QUESTION.p, 0), noise, inflate=0, rate=rate, number=2 * ENOUGH, opened=[])
+    found = places(
+        narrow_windows(ROWS, QUESTION.p, 0),
+        noise,
+        inflate=0,
+        rate=rate,
+        number=2 * ENOUGH,
+        opened=[],
+    )
     assert not fits(found, place_chances(ROWS, QUESTION, GRID, Depth(noise)))
 
 
@@ -149,15 +186,23 @@ def spans(windows: Windows, grid: Grid, noise: Noise, number: int = ANSWERS) -> 
 @pytest.mark.slow
 @NOISE
 @pytest.mark.parametrize("grid", [FEW_POINTS, DEFAULT_POINTS], ids=["given", "default"])
-@pytest.mark.parametrize("windows", [whole_windows(FEW_ROWS), narrow_windows(FEW_ROWS, ASKED.p, 0)], ids=["whole", "narrow"])
-def test_every_answer_is_as_likely_as_it_should_be(windows: Windows, grid: Grid, noise: Noise, figures: Figures):
+@pytest.mark.parametrize(
+    "windows",
+    [whole_windows(FEW_ROWS), narrow_windows(FEW_ROWS, ASKED.p, 0)],
+    ids=["whole", "narrow"],
+)
+def test_every_answer_is_as_likely_as_it_should_be(
+    windows: Windows, grid: Grid, noise: Noise, figures: Figures
+):
     check(spans(windows, grid, noise), span_chances(FEW_ROWS, ASKED, grid, Depth(noise)), figures)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
 @pytest.mark.parametrize("step", [ValueStep, Chain], ids=lambda step: step.__name__)
-def test_thirty_percent_less_noise_in_one_step_is_rejected(step: type, noise: Noise, monkeypatch: pytest.MonkeyPatch):
+def test_thirty_percent_less_noise_in_one_step_is_rejected(
+    step: type, noise: Noise, monkeypatch: pytest.MonkeyPatch
+):
     exact, rate = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise)), step.rate.func
     monkeypatch.setattr(step, "rate", property(lambda self: rate(self) * MORE))
     assert not fits(spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, 2 * ENOUGH), exact)
@@ -173,13 +218,18 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @NOISE
-def test_ball_arithmetic_names_the_winner_that_floats_name(noise: Noise, unsure: Callable[[], None]):
+def test_ball_arithmetic_names_the_winner_that_floats_name(
+    noise: Noise, unsure: Callable[[], None]
+):
     def winners() -> list[tuple[Span, int, int]]:
         windows, method = narrow_windows(FEW_ROWS, ASKED.p, 0), Depth(noise)
         return [
             (
                 method.draw(windows, ASKED, FEW_POINTS, SeededCoins(seed)),
-                *(noisy_max(runs, rate=RATE, noise=noise, coins=SeededCoins(seed)).copy for runs in (FLAT, NESTED)),
+                *(
+                    noisy_max(runs, rate=RATE, noise=noise, coins=SeededCoins(seed)).copy
+                    for runs in (FLAT, NESTED)
+                ),
             )
             for seed in range(sized(100, 5_000))
         ]
@@ -192,14 +242,18 @@ def test_ball_arithmetic_names_the_winner_that_floats_name(noise: Noise, unsure:
 @pytest.mark.slow
 @RUNS
 @NOISE
-def test_ball_arithmetic_gives_every_copy_its_chance(runs: Parts, noise: Noise, unsure: Callable[[], None], figures: Figures):
+def test_ball_arithmetic_gives_every_copy_its_chance(
+    runs: Parts, noise: Noise, unsure: Callable[[], None], figures: Figures
+):
     unsure()
     check(copies(runs, noise), runs.chances(noise, RATE), figures)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
-def test_thirty_percent_less_noise_is_rejected_by_ball_arithmetic(noise: Noise, unsure: Callable[[], None]):
+def test_thirty_percent_less_noise_is_rejected_by_ball_arithmetic(
+    noise: Noise, unsure: Callable[[], None]
+):
     unsure()
     assert not fits(copies(NESTED, noise, RATE * MORE, ENOUGH), NESTED.chances(noise, RATE))
 
@@ -217,7 +271,9 @@ class TiedCoins:
 
     def words(self, key: Key, number: int) -> Words:
         tied = key[-1] == "words" or (key[-2] == "bits" and key[-1] < 64 * self.depth)
-        return np.full(number, self.word, dtype=np.uint64) if tied else self.later.words(key, number)
+        return (
+            np.full(number, self.word, dtype=np.uint64) if tied else self.later.words(key, number)
+        )
 
 
 @NOISE

@@ -25,7 +25,9 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 
 @dataclass(frozen=True)
 class Part:
-    """The copies `first..end-1`; a part with `inside` shows its score only from above, until it is opened."""
+    """The copies `first..end-1`; a part with `inside` shows its score only from above, until it is
+    opened.
+    """
 
     first: int
     end: int
@@ -36,7 +38,9 @@ class Part:
     @property
     def leaves(self) -> tuple[Part, ...]:
         """What it is in truth."""
-        return tuple(leaf for part in self.inside for leaf in part.leaves) if self.inside else (self,)
+        return (
+            tuple(leaf for part in self.inside for leaf in part.leaves) if self.inside else (self,)
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,10 @@ class Parts:
     def chances(self, noise: Noise, rate: Fraction) -> dict[int, float]:
         """The exact chance of each copy."""
         leaves = [leaf for part in self.parts for leaf in part.leaves]
-        logs = [fmpq(rate.numerator, rate.denominator) * leaf.score + fmpq(leaf.boost, 1 << BOOST_BITS) for leaf in leaves]
+        logs = [
+            fmpq(rate.numerator, rate.denominator) * leaf.score + fmpq(leaf.boost, 1 << BOOST_BITS)
+            for leaf in leaves
+        ]
         exact = chances(noise, logs, [leaf.end - leaf.first for leaf in leaves])
         return {
             copy: float(chance) / (leaf.end - leaf.first)
@@ -84,7 +91,8 @@ R = TypeVar("R", bound=Runs)
 
 @dataclass(frozen=True)
 class Watched(Generic[R]):
-    """Runs that note which levels were opened, and open each run once for all draws: runs know no coins.
+    """Runs that note which levels were opened, and open each run once for all draws: runs know no
+    coins.
 
     With `inflate`, hidden scores are bounded so high that every one must be opened.
     """
@@ -120,14 +128,21 @@ class Watched(Generic[R]):
         return self.parts[j]
 
 
-def place_chances(rows: Rows, question: Question, grid: Grid, method: Depth) -> dict[Hashable, float]:
+def place_chances(
+    rows: Rows, question: Question, grid: Grid, method: Depth
+) -> dict[Hashable, float]:
     """The exact chance of each (shape, value) of a table."""
     step = method.value_step(question)
     places, logs, copies = value_candidates(step.runs(whole_windows(rows), grid), grid, step.rate)
-    return {place: float(chance) for place, chance in zip(places, chances(method.noise, logs, copies), strict=True)}
+    return {
+        place: float(chance)
+        for place, chance in zip(places, chances(method.noise, logs, copies), strict=True)
+    }
 
 
-def span_chances(rows: Rows, question: Question, grid: Grid, method: Depth) -> dict[Hashable, float]:
+def span_chances(
+    rows: Rows, question: Question, grid: Grid, method: Depth
+) -> dict[Hashable, float]:
     """The exact chance of each answer of a table: its value and both ends."""
     chain, found = method.chain(question), defaultdict[Hashable, float](float)
     for (shape, index), chance in place_chances(rows, question, grid, method).items():

@@ -23,9 +23,14 @@ def plain_grid(points: int) -> Grid:
 
 
 def all_tables(grid: Grid, most: int) -> list[Rows]:
-    """Every table of up to so many rows. A row may be null, so each is also a table of any larger number of rows."""
+    """Every table of up to so many rows.
+
+    A row may be null, so each is also a table of any larger number of rows.
+    """
     points = range(grid.first, grid.last + 1)
-    return [rows for size in range(most + 1) for rows in combinations_with_replacement(points, size)]
+    return [
+        rows for size in range(most + 1) for rows in combinations_with_replacement(points, size)
+    ]
 
 
 def whole_window(rows: Rows) -> RankWindow:
@@ -46,7 +51,9 @@ def narrow_windows(rows: Rows, p: Fraction, half: int) -> Windows:
 
 
 def neighbours(tables: list[Rows], protect: ProtectedChange) -> NDArray[np.int64]:
-    """All ordered pairs of different tables that the protected change does not let one tell apart, as two columns of numbers."""
+    """All ordered pairs of different tables that the protected change does not let one tell apart,
+    as two columns of numbers.
+    """
     step = _one_row_apart(tables, replaced=not isinstance(protect, AddOrRemoveRows))
     reached = np.eye(len(tables), dtype=bool)
     for _ in range(protect.k):
@@ -56,21 +63,28 @@ def neighbours(tables: list[Rows], protect: ProtectedChange) -> NDArray[np.int64
 
 
 def _one_row_apart(tables: list[Rows], *, replaced: bool) -> NDArray[np.bool_]:
-    """A row added or removed; where rows are `replaced`, that is one which was or becomes null, and others may change their value."""
+    """A row added or removed; where rows are `replaced`, that is one which was or becomes null, and
+    others may change their value.
+    """
     number = {rows: i for i, rows in enumerate(tables)}
     apart = np.zeros((len(tables), len(tables)), dtype=bool)
     points = sorted({point for rows in tables for point in rows})
     for i, rows in enumerate(tables):
         for k in range(len(rows)):
             fewer = rows[:k] + rows[k + 1 :]
-            others = [fewer, *(tuple(sorted((*fewer, point))) for point in points)] if replaced else [fewer]
+            others = (
+                [fewer, *(tuple(sorted((*fewer, point))) for point in points)]
+                if replaced
+                else [fewer]
+            )
             for other in others:
                 apart[i, number[other]] = apart[number[other], i] = i != number[other]
     return apart
 
 
 def holds_quantile(low: int, high: int, rows: Rows, p: Fraction, grid: Grid) -> bool:
-    """Whether [low, high] holds x_(floor t) to x_(ceil t + 1) for t = p*n, and the grid's end where there is no such row.
+    """Whether [low, high] holds x_(floor t) to x_(ceil t + 1) for t = p*n, and the grid's end where
+    there is no such row.
 
     Written from the promise alone: it counts no depth.
     """

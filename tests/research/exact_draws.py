@@ -1,4 +1,6 @@
-"""The exact chances of what a method draws as it ships: every choice of its noisy maxima and walks, followed to the end."""
+"""The exact chances of what a method draws as it ships: every choice of its noisy maxima and walks,
+followed to the end.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class _UndecidedError(Exception):
 
 
 class Branches:
-    """Stands in for the samplers of the published methods: takes the choices that it is told, and asks for the first that it is not."""
+    """Stands in for the samplers of the published methods: takes the choices that it is told, and
+    asks for the first that it is not.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._told: Iterator[Any] = iter(())
@@ -36,7 +40,9 @@ class Branches:
             monkeypatch.setattr(module, "noisy_max", self._noisy_max)
             monkeypatch.setattr(module, "above_threshold", self._above_threshold)
 
-    def chances(self, method: Method, rows: Rows, points: int, question: Question) -> dict[Output, float]:
+    def chances(
+        self, method: Method, rows: Rows, points: int, question: Question
+    ) -> dict[Output, float]:
         """The chance of every output."""
         found: defaultdict[Output, float] = defaultdict(float)
         paths: list[tuple[tuple[Hashable, ...], float]] = [((), 1.0)]
@@ -47,7 +53,10 @@ class Branches:
             try:
                 span = method.draw(windows, question, grid, SystemCoins())
             except _UndecidedError as undecided:
-                paths += [((*choices, option), chance * share) for option, share in undecided.options.items()]
+                paths += [
+                    ((*choices, option), chance * share)
+                    for option, share in undecided.options.items()
+                ]
             else:
                 found[Fraction(span.value), span.low, span.high] += chance
         return found
@@ -57,11 +66,22 @@ class Branches:
             return choice
         raise _UndecidedError(options())
 
-    def _noisy_max(self, runs: Runs, *, rate: Fraction, noise: str, coins: object) -> SimpleNamespace:
+    def _noisy_max(
+        self, runs: Runs, *, rate: Fraction, noise: str, coins: object
+    ) -> SimpleNamespace:
         assert noise == "gumbel" and runs.known.all()
         return SimpleNamespace(copy=self._choose(lambda: gumbel_options(runs, rate)))
 
-    def _above_threshold(self, counts: Any, sizes: Any, threshold: int, *, epsilon: Fraction, sensitivity: Fraction, coins: object) -> Any:
+    def _above_threshold(
+        self,
+        counts: Any,
+        sizes: Any,
+        threshold: int,
+        *,
+        epsilon: Fraction,
+        sensitivity: Fraction,
+        coins: object,
+    ) -> Any:
         assert sensitivity == 1
         return self._choose(lambda: walk_options(counts, sizes, threshold, epsilon))
 
@@ -71,11 +91,17 @@ def gumbel_options(runs: Runs, rate: Fraction) -> Options:
     spans = [range(*runs.span(j)) for j in range(len(runs.scores))]
     weights = np.exp(float(rate) * (runs.scores - runs.scores.max()).astype(np.float64))
     total = sum(weight * len(span) for weight, span in zip(weights, spans, strict=True))
-    return {copy: float(weight / total) for weight, span in zip(weights, spans, strict=True) for copy in span}
+    return {
+        copy: float(weight / total)
+        for weight, span in zip(weights, spans, strict=True)
+        for copy in span
+    }
 
 
 def walk_options(counts: Any, sizes: Any, threshold: int, epsilon: Fraction) -> Options:
     """The chance of each place of a walk, and of None."""
     places = [(j, place) for j, size in enumerate(sizes) for place in range(size)]
-    stops = stop_chances([int(counts[j]) for j, _ in places], [1] * len(places), threshold, epsilon=epsilon)
+    stops = stop_chances(
+        [int(counts[j]) for j, _ in places], [1] * len(places), threshold, epsilon=epsilon
+    )
     return {**dict(zip(places, map(float, stops.runs), strict=True)), None: stops.none}

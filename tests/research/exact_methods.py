@@ -1,6 +1,8 @@
-"""The published methods by brute force, from their definitions: every position, every half-width, every place of a walk.
+"""The published methods by brute force, from their definitions: every position, every half-width,
+every place of a walk.
 
-A table is the sorted grid indexes of its rows, on the points 0..points-1. Nothing here knows runs or windows.
+A table is the sorted grid indexes of its rows, on the points 0..points-1. Nothing here knows runs
+or windows.
 """
 
 from __future__ import annotations
@@ -79,10 +81,16 @@ def walk(counts: list[int], threshold: int, epsilon: Fraction) -> list[float]:
     return [*stops.runs[:-1], stops.runs[-1] + stops.none]
 
 
-def around_median(table: Expanded, epsilon1: Fraction, half_widths: list[int], chances: Mapping[int, list[float]]) -> dict[Output, float]:
-    """A median by the exponential mechanism, then a half-width with the chances that it has around that position."""
+def around_median(
+    table: Expanded, epsilon1: Fraction, half_widths: list[int], chances: Mapping[int, list[float]]
+) -> dict[Output, float]:
+    """A median by the exponential mechanism, then a half-width with the chances that it has around
+    that position.
+    """
     found: defaultdict[Output, float] = defaultdict(float)
-    for position, chance in enumerate(exponential(utility(table, Fraction(len(table.rows), 2)), epsilon1)):
+    for position, chance in enumerate(
+        exponential(utility(table, Fraction(len(table.rows), 2)), epsilon1)
+    ):
         for half_width, given in zip(half_widths, chances[position], strict=True):
             ends = table.index(position - half_width), table.index(position + half_width)
             found[Fraction(table.index(position)), *ends] += chance * given
@@ -99,38 +107,63 @@ def two_ends(table: Expanded, lower: list[float], upper: list[float]) -> dict[Ou
     return found
 
 
-def postri_chances(table: Expanded, epsilon1: Fraction, epsilon2: Fraction, step: int, aim: Fraction) -> dict[Output, float]:
+def postri_chances(
+    table: Expanded, epsilon1: Fraction, epsilon2: Fraction, step: int, aim: Fraction
+) -> dict[Output, float]:
     half_widths = table.half_widths(step)
-    scores = {y: [-abs(table.fewer(y, b) - aim) for b in half_widths] for y in range(table.last + 1)}
-    return around_median(table, epsilon1, half_widths, {y: exponential(each, epsilon2) for y, each in scores.items()})
+    scores = {
+        y: [-abs(table.fewer(y, b) - aim) for b in half_widths] for y in range(table.last + 1)
+    }
+    return around_median(
+        table, epsilon1, half_widths, {y: exponential(each, epsilon2) for y, each in scores.items()}
+    )
 
 
-def postri_svt_chances(table: Expanded, epsilon1: Fraction, epsilon2: Fraction, step: int, threshold: int) -> dict[Output, float]:
+def postri_svt_chances(
+    table: Expanded, epsilon1: Fraction, epsilon2: Fraction, step: int, threshold: int
+) -> dict[Output, float]:
     half_widths = table.half_widths(step)
     counts = {y: [table.fewer(y, b) for b in half_widths] for y in range(table.last + 1)}
-    return around_median(table, epsilon1, half_widths, {y: walk(each, threshold, epsilon2) for y, each in counts.items()})
+    return around_median(
+        table,
+        epsilon1,
+        half_widths,
+        {y: walk(each, threshold, epsilon2) for y, each in counts.items()},
+    )
 
 
 def sun_chances(table: Expanded, epsilon: Fraction, tau: Fraction) -> dict[Output, float]:
     middle = Fraction(len(table.rows), 2)
-    return two_ends(table, *(exponential(utility(table, middle + side * tau), epsilon / 2) for side in (-1, 1)))
+    return two_ends(
+        table, *(exponential(utility(table, middle + side * tau), epsilon / 2) for side in (-1, 1))
+    )
 
 
 def sun_svt_chances(table: Expanded, epsilon: Fraction, threshold: int) -> dict[Output, float]:
-    """Up from the lower edge over the rows at or below each position, down from the upper edge over those at or above."""
+    """Up from the lower edge over the rows at or below each position, down from the upper edge over
+    those at or above.
+    """
     positions = range(table.last + 1)
     up = walk([table.rank(y) for y in positions], threshold, epsilon / 2)
     # Copies that lie beyond the last position are above every one.
-    down = walk([len(table.rows) - table.rank(y - 1) for y in reversed(positions)], threshold, epsilon / 2)
+    down = walk(
+        [len(table.rows) - table.rank(y - 1) for y in reversed(positions)], threshold, epsilon / 2
+    )
     return two_ends(table, up, down[::-1])
 
 
-def defined_chances(method: Method, rows: Rows, points: int, question: Question) -> dict[Output, float]:
-    """The chance of every output of a method, as its docstrings define it; split and step are public numbers."""
+def defined_chances(
+    method: Method, rows: Rows, points: int, question: Question
+) -> dict[Output, float]:
+    """The chance of every output of a method, as its docstrings define it; split and step are
+    public numbers.
+    """
     table = Expanded(rows, points)
     epsilon, beta = question.spend.epsilon, float(question.beta)
     if isinstance(method, Sun2023):
-        return sun_chances(table, epsilon, Fraction(float(method.constant / epsilon) * log(2 * table.size / beta)))
+        return sun_chances(
+            table, epsilon, Fraction(float(method.constant / epsilon) * log(2 * table.size / beta))
+        )
     if isinstance(method, Sun2023SVT):
         tau = 8 / float(epsilon / 2) * (log(table.last + 1) + log(2 / (beta / 2)))
         return sun_svt_chances(table, epsilon, ceil(len(rows) / 2 - tau))
@@ -141,4 +174,6 @@ def defined_chances(method: Method, rows: Rows, points: int, question: Question)
         own = 8 / float(spend.interval) * (log(len(table.half_widths(step))) + log(2 / (beta / 2)))
         return postri_svt_chances(table, spend.value, spend.interval, step, ceil(gamma1 + own))
     gamma2 = 2 / float(spend.interval) * log(table.size / (step * beta / 2))
-    return postri_chances(table, spend.value, spend.interval, step, Fraction(gamma1 + gamma2 + step))
+    return postri_chances(
+        table, spend.value, spend.interval, step, Fraction(gamma1 + gamma2 + step)
+    )

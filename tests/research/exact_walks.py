@@ -1,7 +1,8 @@
-"""The exact chances of AboveThreshold, in closed form: a sum over the threshold's noise of the counts that fail and the one that does not.
+"""The exact chances of AboveThreshold, in closed form: a sum over the threshold's noise of the
+counts that fail and the one that does not.
 
-With noise X of rate r (one over its scale) and q = e^-r, P(X = k) = (1-q)/(1+q) q^|k|, so P(X >= g) = q^g/(1+q) for g >= 1 and
-P(X < g) = q^(1-g)/(1+q) for g <= 0.
+With noise X of rate r (one over its scale) and q = e^-r, P(X = k) = (1-q)/(1+q) q^|k|, so P(X >= g)
+= q^g/(1+q) for g >= 1 and P(X < g) = q^(1-g)/(1+q) for g <= 0.
 """
 
 from __future__ import annotations
@@ -38,10 +39,14 @@ def stop_chances(
 ) -> Stops:
     """Run j is `sizes[j]` counts of `counts[j]`; a run may be cut in two without changing anything."""
     unit = float(epsilon) / sensitivity
-    width = ceil(max(abs(threshold - int(count)) for count in counts) + FARTHEST * count_scale / unit)
+    width = ceil(
+        max(abs(threshold - int(count)) for count in counts) + FARTHEST * count_scale / unit
+    )
     noise = np.arange(-width, width + 1)
     likely = _laplace(noise, unit / threshold_scale)
-    lost = _log_below(threshold + noise[:, None] - np.asarray(counts)[None, :], unit / count_scale) * np.asarray(sizes, dtype=np.float64)
+    lost = _log_below(
+        threshold + noise[:, None] - np.asarray(counts)[None, :], unit / count_scale
+    ) * np.asarray(sizes, dtype=np.float64)
     before = np.cumsum(lost, axis=1) - lost
     stops = likely[:, None] * np.exp(before) * -np.expm1(lost)
     return Stops(stops.sum(axis=0), float((likely * np.exp(lost.sum(axis=1))).sum()))
@@ -54,4 +59,8 @@ def _laplace(noise: NDArray[np.int64], rate: float) -> NDArray[np.float64]:
 def _log_below(gaps: NDArray[np.int64], rate: float) -> NDArray[np.float64]:
     """ln P(X < gap)."""
     rest = np.log1p(np.exp(-rate))
-    return np.where(gaps > 0, np.log1p(-np.exp(-rate * np.maximum(gaps, 1) - rest)), -rate * (1.0 - np.minimum(gaps, 0)) - rest)
+    return np.where(
+        gaps > 0,
+        np.log1p(-np.exp(-rate * np.maximum(gaps, 1) - rest)),
+        -rate * (1.0 - np.minimum(gaps, 0)) - rest,
+    )

@@ -1,4 +1,6 @@
-"""AboveThreshold against its closed form: every stop has its exact chance, and no neighbour makes one much likelier."""
+"""AboveThreshold against its closed form: every stop has its exact chance, and no neighbour makes
+one much likelier.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,18 @@ DRAWS, FEW_DRAWS = sized(20_000, 200_000), sized(3_000, 50_000)
 MORE = Fraction(10, 7)
 
 
-def stop(counts, sizes, threshold: int, coins: Coins, epsilon: Fraction = Fraction(1), sensitivity: int = 1) -> Stop:
+def stop(
+    counts,
+    sizes,
+    threshold: int,
+    coins: Coins,
+    epsilon: Fraction = Fraction(1),
+    sensitivity: int = 1,
+) -> Stop:
     walk = np.array(counts, dtype=np.int64), np.array(sizes, dtype=np.int64)
-    return above_threshold(*walk, threshold, epsilon=epsilon, sensitivity=Fraction(sensitivity), coins=coins)
+    return above_threshold(
+        *walk, threshold, epsilon=epsilon, sensitivity=Fraction(sensitivity), coins=coins
+    )
 
 
 def drawn(number: int, *walk, **budget) -> Counter[Hashable]:
@@ -53,10 +64,16 @@ EPSILONS = (Fraction(1, 2), Fraction(2), Fraction(8))
 
 
 def test_the_closed_form_is_what_a_few_lines_of_hand_work_give():
-    """One count c at the threshold: it stops if X >= Z. With p, q = e^-1, e^-1/2 for scales 1 and 2 (epsilon 2): a double sum."""
+    """One count c at the threshold: it stops if X >= Z.
+
+    With p, q = e^-1, e^-1/2 for scales 1 and 2 (epsilon 2): a double sum.
+    """
     p, q = np.exp(-1), np.exp(-1 / 2)
     noise = np.arange(-200, 201)
-    threshold, count = (1 - p) / (1 + p) * p ** np.abs(noise), (1 - q) / (1 + q) * q ** np.abs(noise)
+    threshold, count = (
+        (1 - p) / (1 + p) * p ** np.abs(noise),
+        (1 - q) / (1 + q) * q ** np.abs(noise),
+    )
     by_hand = sum(threshold[k] * count[noise >= z].sum() for k, z in enumerate(noise))
     assert stop_chances([3], [1], 3, epsilon=2).runs == pytest.approx([by_hand], rel=1e-12)
 
@@ -94,13 +111,18 @@ def test_many_draws_tell_the_same(figures: Figures):
 
 def test_a_sensitivity_of_three_is_a_third_of_epsilon():
     walk = WALKS["rising"]
-    assert fits(drawn(FEW_DRAWS, *walk, epsilon=Fraction(6), sensitivity=3), place_chances(*walk, epsilon=2))
+    assert fits(
+        drawn(FEW_DRAWS, *walk, epsilon=Fraction(6), sensitivity=3), place_chances(*walk, epsilon=2)
+    )
 
 
 @pytest.mark.parametrize("name", ["rising", "falling"])
 def test_thirty_percent_less_noise_is_rejected(name: str):
     epsilon = Fraction(2)
-    assert not fits(drawn(3 * FEW_DRAWS, *WALKS[name], epsilon=epsilon * MORE), place_chances(*WALKS[name], epsilon=epsilon))
+    assert not fits(
+        drawn(3 * FEW_DRAWS, *WALKS[name], epsilon=epsilon * MORE),
+        place_chances(*WALKS[name], epsilon=epsilon),
+    )
 
 
 @pytest.mark.parametrize("threshold", [0, 4, 8])
@@ -110,20 +132,26 @@ def test_none_is_as_frequent_as_it_should_be(threshold: int):
     chance = stop_chances(counts, sizes, threshold, epsilon=2).none
     found = drawn(FEW_DRAWS, counts, sizes, threshold, epsilon=Fraction(2))
     assert 0.01 < chance < 0.99
-    assert found[None] / FEW_DRAWS == pytest.approx(chance, abs=5 * (chance * (1 - chance) / FEW_DRAWS) ** 0.5)
+    assert found[None] / FEW_DRAWS == pytest.approx(
+        chance, abs=5 * (chance * (1 - chance) / FEW_DRAWS) ** 0.5
+    )
 
 
 LONG = 10**12
 
 
 def test_long_runs_are_passed_and_stopped_in_as_often_as_they_should_be(figures: Figures):
-    """Three runs of 10^12 counts, each told in tenths: stops are spread inside a run as the closed form says."""
+    """Three runs of 10^12 counts, each told in tenths: stops are spread inside a run as the closed
+    form says.
+    """
     counts, parts, threshold, epsilon = [0, 1, 2], 10, 30, Fraction(4)
     coins = SystemCoins()
     stops = [stop(counts, [LONG] * 3, threshold, coins, epsilon) for _ in range(FEW_DRAWS)]
     found = Counter(each and (each[0], each[1] * parts // LONG) for each in stops)
     cells = list(product(range(3), range(parts)))
-    exact: Stops = stop_chances([counts[j] for j, _ in cells], [LONG // parts] * len(cells), threshold, epsilon=epsilon)
+    exact: Stops = stop_chances(
+        [counts[j] for j, _ in cells], [LONG // parts] * len(cells), threshold, epsilon=epsilon
+    )
     chances = {**dict(zip(cells, map(float, exact.runs), strict=True)), None: exact.none}
     check(found, chances, figures)
     assert min(chances.values()) > 0.001
@@ -145,9 +173,13 @@ def test_one_seed_gives_each_walk_other_coins():
     assert len({stop(*WALKS["rising"], coins) for _ in range(40)}) > 3
 
 
-@pytest.mark.parametrize("walk", [*WALKS.values(), ([0, 1, 2], [LONG] * 3, 30)], ids=[*WALKS, "long"])
+@pytest.mark.parametrize(
+    "walk", [*WALKS.values(), ([0, 1, 2], [LONG] * 3, 30)], ids=[*WALKS, "long"]
+)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
-def test_ball_arithmetic_stops_where_floats_stop(walk, epsilon: Fraction, monkeypatch: pytest.MonkeyPatch):
+def test_ball_arithmetic_stops_where_floats_stop(
+    walk, epsilon: Fraction, monkeypatch: pytest.MonkeyPatch
+):
     """With a margin of 1 floats pass no run."""
     decided: list[int] = []
     failures = module._Tries.failures
@@ -174,8 +206,12 @@ SIZES = [(2,), (1, 3), (2, 1, 3), (1, 1, 1, 1), (3, 1, 2, 1), (1, 2, 3, 3), (3, 
 THRESHOLDS = (-4, 1, 6)
 
 
-def log_chances(sizes: tuple[int, ...], threshold: int, epsilon: float, **scales: int) -> np.ndarray:
-    """Of every vector of counts 0..3, in the order of `product`, the log-chance of every place and of None."""
+def log_chances(
+    sizes: tuple[int, ...], threshold: int, epsilon: float, **scales: int
+) -> np.ndarray:
+    """Of every vector of counts 0..3, in the order of `product`, the log-chance of every place and
+    of None.
+    """
     found = []
     for counts in product(range(4), repeat=len(sizes)):
         single = [count for count, size in zip(counts, sizes, strict=True) for _ in range(size)]
@@ -194,12 +230,17 @@ def largest_ratio(logs: np.ndarray, runs: int) -> float:
 
 
 def ratio_over_all(sizes: tuple[int, ...], epsilon: float, **scales: int) -> float:
-    return max(largest_ratio(log_chances(sizes, threshold, epsilon, **scales), len(sizes)) for threshold in THRESHOLDS)
+    return max(
+        largest_ratio(log_chances(sizes, threshold, epsilon, **scales), len(sizes))
+        for threshold in THRESHOLDS
+    )
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("epsilon", [0.5, 1, 4])
-def test_no_stop_is_much_likelier_on_a_neighbour(sizes: tuple[int, ...], epsilon: float, figures: Figures):
+def test_no_stop_is_much_likelier_on_a_neighbour(
+    sizes: tuple[int, ...], epsilon: float, figures: Figures
+):
     ratio = ratio_over_all(sizes, epsilon)
     figures(f"largest log ratio {ratio:.4f} of {epsilon}")
     assert ratio <= epsilon + 1e-9

@@ -13,7 +13,15 @@ from postri.research.methods import AS_RELEASED
 from postri.research.record import published_cells
 from postri.research.report.claims import Claim, claims
 from postri.research.report.document import Table
-from postri.research.report.findings import Finding, best_utility, findings, findings_section, holds_half, released_ranks, unreachable
+from postri.research.report.findings import (
+    Finding,
+    best_utility,
+    findings,
+    findings_section,
+    holds_half,
+    released_ranks,
+    unreachable,
+)
 from postri.research.report.results import EPSILONS, ONE, Results, even_subject
 from postri.research.report.statistics import covers
 from postri.research.shapes import bootstrap
@@ -43,7 +51,9 @@ def test_the_best_utility_is_0_for_even_and_minus_a_half_for_odd_rows(rows: int)
         ((10, 20, 30), 10, 20, True, True),
     ],
 )
-def test_the_proved_statement_may_hold_without_the_midpoint_median(values: tuple[int, ...], low: int, high: int, proved: bool, held: bool):
+def test_the_proved_statement_may_hold_without_the_midpoint_median(
+    values: tuple[int, ...], low: int, high: int, proved: bool, held: bool
+):
     assert holds_half(values, low, high) == (proved, held)
 
 
@@ -61,13 +71,23 @@ def test_an_aim_within_the_rows_at_hand_keeps_the_promise():
 
 
 def test_the_released_ranks_count_the_inserted_end_and_drop_the_last_value():
-    assert released_ranks((1, 2, 3, 4, 5), 100) == [(1, 1, 2), (2, 2, 3), (3, 3, 4), (4, 4, 5), (5, 5, 5)]
+    assert released_ranks((1, 2, 3, 4, 5), 100) == [
+        (1, 1, 2),
+        (2, 2, 3),
+        (3, 3, 4),
+        (4, 4, 5),
+        (5, 5, 5),
+    ]
     assert released_ranks((7, 7, 3), 100) == [(3, 1, 2), (7, 3, 2)]
 
 
 # Claims 1 to 3 of Appendix B.
 
-BEST, WORST, ERROR = "width, both draws at their best", "width, both draws at their worst", "median error, at its worst"
+BEST, WORST, ERROR = (
+    "width, both draws at their best",
+    "width, both draws at their worst",
+    "median error, at its worst",
+)
 POSTRI, SUN = "postri-default", "sun2023"
 
 
@@ -108,7 +128,10 @@ def test_the_worst_errors_are_2_and_4_eta_by_the_papers_count_and_2_by_one_tail_
 
 
 def test_postri_is_counted_by_one_tail_bound_throughout(counted):
-    assert all(counted[words, POSTRI].one_tail == counted[words, POSTRI].formula for words in (BEST, WORST, ERROR))
+    assert all(
+        counted[words, POSTRI].one_tail == counted[words, POSTRI].formula
+        for words in (BEST, WORST, ERROR)
+    )
 
 
 @pytest.mark.parametrize("method", [POSTRI, SUN])
@@ -141,7 +164,10 @@ def results(tables) -> Results:
     )
     for number in range(1, RESAMPLES + 1):
         resample = bootstrap(subjects["bank"], SeededCoins(number))
-        found.add(run_cell(Cell("bank", method, ONE, 1, resample=number), resample) for method in ("depth", POSTRI))
+        found.add(
+            run_cell(Cell("bank", method, ONE, 1, resample=number), resample)
+            for method in ("depth", POSTRI)
+        )
     return found
 
 
@@ -175,7 +201,9 @@ def test_there_are_eleven_findings_each_with_words_and_an_example(results, by_ti
 def test_the_published_width_is_our_half_width(by_title):
     example = by_title["The table's width is a half-width"].example
     assert [row[0] for row in example.rows] == ["bank", "adult", "airplane"]
-    published, half, whole = (numbers(example, name) for name in ("published width", "our half-width", "our width"))
+    published, half, whole = (
+        numbers(example, name) for name in ("published width", "our half-width", "our width")
+    )
     assert published == pytest.approx([14.19, 1264.00, 13.13], abs=0.011)
     assert half == pytest.approx(published, rel=0.2)
     assert whole == pytest.approx(2 * half, rel=0.001)
@@ -189,7 +217,9 @@ def test_the_example_of_odd_rows_alternates(by_title):
 
 @pytest.mark.slow
 def test_the_example_of_even_rows_has_two_intervals_without_the_median(by_title):
-    example = by_title["For an even number of rows the proved statement does not hold the usual median"].example
+    example = by_title[
+        "For an even number of rows the proved statement does not hold the usual median"
+    ].example
     assert cells(example, 0) == ["10, 30", "10 to 10", "yes", "20", "**no**"]
     assert [row[-1] for row in example.rows] == ["**no**", "**no**", "yes"]
 
@@ -205,7 +235,10 @@ def test_the_example_of_floor_division_loses_the_median(by_title):
 @pytest.mark.slow
 def test_the_example_of_an_aim_out_of_reach_breaks_the_promise_on_few_rows(by_title):
     example = by_title["Where the aim cannot be reached there is no guarantee"].example
-    sides, aims, held = (numbers(example, name) for name in ("rows on a side, at most", "rows aimed at", "observed coverage"))
+    sides, aims, held = (
+        numbers(example, name)
+        for name in ("rows on a side, at most", "rows aimed at", "observed coverage")
+    )
     assert (aims > sides).tolist() == [True, True, True, False]
     assert all(held[:3] < 0.9) and held[3] == 1
 
@@ -213,14 +246,23 @@ def test_the_example_of_an_aim_out_of_reach_breaks_the_promise_on_few_rows(by_ti
 @pytest.mark.slow
 def test_the_example_of_the_dropped_value_differs_there_alone(by_title):
     example = by_title["The released code adds two rows and drops the last value"].example
-    due, used = numbers(example, "rank with the end inserted"), numbers(example, "rank that is used")
+    due, used = (
+        numbers(example, "rank with the end inserted"),
+        numbers(example, "rank that is used"),
+    )
     assert (due - used).tolist() == [0, 0, 0, 0, 1]
 
 
 @pytest.mark.slow
 def test_the_rows_up_to_the_bank_median_end_next_to_the_middle_and_no_others_do(by_title, results):
     finding = by_title["The bank table is a lucky one"]
-    over = dict(zip(numbers(finding.example, "balance"), numbers(finding.example, "rows up to it, minus n/2"), strict=True))
+    over = dict(
+        zip(
+            numbers(finding.example, "balance"),
+            numbers(finding.example, "rows up to it, minus n/2"),
+            strict=True,
+        )
+    )
     assert over.pop(448) == 2.5
     assert len(over) == 4 and min(map(abs, over.values())) >= 13.5
     bank = results.tables["bank"]
@@ -229,7 +271,10 @@ def test_the_rows_up_to_the_bank_median_end_next_to_the_middle_and_no_others_do(
 
 @pytest.mark.slow
 def test_on_resamples_the_bank_table_is_not_lucky(results):
-    assert results.resampled_errors("bank", POSTRI, ONE).mean() > 2 * results.of("bank", POSTRI).errors.mean()
+    assert (
+        results.resampled_errors("bank", POSTRI, ONE).mean()
+        > 2 * results.of("bank", POSTRI).errors.mean()
+    )
 
 
 @pytest.mark.slow
@@ -247,8 +292,14 @@ def test_a_value_of_many_rows_is_lost_by_expansion_and_kept_by_depth(by_title, r
 def test_published_spreads_are_those_of_half_the_budget(by_title):
     """A standard deviation of 20 draws is off by a sixth: the median of all ratios is not."""
     example = by_title["The released code leaves half of the interval's budget unused"].example
-    fine = Table(example.caption, example.header, [row for row in example.rows if row[0] in ("bank", "adult")])
-    published, ours, slip = (numbers(fine, name) for name in ("published", "the algorithm", "as released"))
+    fine = Table(
+        example.caption,
+        example.header,
+        [row for row in example.rows if row[0] in ("bank", "adult")],
+    )
+    published, ours, slip = (
+        numbers(fine, name) for name in ("published", "the algorithm", "as released")
+    )
     assert len(published) == 10
     assert 1.6 < np.median(published / ours) < 2.5
     assert 0.8 < np.median(published / slip) < 1.25

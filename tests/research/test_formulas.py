@@ -7,7 +7,15 @@ from itertools import product
 import pytest
 
 from postri.errors import InputError
-from postri.research import eta, gamma1, gamma2, optimal_ratio, optimal_step, optimum, rank_lower_bound
+from postri.research import (
+    eta,
+    gamma1,
+    gamma2,
+    optimal_ratio,
+    optimal_step,
+    optimum,
+    rank_lower_bound,
+)
 from postri.research.formulas import threshold_error, whole_step
 
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
@@ -34,7 +42,9 @@ def test_eta_of_a_hundred_million_points():
 
 def test_threshold_error_of_a_hundred_million_counts():
     """(8/0.5) (ln 10^8 + ln 400) = 16 (10 ln 10 + 2 ln 2)."""
-    assert threshold_error(0.5, 10**8, 0.005) == pytest.approx(16 * (10 * LN10 + 2 * LN2), rel=1e-12)
+    assert threshold_error(0.5, 10**8, 0.005) == pytest.approx(
+        16 * (10 * LN10 + 2 * LN2), rel=1e-12
+    )
 
 
 def test_rank_lower_bound_of_one_percent():
@@ -47,7 +57,9 @@ def test_optimal_step_is_two_over_epsilon_and_lipschitz():
     assert optimal_step(0.25, 2) == 4
 
 
-@pytest.mark.parametrize(("epsilon2", "step"), [(0.05, 40), (0.3, 6), (0.29, 6), (1, 2), (2, 1), (100, 1)])
+@pytest.mark.parametrize(
+    ("epsilon2", "step"), [(0.05, 40), (0.3, 6), (0.29, 6), (1, 2), (2, 1), (100, 1)]
+)
 def test_a_whole_step_is_the_whole_part_and_at_least_one(epsilon2: float, step: int):
     assert whole_step(epsilon2) == step
 
@@ -74,7 +86,9 @@ def test_no_other_step_makes_the_interval_shorter(epsilon2: float, lipschitz: fl
 def test_no_other_split_makes_the_interval_shorter(size: int, epsilon: float, sensitivity2: float):
     def width(ratio: float) -> float:
         epsilon2 = epsilon / (1 + ratio)
-        return gamma1(epsilon - epsilon2, size, 0.001) + sensitivity2 * gamma2(epsilon2, size, 3, 0.02)
+        return gamma1(epsilon - epsilon2, size, 0.001) + sensitivity2 * gamma2(
+            epsilon2, size, 3, 0.02
+        )
 
     best = optimal_ratio(size, 3, 0.001, 0.02, sensitivity2)
     assert all(width(best * factor) > width(best) for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2))
@@ -85,7 +99,9 @@ def test_no_other_split_makes_the_interval_shorter(size: int, epsilon: float, se
 def test_the_optimum_solves_both_equations(size: int, epsilon: float, sensitivity2: float):
     found = optimum(epsilon, size, 0.005, 0.005, sensitivity2)
     assert found.epsilon1 + found.epsilon2 == pytest.approx(epsilon, rel=1e-12)
-    assert found.epsilon1 / found.epsilon2 == pytest.approx(optimal_ratio(size, found.step, 0.005, 0.005, sensitivity2), rel=1e-9)
+    assert found.epsilon1 / found.epsilon2 == pytest.approx(
+        optimal_ratio(size, found.step, 0.005, 0.005, sensitivity2), rel=1e-9
+    )
     assert found.step == min(int(2 / found.epsilon2 + 1e-9) or 1, size)
     assert 1 <= found.iterations <= 50
 
@@ -95,15 +111,22 @@ def test_the_optimum_is_there_at_once_where_the_step_is_one():
 
 
 def test_the_optimum_tells_its_substitutions():
-    """By hand: step 1 gives eps1 = eps2 = 1/2, so step 4; that gives eps2 = 1/(1 + 1.0149...) = 0.496..., so step 4 again."""
+    """By hand: step 1 gives eps1 = eps2 = 1/2, so step 4; that gives eps2 = 1/(1 + 1.0149...) =
+    0.496..., so step 4 again.
+    """
     found = optimum(1, 45_211 * 10**8, 0.005, 0.005)
     assert (found.step, found.iterations) == (4, 2)
-    assert found.epsilon2 == pytest.approx(1 / (1 + optimal_ratio(45_211 * 10**8, 4, 0.005, 0.005)), rel=1e-12)
+    assert found.epsilon2 == pytest.approx(
+        1 / (1 + optimal_ratio(45_211 * 10**8, 4, 0.005, 0.005)), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("epsilon", "epsilon1", "epsilon2", "step", "digits"),
-    [(0.25, 0.10590844685545094, 0.14409155314454908, 13, 1e-10), (0.5, 0.2103551, 0.2896448, 6, 1e-7)],
+    [
+        (0.25, 0.10590844685545094, 0.14409155314454908, 13, 1e-10),
+        (0.5, 0.2103551, 0.2896448, 6, 1e-7),
+    ],
 )
 def test_a_sensitivity_of_two_gives_the_split_of_the_released_code(
     epsilon: float, epsilon1: float, epsilon2: float, step: int, digits: float
@@ -127,7 +150,10 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("wrong", [0, -1, -0.5, float("nan")])
-@pytest.mark.parametrize(("formula", "place"), [(formula, place) for formula, given in ARGUMENTS.items() for place in range(len(given))])
+@pytest.mark.parametrize(
+    ("formula", "place"),
+    [(formula, place) for formula, given in ARGUMENTS.items() for place in range(len(given))],
+)
 def test_a_number_that_is_not_positive_is_refused(formula, place: int, wrong: float):
     given = list(ARGUMENTS[formula])
     assert formula(*given)

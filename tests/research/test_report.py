@@ -1,4 +1,6 @@
-"""The report: one list of blocks as Markdown and as HTML, and a whole small reproduction with its files."""
+"""The report: one list of blocks as Markdown and as HTML, and a whole small reproduction with its
+files.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ from postri.errors import InputError
 from postri.research.experiment import Cell, Outcome, run_all, run_cell
 from postri.research.methods import METHODS
 from postri.research.record import TABLE_1, published_cells
-from postri.research.report.document import Block, Figure, Heading, Table, Text, as_html, as_markdown
+from postri.research.report.document import (
+    Block,
+    Figure,
+    Heading,
+    Table,
+    Text,
+    as_html,
+    as_markdown,
+)
 from postri.research.report.findings import findings
 from postri.research.report.results import ONE, Results, all_cells
 from postri.research.report.sections import report_blocks
@@ -27,9 +37,24 @@ from postri.research.tables import load_tables
 
 RUNS = 2
 TABLES = ("bank", "adult", "airplane")
-PICTURES = (*(f"{table}_{measure}" for table in TABLES for measure in ("error", "half_width")), "shapes_half_width")
+PICTURES = (
+    *(f"{table}_{measure}" for table in TABLES for measure in ("error", "half_width")),
+    "shapes_half_width",
+)
 HEADER = [
-    *("subject", "resample", "rows", "method", "epsilon", "beta", "run", "true_median", "value", "low", "high"),
+    *(
+        "subject",
+        "resample",
+        "rows",
+        "method",
+        "epsilon",
+        "beta",
+        "run",
+        "true_median",
+        "value",
+        "low",
+        "high",
+    ),
     *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
 ]
 
@@ -38,7 +63,10 @@ HEADER = [
 
 
 class Page(HTMLParser):
-    """Reads a page: its tags in order, its text, and what it refers to. Every tag must be closed, in order."""
+    """Reads a page: its tags in order, its text, and what it refers to.
+
+    Every tag must be closed, in order.
+    """
 
     VOID = frozenset({"meta"})
 
@@ -62,7 +90,15 @@ class Page(HTMLParser):
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         for name, value in attrs:
-            if name.rpartition(":")[2] in ("src", "href", "srcset", "data", "action", "poster", "background"):
+            if name.rpartition(":")[2] in (
+                "src",
+                "href",
+                "srcset",
+                "data",
+                "action",
+                "poster",
+                "background",
+            ):
                 self.references.append(value or "")
             self._note_urls(value or "")
             if name == "id":
@@ -92,7 +128,9 @@ BLOCKS: list[Block] = [
     Text("**Strong**, *soft* and `code` where 1 < 2, 3 * 4 * 5."),
     Heading("Smaller"),
     Heading("Smallest", 3),
-    Table("Rows of `x`", ("name", "a < b"), [["either|or", "**1**"], ["<b> & c", ""]], frozenset({1})),
+    Table(
+        "Rows of `x`", ("name", "a < b"), [["either|or", "**1**"], ["<b> & c", ""]], frozenset({1})
+    ),
     Figure("line", 'A "line" & more'),
 ]
 
@@ -132,7 +170,10 @@ def test_blocks_become_html(folder):
     for part in (
         "<title>A &amp; B</title>",
         "<h1>A &amp; B</h1>",
-        "<p><strong>Strong</strong>, <em>soft</em> and <code>code</code> where 1 &lt; 2, 3 * 4 * 5.</p>",
+        (
+            "<p><strong>Strong</strong>, <em>soft</em> and <code>code</code> where 1 &lt; 2, 3 * "
+            "4 * 5.</p>"
+        ),
         "<h2>Smaller</h2>",
         "<h3>Smallest</h3>",
         "<caption>Rows of <code>x</code></caption>",
@@ -178,7 +219,16 @@ def test_the_reader_of_pages_sees_references():
 
 def assert_same_draws(one: Outcome, other: Outcome) -> None:
     assert (one.cell, one.rows, one.true_median) == (other.cell, other.rows, other.true_median)
-    for name in ("values", "lows", "highs", "half_width_rows", "covered", "at_edge", "errors", "half_widths"):
+    for name in (
+        "values",
+        "lows",
+        "highs",
+        "half_width_rows",
+        "covered",
+        "at_edge",
+        "errors",
+        "half_widths",
+    ):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
@@ -192,7 +242,10 @@ def test_a_cell_gives_the_same_draws_whenever_it_is_run(method: str):
 
 def test_another_cell_gives_other_draws():
     subject = shape_subject("uniform", 1_000, 1)
-    draws = [run_cell(cell, subject).values for cell in (Cell("uniform", "depth", ONE, 5), Cell("other", "depth", ONE, 5))]
+    draws = [
+        run_cell(cell, subject).values
+        for cell in (Cell("uniform", "depth", ONE, 5), Cell("other", "depth", ONE, 5))
+    ]
     assert not np.array_equal(*draws)
 
 
@@ -212,7 +265,11 @@ def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells()
     for outcome in outcomes[len(cells) :]:
         assert_same_draws(outcome, next(first for first in outcomes if first.cell == outcome.cell))
     second, first = outcomes[len(cells) : len(cells) + 2]
-    assert (second.values[0], second.lows[0], second.highs[0]) != (first.values[0], first.lows[0], first.highs[0])
+    assert (second.values[0], second.lows[0], second.highs[0]) != (
+        first.values[0],
+        first.lows[0],
+        first.highs[0],
+    )
 
 
 @pytest.mark.parametrize("runs", [1, 0, -3, True, 2.5])
@@ -242,20 +299,36 @@ def page(files) -> Page:
 @pytest.mark.slow
 def test_the_report_its_runs_and_its_figures_are_written_beside_one_another(files):
     out = files.html.parent
-    assert sorted(path.name for path in out.iterdir()) == ["figures", "report.html", "report.md", "runs.csv"]
-    assert (files.markdown, files.runs, files.figures) == (out / "report.md", out / "runs.csv", out / "figures")
-    assert {path.name for path in files.figures.iterdir()} == {f"{name}.{ending}" for name in PICTURES for ending in ("svg", "png")}
+    assert sorted(path.name for path in out.iterdir()) == [
+        "figures",
+        "report.html",
+        "report.md",
+        "runs.csv",
+    ]
+    assert (files.markdown, files.runs, files.figures) == (
+        out / "report.md",
+        out / "runs.csv",
+        out / "figures",
+    )
+    assert {path.name for path in files.figures.iterdir()} == {
+        f"{name}.{ending}" for name in PICTURES for ending in ("svg", "png")
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_figure_is_saved_as_svg_and_as_png(files, name: str):
-    png, svg = (files.figures / f"{name}.png").read_bytes(), (files.figures / f"{name}.svg").read_text(encoding="utf-8")
+    png, svg = (
+        (files.figures / f"{name}.png").read_bytes(),
+        (files.figures / f"{name}.svg").read_text(encoding="utf-8"),
+    )
     assert png.startswith(b"\x89PNG\r\n\x1a\n") and len(png) > 20_000
     drawing = Page(svg[svg.index("<svg") :])
     assert drawing.tags.count("path") > 10
     label = "rows" if name.startswith("shapes") else "epsilon"
-    assert label in drawing.text and "depth (ours)" in drawing.text and "PostRI (1:1)" in drawing.text
+    assert (
+        label in drawing.text and "depth (ours)" in drawing.text and "PostRI (1:1)" in drawing.text
+    )
 
 
 @pytest.mark.slow
@@ -266,7 +339,12 @@ def test_every_draw_has_a_line_of_its_own(files, drawn):
     cells = all_cells(TABLES, RUNS)
     assert [outcome.cell for outcome in drawn[1]] == cells
     assert len(lines) == sum(cell.runs for cell in cells)
-    keys = [tuple(line[HEADER.index(name)] for name in ("subject", "resample", "method", "epsilon", "run")) for line in lines]
+    keys = [
+        tuple(
+            line[HEADER.index(name)] for name in ("subject", "resample", "method", "epsilon", "run")
+        )
+        for line in lines
+    ]
     assert len(set(keys)) == len(keys)
 
 
@@ -274,13 +352,21 @@ def test_every_draw_has_a_line_of_its_own(files, drawn):
 def test_the_columns_of_the_runs_agree_with_one_another(files):
     with files.runs.open(newline="", encoding="utf-8") as stream:
         lines = list(csv.DictReader(stream))
-    column = {name: np.array([float(line[name]) for line in lines]) for name in HEADER if name not in ("subject", "method")}
-    assert column["error"] == pytest.approx(np.abs(column["value"] - column["true_median"]), rel=1e-9)
+    column = {
+        name: np.array([float(line[name]) for line in lines])
+        for name in HEADER
+        if name not in ("subject", "method")
+    }
+    assert column["error"] == pytest.approx(
+        np.abs(column["value"] - column["true_median"]), rel=1e-9
+    )
     assert column["half_width"] == pytest.approx((column["high"] - column["low"]) / 2, rel=1e-9)
     held = (column["low"] <= column["true_median"]) & (column["true_median"] <= column["high"])
     assert np.array_equal(column["covered"], held) and 0 < held.mean() < 1
     assert np.all((column["low"] <= column["value"]) & (column["value"] <= column["high"]))
-    assert np.all((column["half_width_rows"] >= 0) & (column["half_width_rows"] <= column["rows"] / 2))
+    assert np.all(
+        (column["half_width_rows"] >= 0) & (column["half_width_rows"] <= column["rows"] / 2)
+    )
     assert set(column["at_edge"]) == {0, 1} and set(column["beta"]) == {0.01}
     assert set(column["epsilon"]) == {0.25, 0.5, 1, 2, 4}
     assert np.all(column["milliseconds"] > 0)
@@ -288,7 +374,10 @@ def test_the_columns_of_the_runs_agree_with_one_another(files):
 
 @pytest.mark.slow
 def test_the_report_says_that_it_is_not_private(files, page):
-    assert "**Everything here is computed from the raw data and is not private.**" in files.markdown.read_text(encoding="utf-8")
+    assert (
+        "**Everything here is computed from the raw data and is not private.**"
+        in files.markdown.read_text(encoding="utf-8")
+    )
     assert "is not private" in page.text
 
 
@@ -306,7 +395,11 @@ def test_table_1_is_shown_as_published(files, page):
     text = files.markdown.read_text(encoding="utf-8")
     table = text[text.index("## Table 1") : text.index("## Error and half-width")]
     for cell in TABLE_1:
-        (line,) = (line for line in table.splitlines() if line.startswith(f"| {cell.subject}, {cell.method} |"))
+        (line,) = (
+            line
+            for line in table.splitlines()
+            if line.startswith(f"| {cell.subject}, {cell.method} |")
+        )
         assert f"| {cell.error:,.2f} (± {cell.error_sd:,.2f}) |" in line
         assert f"| {cell.half_width:,.2f} (± {cell.half_width_sd:,.2f}) |" in line
     for figure in ("0.06", "14.19", "32.40", "1,264.00", "7.88", "13.13"):
@@ -359,7 +452,10 @@ def test_tables_of_the_report_are_whole(files):
     rulers = [place for place, line in enumerate(lines) if line.startswith("| ---")]
     assert len(rulers) == files.html.read_text(encoding="utf-8").count("<table>") > 20
     for place in rulers:
-        end = next((after for after in range(place, len(lines)) if not lines[after].startswith("|")), len(lines))
+        end = next(
+            (after for after in range(place, len(lines)) if not lines[after].startswith("|")),
+            len(lines),
+        )
         assert end > place + 1
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[place - 1 : end]}) == 1
 
@@ -371,7 +467,9 @@ def test_no_cell_of_the_report_is_undefined(files):
 
 @pytest.fixture(scope="module")
 def without_airplane(drawn, tables, tmp_path_factory) -> tuple[Results, Path]:
-    """The same draws from a folder without the airplane table: a cell's draws do not depend on the others."""
+    """The same draws from a folder without the airplane table: a cell's draws do not depend on the
+    others.
+    """
     folder = tmp_path_factory.mktemp("two tables")
     for name in ("bank", "adult"):
         (folder / f"{name}.csv").symlink_to(tables / f"{name}.csv")
@@ -397,6 +495,8 @@ def test_a_report_without_a_table_says_what_was_left_out(without_airplane):
 
 
 @pytest.mark.slow
-def test_a_report_without_a_table_but_with_its_published_results_is_written(without_airplane, tables):
+def test_a_report_without_a_table_but_with_its_published_results_is_written(
+    without_airplane, tables
+):
     results, _ = without_airplane
     assert "Of 50 published cells" in written(replace(results, published=published_cells(tables)))

@@ -34,7 +34,13 @@ def results(tables) -> Results:
         Cell(table, method, epsilon, RUNS)
         for table in TABLES
         for epsilon in EPSILONS
-        for method in (*PUBLISHED, *(released.name for released in AS_RELEASED.values()), "depth", "sun2023-4", "depth-gumbel")
+        for method in (
+            *PUBLISHED,
+            *(released.name for released in AS_RELEASED.values()),
+            "depth",
+            "sun2023-4",
+            "depth-gumbel",
+        )
     ]
     cells += [
         Cell(table, method, epsilon, 1, resample=number)
@@ -52,9 +58,20 @@ def results(tables) -> Results:
 def shapes() -> dict[tuple[str, int, str], int]:
     """How many of the intervals held the median, on each shape and size."""
     subjects = synthetic_subjects()
-    asked = [(shape, rows, method) for shape in SHAPES for rows in SIZES for method in ("depth", "depth-gumbel", "postri-default")]
-    cells = [Cell(shape_name(shape, rows), method, Fraction(1), SHAPE_RUNS) for shape, rows, method in asked]
-    return {key: int(outcome.covered.sum()) for key, outcome in zip(asked, run_all(cells, subjects), strict=True)}
+    asked = [
+        (shape, rows, method)
+        for shape in SHAPES
+        for rows in SIZES
+        for method in ("depth", "depth-gumbel", "postri-default")
+    ]
+    cells = [
+        Cell(shape_name(shape, rows), method, Fraction(1), SHAPE_RUNS)
+        for shape, rows, method in asked
+    ]
+    return {
+        key: int(outcome.covered.sum())
+        for key, outcome in zip(asked, run_all(cells, subjects), strict=True)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +82,36 @@ def compared(results):
 def test_every_published_cell_agrees_within_four_standard_errors_or_has_a_named_cause(compared):
     assert len(compared) == 75
     causes = {OTHER_CAUSE, *CAUSES.values()}
-    astray = [(each.cell, str(each.error), str(each.half_width)) for each in compared if not each.agrees and each.cause not in causes]
+    astray = [
+        (each.cell, str(each.error), str(each.half_width))
+        for each in compared
+        if not each.agrees and each.cause not in causes
+    ]
     assert astray == []
 
 
 def test_the_cells_of_the_plain_splits_agree_without_any_excuse(compared):
     """Only the 9:1 split on the airplane table at epsilon 0.5 does not: see the next test."""
-    plain = [each for each in compared if each.cell.method in ("postri-default", "postri-7:3", "postri-9:1")]
+    plain = [
+        each
+        for each in compared
+        if each.cell.method in ("postri-default", "postri-7:3", "postri-9:1")
+    ]
     astray = [each for each in plain if not each.agrees]
-    assert [(each.cell.subject, each.cell.method, each.cell.epsilon) for each in astray] == [("airplane", "postri-9:1", Fraction(1, 2))]
+    assert [(each.cell.subject, each.cell.method, each.cell.epsilon) for each in astray] == [
+        ("airplane", "postri-9:1", Fraction(1, 2))
+    ]
 
 
 def test_half_of_the_budget_unused_explains_the_airplane_cell(results, compared):
-    """With twice the noise the half-width often runs into the next gap; with the noise of the paper hardly ever."""
+    """With twice the noise the half-width often runs into the next gap; with the noise of the paper
+    hardly ever.
+    """
     (cell,) = (
-        each for each in compared if (each.cell.subject, each.cell.method, each.cell.epsilon) == ("airplane", "postri-9:1", Fraction(1, 2))
+        each
+        for each in compared
+        if (each.cell.subject, each.cell.method, each.cell.epsilon)
+        == ("airplane", "postri-9:1", Fraction(1, 2))
     )
     assert abs(cell.half_width.errors) > 6
     assert abs(cell.released_half_width.errors) < 3
@@ -90,16 +122,25 @@ def test_half_of_the_budget_unused_explains_the_airplane_cell(results, compared)
 
 @pytest.mark.parametrize("table", ["bank", "adult"])
 def test_half_of_the_budget_unused_explains_the_published_spread(results, table):
-    """The published standard deviations of half-widths are those of twice the noise, not of the algorithm's."""
+    """The published standard deviations of half-widths are those of twice the noise, not of the
+    algorithm's.
+    """
     for epsilon in EPSILONS[:3]:
         told = results.published_of(table, "postri-9:1", epsilon).half_width_sd
-        ours, slip = (get(table, "postri-9:1", epsilon).half_widths.std() for get in (results.of, results.released))
+        ours, slip = (
+            get(table, "postri-9:1", epsilon).half_widths.std()
+            for get in (results.of, results.released)
+        )
         assert told / ours > 1.45
         assert 0.7 < told / slip < 1.35
 
 
 def test_the_optimal_split_of_another_sensitivity_explains_its_cells(compared):
-    cells = [each for each in compared if each.cell.method == "postri-optimal" and each.cell.subject != "airplane"]
+    cells = [
+        each
+        for each in compared
+        if each.cell.method == "postri-optimal" and each.cell.subject != "airplane"
+    ]
     assert sum(not each.agrees for each in cells) >= 7
     assert all(each.explained for each in cells)
     # By the equation the interval is narrower: the published split was not the optimal one.
@@ -107,7 +148,11 @@ def test_the_optimal_split_of_another_sensitivity_explains_its_cells(compared):
 
 
 def test_the_baselines_slips_explain_its_cells(compared):
-    cells = [each for each in compared if each.cell.method == "sun2023" and each.cell.subject != "airplane"]
+    cells = [
+        each
+        for each in compared
+        if each.cell.method == "sun2023" and each.cell.subject != "airplane"
+    ]
     assert sum(not each.agrees for each in cells) >= 4
     assert all(each.explained for each in cells)
 
@@ -115,7 +160,10 @@ def test_the_baselines_slips_explain_its_cells(compared):
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("table", ["bank", "adult"])
 def test_depth_is_much_narrower_on_fine_tables(results, table, epsilon):
-    ours, postri, sun = (results.of(table, method, epsilon).half_widths.mean() for method in ("depth", "postri-default", "sun2023"))
+    ours, postri, sun = (
+        results.of(table, method, epsilon).half_widths.mean()
+        for method in ("depth", "postri-default", "sun2023")
+    )
     times_postri, times_sun = (6.5, 6.0) if epsilon <= 1 else (3.5, 3.0)
     assert ours <= postri / times_postri
     assert ours <= sun / times_sun
@@ -123,7 +171,10 @@ def test_depth_is_much_narrower_on_fine_tables(results, table, epsilon):
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_depth_is_no_wider_on_a_table_of_few_values(results, epsilon):
-    ours, postri, sun = (results.of("airplane", method, epsilon).half_widths.mean() for method in ("depth", "postri-default", "sun2023"))
+    ours, postri, sun = (
+        results.of("airplane", method, epsilon).half_widths.mean()
+        for method in ("depth", "postri-default", "sun2023")
+    )
     assert ours <= 0.85 * postri
     assert ours <= 1.15 * sun
 
@@ -140,7 +191,9 @@ def test_coverage_is_at_least_what_is_promised(results, table, method, epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("table", TABLES)
 def test_on_resamples_the_error_of_depth_is_no_larger(results, table, epsilon):
-    ours, theirs = (results.resampled_errors(table, method, epsilon) for method in ("depth", "postri-default"))
+    ours, theirs = (
+        results.resampled_errors(table, method, epsilon) for method in ("depth", "postri-default")
+    )
     assert len(ours) == len(theirs) == RESAMPLES
     assert paired_errors(ours, theirs) <= 2
 

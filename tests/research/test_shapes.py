@@ -30,7 +30,12 @@ class TestEveryShape:
     def test_its_subject_has_all_rows_on_the_domain(self, name):
         subject = shape_subject(name, 1_000, 3)
         assert subject.rows == 1_000 and subject.whole.whole
-        assert (subject.name, subject.grid.first, subject.grid.last, subject.grid.rounded) == (name, 0, LARGEST, False)
+        assert (subject.name, subject.grid.first, subject.grid.last, subject.grid.rounded) == (
+            name,
+            0,
+            LARGEST,
+            False,
+        )
         assert shape_subject(name, 1_000, 3).whole == subject.whole
         assert shape_subject(name, 1_000, 4).whole != subject.whole
 
@@ -41,11 +46,17 @@ class TestEveryShape:
         assert drawn.grid == subject.grid
         assert set(drawn.whole.indexes) <= set(subject.whole.indexes)
         assert drawn.whole != subject.whole
-        assert drawn.whole == bootstrap(subject, SeededCoins(1)).whole != bootstrap(subject, SeededCoins(2)).whole
+        assert (
+            drawn.whole
+            == bootstrap(subject, SeededCoins(1)).whole
+            != bootstrap(subject, SeededCoins(2)).whole
+        )
 
 
 def test_a_longer_column_does_not_begin_with_the_shorter_one():
-    assert shape_subject("uniform", 50, 1).whole.indexes.tolist() != sorted(column("uniform", 50, 1))
+    assert shape_subject("uniform", 50, 1).whole.indexes.tolist() != sorted(
+        column("uniform", 50, 1)
+    )
     short, long = (set(shape_subject("uniform", rows, 1).whole.indexes) for rows in (50, 500))
     assert not short & long
 
@@ -71,7 +82,9 @@ def test_a_uniform_column_fills_the_domain_evenly():
 
 def test_an_exponential_column_halves_with_every_median():
     cells, median = column("exponential"), 5e4 * np.log(2)
-    assert [np.mean(cells > k * median) for k in (1, 2, 3)] == pytest.approx([1 / 2, 1 / 4, 1 / 8], abs=0.015)
+    assert [np.mean(cells > k * median) for k in (1, 2, 3)] == pytest.approx(
+        [1 / 2, 1 / 4, 1 / 8], abs=0.015
+    )
 
 
 def test_a_bimodal_column_has_a_wide_gap_at_its_median():
@@ -103,7 +116,9 @@ def test_a_nearly_constant_column_has_one_value_and_a_spread_rest():
 
 
 def test_resampled_counts_scatter_like_draws_with_replacement():
-    """A row is drawn once on average with variance 1 - 1/n; a value of share s is drawn s*n times, give or take sqrt(s*(1-s)*n)."""
+    """A row is drawn once on average with variance 1 - 1/n; a value of share s is drawn s*n times,
+    give or take sqrt(s*(1-s)*n).
+    """
     spread = shape_subject("uniform", 10_000, 1)
     times = np.zeros(10_000)
     drawn = bootstrap(spread, SeededCoins(5)).whole
@@ -112,6 +127,10 @@ def test_resampled_counts_scatter_like_draws_with_replacement():
     tied = shape_subject("constant", 10_000, 1)
     usual = tied.whole.counts.argmax()
     share = tied.whole.counts[usual] / 10_000
-    counts = np.array([bootstrap(tied, SeededCoins(seed)).whole.counts.max() for seed in range(200)])
-    assert counts.mean() == pytest.approx(10_000 * share, abs=4 * np.sqrt(10_000 * share * (1 - share) / 200))
+    counts = np.array(
+        [bootstrap(tied, SeededCoins(seed)).whole.counts.max() for seed in range(200)]
+    )
+    assert counts.mean() == pytest.approx(
+        10_000 * share, abs=4 * np.sqrt(10_000 * share * (1 - share) / 200)
+    )
     assert counts.std() == pytest.approx(np.sqrt(10_000 * share * (1 - share)), rel=0.2)

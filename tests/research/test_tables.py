@@ -1,4 +1,6 @@
-"""The paper's tables: from a folder by checksum, or from archives laid out like those of the UCI repository, served by this machine."""
+"""The paper's tables: from a folder by checksum, or from archives laid out like those of the UCI
+repository, served by this machine.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ from postri.research.tables import SOURCES, data_folder, load_tables
 
 # The first rows of adult.csv are UCI's training set, the rest its test set.
 TRAINING = 32_561
-GONE = "airplane: its public page is gone, so it cannot be downloaded; put airplane.csv into a folder and give --data."
+GONE = (
+    "airplane: its public page is gone, so it cannot be downloaded; put airplane.csv into a "
+    "folder and give --data."
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +55,13 @@ def assert_same(one: Subject, other: Subject) -> None:
 # From a folder.
 
 
-@pytest.mark.parametrize(("name", "rows", "median"), [("bank", 45_211, 448), ("adult", 48_842, 178_144.5), ("airplane", 12_377, 162)])
-def test_a_table_has_the_rows_and_the_median_of_the_paper(subjects, name: str, rows: int, median: float):
+@pytest.mark.parametrize(
+    ("name", "rows", "median"),
+    [("bank", 45_211, 448), ("adult", 48_842, 178_144.5), ("airplane", 12_377, 162)],
+)
+def test_a_table_has_the_rows_and_the_median_of_the_paper(
+    subjects, name: str, rows: int, median: float
+):
     subject = subjects[name]
     assert subject.rows == rows
     assert subject.point(subject.median) == median
@@ -61,7 +71,10 @@ def test_the_domain_is_the_papers_after_its_shift(subjects):
     """0 to 1e8; the lowest balance is -8,019."""
     for name, first in (("bank", -8_019), ("adult", 0), ("airplane", 0)):
         grid = subjects[name].grid
-        assert (subjects[name].point(grid.first), subjects[name].point(grid.last)) == (first, first + 10**8)
+        assert (subjects[name].point(grid.first), subjects[name].point(grid.last)) == (
+            first,
+            first + 10**8,
+        )
     assert subjects["bank"].point(int(subjects["bank"].whole.indexes[0])) == -8_019
 
 
@@ -84,7 +97,9 @@ def test_a_missing_file_is_named_and_the_others_load(tables, tmp_path):
 def test_a_folder_without_any_table_is_refused_and_each_is_named(tmp_path):
     with pytest.raises(SourceError) as caught:
         load_tables(tmp_path)
-    assert all(f"{name}: there is no {name}.csv in {tmp_path}." in str(caught.value) for name in SOURCES)
+    assert all(
+        f"{name}: there is no {name}.csv in {tmp_path}." in str(caught.value) for name in SOURCES
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,8 +107,14 @@ def test_a_folder_without_any_table_is_refused_and_each_is_named(tmp_path):
     {
         "another column": ("age,credit\n58,2143\n", "bank: bank.csv has no column balance."),
         "nothing": ("", "bank: bank.csv has no column balance."),
-        "short rows": ("age,balance\n58\n", "bank: its column balance is not the paper's (the checksum differs)."),
-        "words": ("age,balance\n58,much\n", "bank: its column balance is not the paper's (the checksum differs)."),
+        "short rows": (
+            "age,balance\n58\n",
+            "bank: its column balance is not the paper's (the checksum differs).",
+        ),
+        "words": (
+            "age,balance\n58,much\n",
+            "bank: its column balance is not the paper's (the checksum differs).",
+        ),
     }.values(),
     ids=["another column", "nothing", "short rows", "words"],
 )
@@ -112,7 +133,8 @@ def test_a_file_that_is_no_text_is_refused_by_name(tmp_path):
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(
-        InputError, match=r"there is no folder .*nowhere; give one with bank\.csv, adult\.csv, airplane\.csv, or leave it out"
+        InputError,
+        match=r"there is no folder .*nowhere; give one with bank\.csv, adult\.csv, airplane\.csv, or leave it out",
     ):
         data_folder(tmp_path / "nowhere")
 
@@ -177,7 +199,10 @@ def site(monkeypatch) -> Iterator[Site]:
     monkeypatch.setenv("no_proxy", "*")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         found = Site(f"http://127.0.0.1:{server.server_port}")
-        changed = {name: replace(source, url=source.url and found.url + urlsplit(source.url).path) for name, source in SOURCES.items()}
+        changed = {
+            name: replace(source, url=source.url and found.url + urlsplit(source.url).path)
+            for name, source in SOURCES.items()
+        }
         monkeypatch.setattr(module, "SOURCES", changed)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -205,11 +230,15 @@ def bank_archive(tables: Path) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=";", quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow([*header[:-1], "y"])
-    writer.writerows([int(cell) if cell.lstrip("-").isdigit() else cell for cell in row] for row in rows)
+    writer.writerows(
+        [int(cell) if cell.lstrip("-").isdigit() else cell for cell in row] for row in rows
+    )
     full = text.getvalue()
     assert full.startswith('"age";"job";') and '\n58;"management";' in full
     inner = archive({"bank-full.csv": full, "bank.csv": full[:5_000], "bank-names.txt": "about"})
-    return archive({"bank.zip": inner, "bank-additional.zip": archive({"bank-additional.csv": full[:5_000]})})
+    return archive(
+        {"bank.zip": inner, "bank-additional.zip": archive({"bank-additional.csv": full[:5_000]})}
+    )
 
 
 def adult_archive(tables: Path) -> bytes:
@@ -218,10 +247,17 @@ def adult_archive(tables: Path) -> bytes:
         lines = [", ".join(cell or "?" for cell in row) for row in csv.reader(stream)][1:]
     training, test = lines[:TRAINING], [f"{line}." for line in lines[TRAINING:]]
     assert lines[0].count(", ") == 14
-    return archive({"adult.data": "\n".join([*training, "", ""]), "adult.test": "\n".join(["|1x3 Cross validator", *test, ""])})
+    return archive(
+        {
+            "adult.data": "\n".join([*training, "", ""]),
+            "adult.test": "\n".join(["|1x3 Cross validator", *test, ""]),
+        }
+    )
 
 
-def test_the_download_gives_the_subjects_of_the_folder_and_says_what_is_gone(site, tables, subjects):
+def test_the_download_gives_the_subjects_of_the_folder_and_says_what_is_gone(
+    site, tables, subjects
+):
     site.pages |= {BANK: bank_archive(tables), ADULT: adult_archive(tables)}
     found, missing = load_tables(None)
     assert list(found) == ["bank", "adult"]
@@ -236,8 +272,12 @@ ROW = "39, State-gov, 77516, Bachelors"
 
 @pytest.fixture
 def adult_only(site, monkeypatch) -> Site:
-    """The server has one row of the adult table, which passes for all of it; the bank table is up to the test."""
-    changed = module.SOURCES | {"adult": replace(module.SOURCES["adult"], digest=sha256(b"77516").hexdigest())}
+    """The server has one row of the adult table, which passes for all of it; the bank table is up
+    to the test.
+    """
+    changed = module.SOURCES | {
+        "adult": replace(module.SOURCES["adult"], digest=sha256(b"77516").hexdigest())
+    }
     monkeypatch.setattr(module, "SOURCES", changed)
     site.pages[ADULT] = archive({"adult.data": ROW, "adult.test": ""})
     return site
@@ -255,14 +295,23 @@ def missing_bank(site: Site) -> str:
 
 def test_a_page_that_is_not_there_is_told(adult_only):
     reason = missing_bank(adult_only)
-    assert reason == f"bank: {adult_only.url}{BANK} did not give it (HTTPError); put bank.csv into a folder and give --data."
+    assert reason == (
+        f"bank: {adult_only.url}{BANK} did not give it (HTTPError); put bank.csv into a "
+        "folder and give --data."
+    )
 
 
 def bank_csv(header: str, *rows: str, encoding: str = "utf-8") -> bytes:
-    return archive({"bank.zip": archive({"bank-full.csv": "\n".join([header, *rows]).encode(encoding)})})
+    return archive(
+        {"bank.zip": archive({"bank-full.csv": "\n".join([header, *rows]).encode(encoding)})}
+    )
 
 
-@pytest.mark.parametrize("page", [b"", b"<html>moved</html>", archive({"x": "y"})[:-30]], ids=["nothing", "a web page", "half of a zip"])
+@pytest.mark.parametrize(
+    "page",
+    [b"", b"<html>moved</html>", archive({"x": "y"})[:-30]],
+    ids=["nothing", "a web page", "half of a zip"],
+)
 def test_what_is_no_archive_is_told(adult_only, page: bytes):
     adult_only.pages[BANK] = page
     assert "did not give it (BadZipFile); put bank.csv into a folder" in missing_bank(adult_only)
@@ -280,13 +329,21 @@ OTHERS = {
 @pytest.mark.parametrize("page", OTHERS.values(), ids=OTHERS)
 def test_an_archive_that_is_laid_out_otherwise_is_told(adult_only, page: bytes):
     adult_only.pages[BANK] = page
-    assert missing_bank(adult_only) == f"bank: what {adult_only.url}{BANK} gives is not laid out as it was; put bank.csv into a folder."
+    assert missing_bank(adult_only) == (
+        f"bank: what {adult_only.url}{BANK} gives is not laid out as it was; put bank.csv "
+        "into a folder."
+    )
 
 
-@pytest.mark.parametrize("rows", [("58;2143",), ("58",), ()], ids=["one row", "a short row", "no row"])
+@pytest.mark.parametrize(
+    "rows", [("58;2143",), ("58",), ()], ids=["one row", "a short row", "no row"]
+)
 def test_another_column_of_that_name_is_refused_by_its_checksum(adult_only, rows: tuple[str, ...]):
     adult_only.pages[BANK] = bank_csv("age;balance", *rows)
-    assert missing_bank(adult_only) == "bank: its column balance is not the paper's (the checksum differs)."
+    assert (
+        missing_bank(adult_only)
+        == "bank: its column balance is not the paper's (the checksum differs)."
+    )
 
 
 def test_a_damaged_member_is_told(adult_only):
@@ -299,7 +356,10 @@ def test_a_damaged_member_is_told(adult_only):
 
 
 def test_a_download_that_breaks_off_is_told(site):
-    site.pages |= {BANK: bank_csv("age;balance", "58;2143"), ADULT: archive({"adult.data": ROW, "adult.test": ""})}
+    site.pages |= {
+        BANK: bank_csv("age;balance", "58;2143"),
+        ADULT: archive({"adult.data": ROW, "adult.test": ""}),
+    }
     site.cut = True
     with pytest.raises(SourceError) as caught:
         load_tables(None)
@@ -310,10 +370,17 @@ def test_a_server_that_does_not_answer_is_told_for_every_table(site, monkeypatch
     with socket.create_server(("127.0.0.1", 0)) as free:
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setattr(
-        module, "SOURCES", {name: replace(source, url=source.url and f"{nobody}/x.zip") for name, source in SOURCES.items()}
+        module,
+        "SOURCES",
+        {
+            name: replace(source, url=source.url and f"{nobody}/x.zip")
+            for name, source in SOURCES.items()
+        },
     )
     with pytest.raises(SourceError) as caught:
         load_tables(None)
     told = str(caught.value)
-    assert all(f"{name}: {nobody}/x.zip did not give it (URLError)" in told for name in ("bank", "adult"))
+    assert all(
+        f"{name}: {nobody}/x.zip did not give it (URLError)" in told for name in ("bank", "adult")
+    )
     assert told.endswith(GONE) and site.asked == []

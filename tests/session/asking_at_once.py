@@ -1,4 +1,6 @@
-"""One of several processes that ask the same dataset as fast as they can: prints how many questions were answered, and how many refused."""
+"""One of several processes that ask the same dataset as fast as they can: prints how many questions
+were answered, and how many refused.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def main(policy: Path, analyst: str, questions: int) -> None:
     with in_memory(), session(policy, analyst) as db:
         for _ in range(questions):
             try:
-                answered.append(db.ask("bank", {"n": "count()"}, epsilon="1/100", fresh=True).answer_id)
+                answered.append(
+                    db.ask("bank", {"n": "count()"}, epsilon="1/100", fresh=True).answer_id
+                )
             except BudgetExceeded:
                 refused += 1
     sys.stdout.write(json.dumps({"answered": answered, "refused": refused}))

@@ -63,7 +63,11 @@ def bank(rows: int = 2_000) -> pa.Table:
         {
             "balance": pa.array(source.normal(1_400, 2_000, rows).astype(np.int64)),
             "age": pa.array(source.integers(18, 95, rows)),
-            "since": pa.array((np.datetime64("2005-03-01") + source.integers(0, 6_000, rows)).astype("datetime64[D]")),
+            "since": pa.array(
+                (np.datetime64("2005-03-01") + source.integers(0, 6_000, rows)).astype(
+                    "datetime64[D]"
+                )
+            ),
             "rate": pa.array(np.round(source.uniform(-1, 11, rows), 2)),
             "job": pa.array(source.choice(JOBS, rows)),
             "vip": pa.array(source.random(rows) < 0.3),
@@ -87,14 +91,26 @@ def write_policy(
     if source == "bank.parquet" and (table is not None or not (folder / source).exists()):
         pq.write_table(bank() if table is None else table, folder / source)
     path = folder / "postri.toml"
-    path.write_text(POLICY.format(source=source, table=f'table = "{name}"' if name else "", budget=budget, version=version, more=more))
+    path.write_text(
+        POLICY.format(
+            source=source,
+            table=f'table = "{name}"' if name else "",
+            budget=budget,
+            version=version,
+            more=more,
+        )
+    )
     return path
 
 
-def session(path: Path, analyst: str = "ann", coins: Callable[[], Coins | None] = lambda: None) -> Session:
+def session(
+    path: Path, analyst: str = "ann", coins: Callable[[], Coins | None] = lambda: None
+) -> Session:
     """A session, with coins of the test's own if it has some."""
     policy = read_policy(path)
-    return Session(LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins))
+    return Session(
+        LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins)
+    )
 
 
 def spent(path: Path) -> Fraction:

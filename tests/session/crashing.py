@@ -1,6 +1,8 @@
-"""Sessions that are killed at random moments, again and again, on one ledger: a program, so that its children are forked from one thread.
+"""Sessions that are killed at random moments, again and again, on one ledger: a program, so that
+its children are forked from one thread.
 
-Prints one line of JSON: how many runs there were, how many answers were handed over, and everything that was wrong afterwards.
+Prints one line of JSON: how many runs there were, how many answers were handed over, and everything
+that was wrong afterwards.
 """
 
 from __future__ import annotations
@@ -71,7 +73,11 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
         wrong.append(f"{reserved} reservations, but {spent} was spent")
     for line in handed_over:
         number, count, middle = map(int, line.split())
-        values = [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]] if number in kept else []
+        values = (
+            [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]]
+            if number in kept
+            else []
+        )
         if sorted(values) != sorted([count, middle]):
             wrong.append(f"answer {number} was handed over and is not in the ledger")
     return wrong

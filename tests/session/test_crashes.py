@@ -1,4 +1,6 @@
-"""Many processes, and processes that are killed: the budget holds, and no answer is without its entry."""
+"""Many processes, and processes that are killed: the budget holds, and no answer is without its
+entry.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ HERE = Path(__file__).parent
 
 
 def started(name: str, *words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, str(HERE / name), *map(str, words)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, str(HERE / name), *map(str, words)], stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.slow
-def test_after_300_kills_the_ledger_verifies_and_has_every_answer_that_was_handed_over(tmp_path, figures):
+def test_after_300_kills_the_ledger_verifies_and_has_every_answer_that_was_handed_over(
+    tmp_path, figures
+):
     policy = write_policy(tmp_path, table=bank(200), budget="1000")
     (out, _), runs = started("crashing.py", policy, 300).communicate(timeout=900), 300
     found = json.loads(out)
@@ -36,7 +42,9 @@ def test_after_300_kills_the_ledger_verifies_and_has_every_answer_that_was_hande
 def test_8_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
     """2,000 questions of 1/100 each, and a budget for 1,200 of them."""
     policy = write_policy(tmp_path, table=bank(50), budget="12")
-    processes = [started("asking_at_once.py", policy, f"analyst {number}", 250) for number in range(8)]
+    processes = [
+        started("asking_at_once.py", policy, f"analyst {number}", 250) for number in range(8)
+    ]
     found = [json.loads(process.communicate(timeout=900)[0]) for process in processes]
     answered = [number for each in found for number in each["answered"]]
     assert len(answered) == len(set(answered)) == 1_200
@@ -48,4 +56,6 @@ def test_8_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
         usage = ledger.summary()["bank"]
         assert sum(each.cost.epsilon for each in usage.analysts.values()) == 12
         for number, each in enumerate(found):
-            assert usage.analysts[f"analyst {number}"].cost.epsilon == Fraction(len(each["answered"]), 100)
+            assert usage.analysts[f"analyst {number}"].cost.epsilon == Fraction(
+                len(each["answered"]), 100
+            )

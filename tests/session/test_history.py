@@ -26,18 +26,32 @@ def test_past_answers_come_newest_first_as_they_were_given(policy):
     assert [each.answer_id for each in past] == [result.answer_id for result in reversed(given)]
     assert [each.result.rows for each in past] == [result.rows for result in reversed(given)]
     assert [str(each.epsilon) for each in past] == ["1/4", "1/2", "1/2"]
-    assert all((each.status, each.reason, each.result.charged, each.dataset) == ("answered", None, 0, "bank") for each in past)
+    assert all(
+        (each.status, each.reason, each.result.charged, each.dataset)
+        == ("answered", None, 0, "bank")
+        for each in past
+    )
     assert past[1].question.sql == SQL and past[2].question.by == ["vip"]
 
 
 def test_the_question_of_a_past_answer_asks_for_it_again(policy):
     with session(policy) as db:
         first = db.ask(
-            "bank", {"mid": agg.quantile("balance", 0.9), "n": "count()"}, where="age < 40", weights={"mid": 3, "n": 1}, epsilon=1
+            "bank",
+            {"mid": agg.quantile("balance", 0.9), "n": "count()"},
+            where="age < 40",
+            weights={"mid": 3, "n": 1},
+            epsilon=1,
         )
         (past,) = db.answers()
         question = past.question
-        again = db.ask(question.dataset, question.aggregates, epsilon=question.epsilon, where=question.where, weights=question.weights)
+        again = db.ask(
+            question.dataset,
+            question.aggregates,
+            epsilon=question.epsilon,
+            where=question.where,
+            weights=question.weights,
+        )
     assert again.recorded and again.answer_id == first.answer_id
 
 
@@ -53,12 +67,17 @@ def test_everybody_has_a_history_of_their_own(policy):
         ann.ask("bank", MID, epsilon=1)
         assert bob.answers() == []
         shared = bob.ask("bank", MID, epsilon=1)
-        assert shared.charged == 0 and [each.answer_id for each in bob.answers()] == [shared.answer_id]
+        assert shared.charged == 0 and [each.answer_id for each in bob.answers()] == [
+            shared.answer_id
+        ]
 
 
 def test_a_failure_is_a_part_of_it(policy):
     with session(policy) as db:
-        with patch.object(BoundRequest, "answers", side_effect=EngineError("failed")), pytest.raises(EngineError):
+        with (
+            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            pytest.raises(EngineError),
+        ):
             db.ask("bank", MID, epsilon=1)
         (past,) = db.answers()
     assert (past.status, past.reason, past.result) == ("failed", "EngineError", None)
@@ -69,17 +88,43 @@ def test_a_new_version_hides_no_question(policy):
         db.ask("bank", MID, epsilon=1)
     with session(write_policy(policy.parent, version="2")) as db:
         (past,) = db.answers()
-    assert (past.status, past.reason, past.result) == ("answered", "the policy has changed since", None)
+    assert (past.status, past.reason, past.result) == (
+        "answered",
+        "the policy has changed since",
+        None,
+    )
 
 
 def test_pages_go_on_below_an_answer(policy):
     with session(policy) as db:
-        ids = [db.count("bank", where=f"age < {age}", epsilon="0.1") and db.answers(limit=1)[0].answer_id for age in range(20, 25)]
-        pages = [db.answers(limit=2), db.answers(before=ids[3], limit=2), db.answers(before=ids[1], limit=2)]
-    assert [[each.answer_id for each in page] for page in pages] == [[ids[4], ids[3]], [ids[2], ids[1]], [ids[0]]]
+        ids = [
+            db.count("bank", where=f"age < {age}", epsilon="0.1")
+            and db.answers(limit=1)[0].answer_id
+            for age in range(20, 25)
+        ]
+        pages = [
+            db.answers(limit=2),
+            db.answers(before=ids[3], limit=2),
+            db.answers(before=ids[1], limit=2),
+        ]
+    assert [[each.answer_id for each in page] for page in pages] == [
+        [ids[4], ids[3]],
+        [ids[2], ids[1]],
+        [ids[0]],
+    ]
 
 
-@pytest.mark.parametrize("how", [{"limit": 0}, {"limit": 201}, {"limit": True}, {"before": "x"}, {"before": "-1"}, {"before": 3}])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"limit": 0},
+        {"limit": 201},
+        {"limit": True},
+        {"before": "x"},
+        {"before": "-1"},
+        {"before": 3},
+    ],
+)
 def test_odd_pages_are_refused(policy, how):
     with session(policy) as db, pytest.raises(InputError):
         db.answers(**how)

@@ -65,9 +65,19 @@ def test_the_order_of_key_columns_does_not_matter_to_the_key_but_to_the_result(t
         one = db.ask("bank", {"n": ROWS}, by=["job", "vip"], epsilon=1)
         other = db.ask("bank", {"n": ROWS}, by=["vip", "job"], epsilon=1)
     assert (one.charged, other.charged) == (1, 0)
-    assert [(row["job"], row["vip"]) for row in one.rows][:3] == [("admin.", True), ("admin.", False), ("technician", True)]
-    assert [(row["job"], row["vip"]) for row in other.rows][:3] == [("admin.", True), ("technician", True), ("nobody", True)]
-    assert {(row["job"], row["vip"], row["n"]) for row in one.rows} == {(row["job"], row["vip"], row["n"]) for row in other.rows}
+    assert [(row["job"], row["vip"]) for row in one.rows][:3] == [
+        ("admin.", True),
+        ("admin.", False),
+        ("technician", True),
+    ]
+    assert [(row["job"], row["vip"]) for row in other.rows][:3] == [
+        ("admin.", True),
+        ("technician", True),
+        ("nobody", True),
+    ]
+    assert {(row["job"], row["vip"], row["n"]) for row in one.rows} == {
+        (row["job"], row["vip"], row["n"]) for row in other.rows
+    }
 
 
 FILTERS = [

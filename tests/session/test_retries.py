@@ -1,4 +1,6 @@
-"""Questions that are tried again: one answer and one charge for each key, whatever happened in between."""
+"""Questions that are tried again: one answer and one charge for each key, whatever happened in
+between.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from unittest.mock import patch
 import pytest
 from bank import session, spent, write_policy
 
-from postri import BudgetExceeded, EngineError, InputError, LedgerError, QuestionFailed, RetryKeyUsed, Session
+from postri import (
+    BudgetExceeded,
+    EngineError,
+    InputError,
+    LedgerError,
+    QuestionFailed,
+    RetryKeyUsed,
+    Session,
+)
 from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
@@ -31,7 +41,10 @@ class Dies(SqliteLedger):
 def cut_off(path, **how) -> None:
     """Ask, and die between the charge and the record."""
     found = read_policy(path)
-    with Dies(found.ledger, found.head) as ledger, pytest.raises(LedgerError, match="died") as error:
+    with (
+        Dies(found.ledger, found.head) as ledger,
+        pytest.raises(LedgerError, match="died") as error,
+    ):
         Session(LocalDesk(found, ledger, "ann")).ask("bank", MID, epsilon=1, **how)
     assert error.value.spent
 
@@ -47,7 +60,10 @@ def test_the_same_key_gives_the_same_answer_at_one_charge(policy):
 
 def test_without_a_key_a_fresh_draw_is_paid_for_each_time(policy):
     with session(policy) as db:
-        assert db.ask("bank", MID, epsilon=1, fresh=True).answer_id != db.ask("bank", MID, epsilon=1, fresh=True).answer_id
+        assert (
+            db.ask("bank", MID, epsilon=1, fresh=True).answer_id
+            != db.ask("bank", MID, epsilon=1, fresh=True).answer_id
+        )
     assert spent(policy) == 2
 
 
@@ -80,7 +96,11 @@ def test_a_retry_is_answered_when_the_budget_has_run_out_since(policy):
 def test_a_key_with_other_words_is_refused_and_costs_nothing(policy):
     with session(policy) as db:
         db.ask("bank", MID, epsilon=1, retry="k1")
-        for how in ({"epsilon": 2}, {"epsilon": 1, "where": "age < 40"}, {"epsilon": 1, "fresh": True}):
+        for how in (
+            {"epsilon": 2},
+            {"epsilon": 1, "where": "age < 40"},
+            {"epsilon": 1, "fresh": True},
+        ):
             with pytest.raises(RetryKeyUsed, match="another question"):
                 db.ask("bank", MID, retry="k1", **how)
         with pytest.raises(RetryKeyUsed):
@@ -91,7 +111,10 @@ def test_a_key_with_other_words_is_refused_and_costs_nothing(policy):
 def test_words_that_mean_the_same_numbers_are_the_same_words(policy):
     with session(policy) as db:
         first = db.ask("bank", MID, epsilon=0.5, retry="k1")
-        assert db.ask("bank", MID, epsilon="1/2", confidence="0.95", retry="k1").answer_id == first.answer_id
+        assert (
+            db.ask("bank", MID, epsilon="1/2", confidence="0.95", retry="k1").answer_id
+            == first.answer_id
+        )
 
 
 def test_keys_belong_to_their_analyst(policy):
@@ -103,7 +126,10 @@ def test_keys_belong_to_their_analyst(policy):
 
 def test_a_failure_stays_a_failure(policy):
     with session(policy) as db:
-        with patch.object(BoundRequest, "answers", side_effect=EngineError("failed")), pytest.raises(EngineError) as error:
+        with (
+            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            pytest.raises(EngineError) as error,
+        ):
             db.ask("bank", MID, epsilon=1, retry="k1")
         assert error.value.spent
         with pytest.raises(QuestionFailed, match="its budget is spent") as again:
@@ -126,7 +152,11 @@ def test_a_recorded_answer_is_kept_by_its_key_when_a_newer_one_is_drawn(policy):
         first = ann.ask("bank", MID, epsilon=1)
         kept = bob.ask("bank", MID, epsilon=1, retry="k1")
         ann.ask("bank", MID, epsilon=1, fresh=True)
-        assert bob.ask("bank", MID, epsilon=1, retry="k1").answer_id == kept.answer_id == first.answer_id
+        assert (
+            bob.ask("bank", MID, epsilon=1, retry="k1").answer_id
+            == kept.answer_id
+            == first.answer_id
+        )
         assert bob.ask("bank", MID, epsilon=1).answer_id != first.answer_id
 
 
@@ -152,13 +182,17 @@ def test_odd_keys_are_refused(policy, key):
 
 
 def at_once(path, desks: int, **how) -> list:
-    """The same question from several threads; each with a ledger of its own if there are several desks."""
+    """The same question from several threads; each with a ledger of its own if there are several
+    desks.
+    """
     found, start = read_policy(path), Barrier(4)
     ledgers = [SqliteLedger(found.ledger, found.head) for _ in range(desks)]
 
     def ask(place: int):
         start.wait(timeout=60)
-        return Session(LocalDesk(found, ledgers[place % desks], "ann")).ask("bank", MID, epsilon=1, **how)
+        return Session(LocalDesk(found, ledgers[place % desks], "ann")).ask(
+            "bank", MID, epsilon=1, **how
+        )
 
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(ask, range(4)))
@@ -169,7 +203,9 @@ def at_once(path, desks: int, **how) -> list:
 
 def test_a_question_that_four_threads_ask_at_once_is_paid_for_once(policy):
     results = at_once(policy, 1)
-    assert len({result.answer_id for result in results}) == 1 and sorted(result.charged for result in results) == [0, 0, 0, 1]
+    assert len({result.answer_id for result in results}) == 1 and sorted(
+        result.charged for result in results
+    ) == [0, 0, 0, 1]
     assert spent(policy) == 1
 
 

@@ -1,4 +1,6 @@
-"""A session: reserve, touch data, record, hand over; what is refused costs nothing, what fails after that is paid for."""
+"""A session: reserve, touch data, record, hand over; what is refused costs nothing, what fails
+after that is paid for.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import pytest
 from bank import bank, seeded, session, spent, write_policy
 
 import postri
-from postri import BudgetExceeded, EngineError, InputError, LedgerError, PolicyError, ServiceError, agg
+from postri import (
+    BudgetExceeded,
+    EngineError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    ServiceError,
+    agg,
+)
 from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
@@ -19,14 +29,23 @@ from postri.session import Session
 from postri.session import local as module
 from postri.session.local import LocalDesk
 
-WANTED = {"mid": agg.median("balance"), "n": agg.count(), "average": agg.mean("rate"), "total": agg.sum("age"), "day": agg.median("since")}
+WANTED = {
+    "mid": agg.median("balance"),
+    "n": agg.count(),
+    "average": agg.mean("rate"),
+    "total": agg.sum("age"),
+    "day": agg.median("since"),
+}
 
 
 class TestAnswers:
     def test_every_aggregate_comes_with_its_interval_in_one_spend(self, policy):
         with session(policy) as db:
             result = db.ask("bank", WANTED, by=["job"], epsilon=2)
-        assert result.columns == ["job", *(name + end for name in WANTED for end in ("", "_low", "_high"))]
+        assert result.columns == [
+            "job",
+            *(name + end for name in WANTED for end in ("", "_low", "_high")),
+        ]
         assert [row["job"] for row in result.rows] == ["admin.", "technician", "nobody"]
         assert (result.epsilon, result.charged, result.recorded) == (2, 2, False)
         assert spent(policy) == 2
@@ -35,7 +54,12 @@ class TestAnswers:
 
     def test_answers_are_those_of_the_bare_function_with_the_same_coins(self, policy):
         with seeded(policy) as db:
-            result = db.ask("bank", {"mid": agg.median("balance"), "n": agg.count()}, where="age < 40", epsilon=1)
+            result = db.ask(
+                "bank",
+                {"mid": agg.median("balance"), "n": agg.count()},
+                where="age < 40",
+                epsilon=1,
+            )
         domain = postri.Domain(-1000, 9000)
         # The normal order of aggregates: counts before quantiles.
         wanted = {"n": agg.count(), "mid": agg.median("balance", domain=domain)}
@@ -44,7 +68,12 @@ class TestAnswers:
 
     def test_weights_divide_epsilon(self, policy):
         with session(policy) as db:
-            result = db.ask("bank", {"mid": agg.median("balance"), "n": agg.count()}, weights={"mid": 3, "n": 1}, epsilon=1)
+            result = db.ask(
+                "bank",
+                {"mid": agg.median("balance"), "n": agg.count()},
+                weights={"mid": 3, "n": 1},
+                epsilon=1,
+            )
         assert [answer.epsilon for answer in result.answers] == [Fraction(3, 4), Fraction(1, 4)]
 
     def test_each_method_gives_its_answer(self, policy):
@@ -57,9 +86,18 @@ class TestAnswers:
                 db.sum("bank", "age", epsilon="0.5"),
                 db.mean("bank", "age", epsilon="0.5", confidence=0.9),
             ]
-            with pytest.raises(InputError, match="there is no parameter 'were'; did you mean 'where'"):
+            with pytest.raises(
+                InputError, match="there is no parameter 'were'; did you mean 'where'"
+            ):
                 db.count("bank", epsilon=1, were="age < 40")
-        assert [answer.statistic for answer in answers] == ["quantile", "quantile", "count", "count", "sum", "mean"]
+        assert [answer.statistic for answer in answers] == [
+            "quantile",
+            "quantile",
+            "count",
+            "count",
+            "sum",
+            "mean",
+        ]
         assert spent(policy) == 3
 
     def test_a_result_as_json_says_what_was_charged(self, policy):
@@ -99,7 +137,9 @@ class TestRecordedAnswers:
             assert one.value == two.value == three.value
             assert three.interval.low < two.interval.low < one.interval.low
             assert (one.confidence, two.confidence) == (0.5, 0.999)
-        assert "all intervals of this question hold at once" in str(joint) and "at once" not in str(wide)
+        assert "all intervals of this question hold at once" in str(joint) and "at once" not in str(
+            wide
+        )
 
     def test_a_new_version_retires_answers_and_not_spends(self, policy):
         with session(policy) as db:
@@ -112,7 +152,10 @@ class TestRecordedAnswers:
     def test_an_answer_of_a_form_that_is_not_known_is_not_guessed_at(self, policy):
         with session(policy) as db, patch.object(module, "written", lambda _: '{"form": 99}'):
             db.count("bank", epsilon=1)
-        with session(policy) as db, pytest.raises(LedgerError, match="not of a form that this version knows"):
+        with (
+            session(policy) as db,
+            pytest.raises(LedgerError, match="not of a form that this version knows"),
+        ):
             db.count("bank", epsilon=1)
 
 
@@ -122,16 +165,24 @@ class TestRefusals:
             db.count("bank", epsilon=4)
             with pytest.raises(BudgetExceeded) as refused:
                 db.count("bank", "age", epsilon="3/2")
-        assert (refused.value.requested, refused.value.remaining, refused.value.short_by) == (Fraction(3, 2), 1, Fraction(1, 2))
+        assert (refused.value.requested, refused.value.remaining, refused.value.short_by) == (
+            Fraction(3, 2),
+            1,
+            Fraction(1, 2),
+        )
         assert spent(policy) == 4
 
     def test_the_most_of_a_question_and_an_allowance_bind(self, tmp_path):
-        path = write_policy(tmp_path, more='max_epsilon_per_question = "1"\nallowances = { ann = "3/2" }')
+        path = write_policy(
+            tmp_path, more='max_epsilon_per_question = "1"\nallowances = { ann = "3/2" }'
+        )
         with session(path) as db, session(path, "bob") as other:
             with pytest.raises(BudgetExceeded, match="one question may cost"):
                 db.count("bank", epsilon="1.01")
             db.count("bank", epsilon=1)
-            with pytest.raises(BudgetExceeded, match=r"the allowance of 'ann' on 'bank' leaves 0\.5"):
+            with pytest.raises(
+                BudgetExceeded, match=r"the allowance of 'ann' on 'bank' leaves 0\.5"
+            ):
                 db.sum("bank", "age", epsilon=1)
             other.sum("bank", "age", epsilon=1)
             assert (db.budget("bank")["bank"].own, other.budget("bank")["bank"].spent) == (1, 2)
@@ -162,7 +213,11 @@ class TestRefusals:
         [
             ("http://example.invalid", {"token": "secret"}, "in the clear"),
             ("https://user:pass@example.invalid", {"token": "secret"}, "without a user"),
-            ("https://example.invalid?token=secret", {"token": "secret"}, "without a user or a query"),
+            (
+                "https://example.invalid?token=secret",
+                {"token": "secret"},
+                "without a user or a query",
+            ),
             ("https://example.invalid:99999", {"token": "secret"}, "port"),
             ("https://example.invalid", {}, "postri token add"),
             ("https://example.invalid", {"token": "sec\nret"}, "postri token add"),
@@ -170,7 +225,9 @@ class TestRefusals:
             ("postri.toml", {"token": "secret"}, "address of a service"),
         ],
     )
-    def test_a_service_that_cannot_be_asked_is_refused_before_anything_is_sent(self, place, how, words, monkeypatch):
+    def test_a_service_that_cannot_be_asked_is_refused_before_anything_is_sent(
+        self, place, how, words, monkeypatch
+    ):
         monkeypatch.delenv("POSTRI_TOKEN", raising=False)
         with pytest.raises(InputError, match=words) as refused:
             postri.connect(place, **how)
@@ -216,7 +273,10 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
         events.append("touch data")
         return counted(self)
 
-    with Watched(found.ledger, found.head, events=events) as ledger, patch.object(BoundRequest, "answers", touched):
+    with (
+        Watched(found.ledger, found.head, events=events) as ledger,
+        patch.object(BoundRequest, "answers", touched),
+    ):
         Session(kind(found, ledger, "ann")).count("bank", epsilon=1)
         events.append("hand over")
     return events
@@ -229,8 +289,12 @@ class ChargesAfterwards(LocalDesk):
     """A bug: the answer is drawn before it is paid for."""
 
     def _answer(self, question, asking, *, fresh):
-        answers = question.request.bound(module.open_dataset(self._policy, question.dataset)).answers()
-        number = self._ledger.reserve(self._request(question), self._limits(question.dataset), asking)
+        answers = question.request.bound(
+            module.open_dataset(self._policy, question.dataset)
+        ).answers()
+        number = self._ledger.reserve(
+            self._request(question), self._limits(question.dataset), asking
+        )
         self._ledger.record(number, module.written(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
@@ -248,7 +312,10 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     found = read_policy(policy)
     with ledger_kind(found.ledger, found.head) as ledger:
         db = Session(LocalDesk(found, ledger, "ann"))
-        with patch.object(BoundRequest, "answers", side_effect=EngineError("failed")), pytest.raises(EngineError):
+        with (
+            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            pytest.raises(EngineError),
+        ):
             db.count("bank", epsilon=1)
     return spent(policy)
 
@@ -260,7 +327,9 @@ class Refunds(SqliteLedger):
         import sqlite3
 
         with sqlite3.connect(self.path) as connection:
-            for name, kind in connection.execute("SELECT name, type FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            for name, kind in connection.execute(
+                "SELECT name, type FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
                 connection.execute(f"DROP {kind} {name}")
             connection.execute("DELETE FROM entries WHERE number = ?", [reservation])
 
@@ -279,7 +348,11 @@ def test_a_refund_on_failure_would_be_found(policy):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit])
 def test_an_interrupt_is_paid_for_too(policy, error):
-    with session(policy) as db, patch.object(BoundRequest, "answers", side_effect=error), pytest.raises(error):
+    with (
+        session(policy) as db,
+        patch.object(BoundRequest, "answers", side_effect=error),
+        pytest.raises(error),
+    ):
         db.count("bank", epsilon=1)
     assert spent(policy) == 1
 
@@ -300,7 +373,10 @@ def prices(policy) -> list[dict]:
 
 
 def test_a_forecast_does_not_change_when_the_table_is_replaced_by_an_empty_one(tmp_path):
-    full, empty = write_policy(tmp_path / "full"), write_policy(tmp_path / "empty", table=bank().slice(0, 0))
+    full, empty = (
+        write_policy(tmp_path / "full"),
+        write_policy(tmp_path / "empty", table=bank().slice(0, 0)),
+    )
     assert prices(full) == prices(empty)
 
 
@@ -313,7 +389,10 @@ def test_a_forecast_does_not_look_at_the_table(tmp_path):
 
 def test_a_price_from_the_real_number_of_rows_would_be_found(tmp_path):
     """A bug: the forecast of a mean takes the number of rows from the table."""
-    full, empty = write_policy(tmp_path / "full"), write_policy(tmp_path / "empty", table=bank().slice(0, 0))
+    full, empty = (
+        write_policy(tmp_path / "full"),
+        write_policy(tmp_path / "empty", table=bank().slice(0, 0)),
+    )
     honest = module.price_of
 
     def peeking(question, *rest, **how):
@@ -335,7 +414,13 @@ class TestPrice:
         with session(policy) as db:
             db.count("bank", epsilon=1)
             price = db.price("bank", WANTED, epsilon=2)
-            assert (price.epsilon, price.charged, price.remaining, price.recorded, price.refused) == (2, 2, 4, False, None)
+            assert (
+                price.epsilon,
+                price.charged,
+                price.remaining,
+                price.recorded,
+                price.refused,
+            ) == (2, 2, 4, False, None)
             assert db.price("bank", {"n": "count()"}, epsilon=1).charged == 0
             assert "is recorded" in str(db.price("bank", {"n": "count()"}, epsilon=1))
             assert "short by 1" in str(db.price("bank", WANTED, epsilon=5))
@@ -346,7 +431,10 @@ class TestPrice:
             price, result = db.price("bank", WANTED, epsilon=2), db.ask("bank", WANTED, epsilon=2)
         for name in ("n", "total"):
             assert price.forecasts[name].reach == (result.answer(name).interval.width) / 2
-        assert price.forecasts["average"].reach >= Fraction(result.answer("average").interval.width) / 2
+        assert (
+            price.forecasts["average"].reach
+            >= Fraction(result.answer("average").interval.width) / 2
+        )
         assert price.forecasts["mid"].enough
 
     def test_without_a_number_of_rows_it_says_what_it_cannot_tell(self, tmp_path):
@@ -364,7 +452,9 @@ class TestBudget:
             db.count("bank", epsilon=1)
             other.sum("bank", "age", epsilon="1/2")
             found = db.budget()
-        assert found.to_dict() == {"bank": {"budget": "5", "spent": "3/2", "remaining": "7/2", "entries": 5}}
+        assert found.to_dict() == {
+            "bank": {"budget": "5", "spent": "3/2", "remaining": "7/2", "entries": 5}
+        }
         assert str(found) == "bank: 3.5 left of 5 (pure); you spent 1"
         assert list(found) == ["bank"]
 
@@ -376,7 +466,14 @@ class TestBudget:
             db.sum("bank", "age", epsilon=1)
         found = read_policy(policy)
         with SqliteLedger(found.ledger, found.head) as ledger:
-            assert [entry.kind for entry in ledger.entries()] == ["budget", "reserve", "answer", "budget", "reserve", "answer"]
+            assert [entry.kind for entry in ledger.entries()] == [
+                "budget",
+                "reserve",
+                "answer",
+                "budget",
+                "reserve",
+                "answer",
+            ]
 
 
 # ---- zCDP
@@ -397,7 +494,10 @@ class TestConcentrated:
         path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"', budget="0.5")
         with session(path) as db:
             answered = 0
-            while answered < 100 and not db.price("bank", {"n": agg.count()}, epsilon="0.1", fresh=True).refused:
+            while (
+                answered < 100
+                and not db.price("bank", {"n": agg.count()}, epsilon="0.1", fresh=True).refused
+            ):
                 db.count("bank", epsilon="0.1", fresh=True)
                 answered += 1
             with pytest.raises(BudgetExceeded) as refused:
@@ -408,7 +508,9 @@ class TestConcentrated:
 
 
 def test_a_session_sees_a_table_that_changed(tmp_path):
-    """What a steward replaces is what is counted: a session keeps nothing of it between two questions."""
+    """What a steward replaces is what is counted: a session keeps nothing of it between two
+    questions.
+    """
     path = write_policy(tmp_path)
     with session(path) as db:
         one = db.count("bank", epsilon=1)
@@ -419,11 +521,17 @@ def test_a_session_sees_a_table_that_changed(tmp_path):
 
 def test_a_source_that_is_not_what_the_policy_says_is_refused_and_costs_nothing(policy):
     policy.write_text(
-        policy.read_text().replace('[datasets.bank.columns.age]\ntype = "integer"', '[datasets.bank.columns.age]\ntype = "float"')
+        policy.read_text().replace(
+            '[datasets.bank.columns.age]\ntype = "integer"',
+            '[datasets.bank.columns.age]\ntype = "float"',
+        )
     )
     with (
         session(policy) as db,
-        pytest.raises(PolicyError, match="column 'age' has type 'float' in the policy, and the source declares 'int64'"),
+        pytest.raises(
+            PolicyError,
+            match="column 'age' has type 'float' in the policy, and the source declares 'int64'",
+        ),
     ):
         db.count("bank", epsilon=1)
     assert spent(policy) == 0

@@ -28,7 +28,14 @@ from postri.answer.json import text_of
 from postri.answer.wire import read_result, result_text
 from postri.session.facts import read_facts
 from postri.session.problems import KINDS, members, read_problem
-from postri.session.sent import budget_fields, past_fields, price_fields, read_budget, read_past, read_price
+from postri.session.sent import (
+    budget_fields,
+    past_fields,
+    price_fields,
+    read_budget,
+    read_past,
+    read_price,
+)
 from postri.session.wording import Wording, read_wording
 
 EVERYTHING = {
@@ -41,7 +48,10 @@ EVERYTHING = {
 }
 SQLS = [
     "SELECT MEDIAN(balance) FROM bank",
-    "SELECT vip, job, MEDIAN(rate) AS m, HIGH(m) AS top FROM bank GROUP BY vip, job ORDER BY m DESC LIMIT 3",
+    (
+        "SELECT vip, job, MEDIAN(rate) AS m, HIGH(m) AS top FROM bank GROUP BY vip, job ORDER BY "
+        "m DESC LIMIT 3"
+    ),
     "SELECT SUM(age) / COUNT(*) AS average, COUNT(*) AS n FROM bank",
     "SELECT job, COUNT(*) AS n FROM bank GROUP BY job HAVING n > 100000000",
 ]
@@ -59,9 +69,21 @@ def sent(fields):
 
 
 def same(one, other) -> None:
-    assert (str(one), one.to_json(), one.to_csv(), one.columns) == (str(other), other.to_json(), other.to_csv(), other.columns)
-    assert (one.groups, one.epsilon, one.charged, one.answer_id) == (other.groups, other.epsilon, other.charged, other.answer_id)
-    assert [answer.explain() for answer in one.answers] == [answer.explain() for answer in other.answers]
+    assert (str(one), one.to_json(), one.to_csv(), one.columns) == (
+        str(other),
+        other.to_json(),
+        other.to_csv(),
+        other.columns,
+    )
+    assert (one.groups, one.epsilon, one.charged, one.answer_id) == (
+        other.groups,
+        other.epsilon,
+        other.charged,
+        other.answer_id,
+    )
+    assert [answer.explain() for answer in one.answers] == [
+        answer.explain() for answer in other.answers
+    ]
     assert one.layout == other.layout and one.about == other.about
 
 
@@ -91,7 +113,10 @@ class TestTheRest:
         (past,) = db.answers(limit=1)
         again = read_past(sent(past_fields(past)))
         same(again.result, past.result)
-        assert again.question.text == past.question.text and (again.time, again.epsilon) == (past.time, past.epsilon)
+        assert again.question.text == past.question.text and (again.time, again.epsilon) == (
+            past.time,
+            past.epsilon,
+        )
 
     def test_prices(self, db):
         price = db.price("bank", EVERYTHING, by=["job"], epsilon=3)
@@ -99,8 +124,12 @@ class TestTheRest:
         assert read_price(sent(price_fields(price))).to_dict() == price.to_dict()
 
     def test_a_price_tells_percentiles(self, db):
-        forecast = price_fields(db.price("bank", {"mid": "median(balance)"}, epsilon="0.5"))["forecasts"]["mid"]
-        assert forecast["kind"] == "plan" and forecast["reach_percentiles"] == pytest.approx(100 * forecast["reach"])
+        forecast = price_fields(db.price("bank", {"mid": "median(balance)"}, epsilon="0.5"))[
+            "forecasts"
+        ]["mid"]
+        assert forecast["kind"] == "plan" and forecast["reach_percentiles"] == pytest.approx(
+            100 * forecast["reach"]
+        )
 
     def test_budgets(self, db):
         (budget,) = db.budget().values()
@@ -130,21 +159,37 @@ class TestErrors:
         if isinstance(error, QuestionFailed | EngineError):
             error.spent = True
         kind = next(kind for each, kind in KINDS.items() if isinstance(error, each))
-        again = read_problem(kind.status, {"code": kind.code, "detail": str(error), **members(error)})
-        assert type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
+        again = read_problem(
+            kind.status, {"code": kind.code, "detail": str(error), **members(error)}
+        )
+        assert (
+            type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
+        )
         assert again.spent == error.spent
 
-    @pytest.mark.parametrize("fields", [None, [], {}, {"code": "budget_exceeded", "detail": ""}, {"code": "x"}])
+    @pytest.mark.parametrize(
+        "fields", [None, [], {}, {"code": "budget_exceeded", "detail": ""}, {"code": "x"}]
+    )
     def test_a_problem_of_no_known_form_is_still_an_error(self, fields):
         assert isinstance(read_problem(500, fields), ServiceError)
 
     def test_what_only_services_say(self):
-        error = read_problem(504, {"code": "timed_out", "detail": "it took too long", "spent": True})
-        assert isinstance(error, PostriError) and (error.code, error.status, error.spent) == ("timed_out", 504, True)
+        error = read_problem(
+            504, {"code": "timed_out", "detail": "it took too long", "spent": True}
+        )
+        assert isinstance(error, PostriError) and (error.code, error.status, error.spent) == (
+            "timed_out",
+            504,
+            True,
+        )
 
 
 NAMES = st.text(min_size=1, max_size=5)
-NUMBERS = st.fractions(min_value="1/1000", max_value=1000) | st.integers(1, 9) | st.sampled_from(["0.1", "1/3", 0.5])
+NUMBERS = (
+    st.fractions(min_value="1/1000", max_value=1000)
+    | st.integers(1, 9)
+    | st.sampled_from(["0.1", "1/3", 0.5])
+)
 COLUMNS = st.text(st.characters(exclude_categories=()), min_size=1, max_size=8)
 AGGREGATES = st.one_of(
     COLUMNS.map(agg.median),
@@ -156,9 +201,23 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
-    @given(st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3), st.lists(NAMES), st.none() | st.text(), NUMBERS, st.booleans())
+    @given(
+        st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
+        st.lists(NAMES),
+        st.none() | st.text(),
+        NUMBERS,
+        st.booleans(),
+    )
     def test_a_structured_one_reads_back(self, aggregates, by, where, number, flag):
-        wording = Wording(dataset="d", aggregates=aggregates, by=by, where=where, epsilon=number, confidence="0.9", fresh=flag)
+        wording = Wording(
+            dataset="d",
+            aggregates=aggregates,
+            by=by,
+            where=where,
+            epsilon=number,
+            confidence="0.9",
+            fresh=flag,
+        )
         again = read_wording(json.loads(wording.text))
         assert again.text == wording.text
         assert {name: agg.read(each) for name, each in again.aggregates.items()} == aggregates
@@ -186,11 +245,31 @@ class TestQuestions:
             ({"epsilon": 1, "sql": "", "fresh": 1}, "fresh must be True or False"),
             ({"epsilon": 1, "dataset": "d", "aggregates": []}, "aggregates must map"),
             ({"epsilon": 1, "dataset": "d", "aggregates": {"n": {}}}, "an aggregate must be"),
-            ({"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "by": "job"}, "by must be a list"),
-            ({"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "by": [1]}, "must be a text"),
-            ({"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "where": 1}, "a predicate is a text"),
-            ({"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "weights": [1]}, "weights must give"),
-            ({"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "weights": {"n": "x"}}, "weight of 'n'"),
+            (
+                {"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "by": "job"},
+                "by must be a list",
+            ),
+            (
+                {"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "by": [1]},
+                "must be a text",
+            ),
+            (
+                {"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "where": 1},
+                "a predicate is a text",
+            ),
+            (
+                {"epsilon": 1, "dataset": "d", "aggregates": {"n": "count()"}, "weights": [1]},
+                "weights must give",
+            ),
+            (
+                {
+                    "epsilon": 1,
+                    "dataset": "d",
+                    "aggregates": {"n": "count()"},
+                    "weights": {"n": "x"},
+                },
+                "weight of 'n'",
+            ),
         ],
     )
     def test_other_shapes_are_refused(self, fields, words):

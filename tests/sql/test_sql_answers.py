@@ -1,4 +1,6 @@
-"""Questions in SQL have the session's answers; what comes after the draws is free, and its intervals hold."""
+"""Questions in SQL have the session's answers; what comes after the draws is free, and its
+intervals hold.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,15 @@ def policy(tmp_path):
 
 def test_the_example_of_the_documentation(policy):
     with session(policy) as db:
-        text = "SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job ORDER BY mid DESC"
+        text = (
+            "SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY "
+            "job ORDER BY mid DESC"
+        )
         result = db.sql(text, epsilon=1)
     assert result.columns == ["job", "mid", "mid_low", "mid_high", "n", "n_low", "n_high"]
-    assert [row["mid"] for row in result.rows] == sorted((row["mid"] for row in result.rows), reverse=True)
+    assert [row["mid"] for row in result.rows] == sorted(
+        (row["mid"] for row in result.rows), reverse=True
+    )
     assert (result.epsilon, result.charged) == (1, 1)
 
 
@@ -38,7 +45,10 @@ SAME = {
         {"n": agg.count(), "mid": agg.median("balance")},
         {"where": "age < 40"},
     ),
-    "SELECT vip, SUM(age) AS s, AVG(rate) AS a FROM bank GROUP BY vip": ({"s": agg.sum("age"), "a": agg.mean("rate")}, {"by": ["vip"]}),
+    "SELECT vip, SUM(age) AS s, AVG(rate) AS a FROM bank GROUP BY vip": (
+        {"s": agg.sum("age"), "a": agg.mean("rate")},
+        {"by": ["vip"]},
+    ),
     "SELECT job, vip, QUANTILE_CONT(since, 0.9) AS q FROM bank GROUP BY job, vip": (
         {"q": agg.quantile("since", "0.9")},
         {"by": ["job", "vip"]},
@@ -49,7 +59,10 @@ SAME = {
 @pytest.mark.parametrize("text", SAME)
 def test_answers_are_the_sessions_with_the_same_coins(text, tmp_path):
     wanted, how = SAME[text]
-    with seeded(write_policy(tmp_path / "one")) as one, seeded(write_policy(tmp_path / "two")) as two:
+    with (
+        seeded(write_policy(tmp_path / "one")) as one,
+        seeded(write_policy(tmp_path / "two")) as two,
+    ):
         by_sql, asked = one.sql(text, epsilon=2), two.ask("bank", wanted, epsilon=2, **how)
     rows = [{name: row[name] for name in by_sql.columns} for row in asked.rows]
     assert by_sql.rows == rows
@@ -57,21 +70,45 @@ def test_answers_are_the_sessions_with_the_same_coins(text, tmp_path):
 
 def test_the_ledger_recognises_the_same_question_in_other_words(policy):
     with session(policy) as db:
-        first = db.sql("SELECT job, COUNT(*) AS n, MEDIAN(age) AS m FROM bank WHERE age < 40 AND vip GROUP BY job ORDER BY n", epsilon=1)
+        first = db.sql(
+            (
+                "SELECT job, COUNT(*) AS n, MEDIAN(age) AS m FROM bank WHERE age < 40 AND vip "
+                "GROUP BY job ORDER BY n"
+            ),
+            epsilon=1,
+        )
         others = [
-            "select median(Age), count(*), job from BANK where vip and 40 > age group by job order by 1 desc limit 1;",
-            "SELECT QUANTILE_CONT(age, 0.5) * 2 AS twice, COUNT(*) + 1 AS more FROM bank WHERE age < 40 AND vip GROUP BY job",
-            "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) AS m, COUNT(*) AS n FROM bank WHERE vip AND age < 40 GROUP BY job",
+            (
+                "select median(Age), count(*), job from BANK where vip and 40 > age group by job "
+                "order by 1 desc limit 1;"
+            ),
+            (
+                "SELECT QUANTILE_CONT(age, 0.5) * 2 AS twice, COUNT(*) + 1 AS more FROM bank "
+                "WHERE age < 40 AND vip GROUP BY job"
+            ),
+            (
+                "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) AS m, COUNT(*) AS n "
+                "FROM bank WHERE vip AND age < 40 GROUP BY job"
+            ),
         ]
         assert [db.sql(text, epsilon=1).charged for text in others] == [0, 0, 0]
-        again = db.ask("bank", {"a": agg.count(), "b": agg.median("age")}, by=["job"], where="vip AND age < 40", epsilon=1)
+        again = db.ask(
+            "bank",
+            {"a": agg.count(), "b": agg.median("age")},
+            by=["job"],
+            where="vip AND age < 40",
+            epsilon=1,
+        )
         assert (again.charged, again.answer_id) == (0, first.answer_id)
         assert db.budget("bank")["bank"].spent == 1
 
 
 def test_one_aggregate_is_drawn_once_however_often_it_is_named(policy):
     with session(policy) as db:
-        (row,) = db.sql("SELECT COUNT(*) AS n, COUNT(*) * 3 AS thrice, 2 - COUNT(*) AS less FROM bank", epsilon=1).rows
+        (row,) = db.sql(
+            "SELECT COUNT(*) AS n, COUNT(*) * 3 AS thrice, 2 - COUNT(*) AS less FROM bank",
+            epsilon=1,
+        ).rows
         assert (row["thrice"], row["thrice_low"], row["less"], row["less_low"]) == (
             3 * row["n"],
             3 * row["n_low"],
@@ -83,7 +120,10 @@ def test_one_aggregate_is_drawn_once_however_often_it_is_named(policy):
 
 def rows_of(db, rest: str) -> list[tuple]:
     return [
-        tuple(row.values()) for row in db.sql(f"SELECT job, COUNT(*) AS n, HIGH(n) AS up FROM bank GROUP BY job {rest}", epsilon=1).rows
+        tuple(row.values())
+        for row in db.sql(
+            f"SELECT job, COUNT(*) AS n, HIGH(n) AS up FROM bank GROUP BY job {rest}", epsilon=1
+        ).rows
     ]
 
 
@@ -112,8 +152,12 @@ def test_a_result_without_rows_still_tells_what_it_cost(policy):
 
 def test_dates_are_compared_with_days(policy):
     with session(policy) as db:
-        early = db.sql("SELECT MEDIAN(since) AS day FROM bank HAVING day > DATE '2001-01-01'", epsilon=5)
-        late = db.sql("SELECT MEDIAN(since) AS day FROM bank HAVING day > DATE '2029-01-01'", epsilon=5)
+        early = db.sql(
+            "SELECT MEDIAN(since) AS day FROM bank HAVING day > DATE '2001-01-01'", epsilon=5
+        )
+        late = db.sql(
+            "SELECT MEDIAN(since) AS day FROM bank HAVING day > DATE '2029-01-01'", epsilon=5
+        )
     assert isinstance(early.rows[0]["day"], date)
     assert (late.rows, late.charged) == ([], 0)
 
@@ -121,7 +165,8 @@ def test_dates_are_compared_with_days(policy):
 def test_an_expression_is_asked_on_the_domain_of_its_parts(policy):
     with session(policy) as db:
         (row,) = db.sql(
-            "SELECT MEDIAN(balance / 100) AS m, AVG(age + balance) AS a, SUM(CASE WHEN vip THEN age ELSE 0 END) AS s, "
+            "SELECT MEDIAN(balance / 100) AS m, AVG(age + balance) AS a, SUM(CASE WHEN vip "
+            "THEN age ELSE 0 END) AS s, "
             "COUNT(COALESCE(age, 0)) AS n FROM bank",
             epsilon=40,
             confidence="0.9999999",
@@ -130,7 +175,11 @@ def test_an_expression_is_asked_on_the_domain_of_its_parts(policy):
     balances = [min(max(cell, -1_000), 9_000) for cell in table["balance"]]
     assert row["m_low"] <= sorted(balances)[1_000] / 100 <= row["m_high"]
     assert row["a_low"] <= (sum(balances) + sum(table["age"])) / 2_000 <= row["a_high"]
-    assert row["s_low"] <= sum(age for age, vip in zip(table["age"], table["vip"], strict=True) if vip) <= row["s_high"]
+    assert (
+        row["s_low"]
+        <= sum(age for age, vip in zip(table["age"], table["vip"], strict=True) if vip)
+        <= row["s_high"]
+    )
     assert row["n_low"] <= 2_000 <= row["n_high"]
 
 
@@ -157,12 +206,23 @@ def test_what_does_not_fit_the_source_points_at_its_place(policy):
 
 def test_keys_that_are_numbers_can_be_computed_with(tmp_path):
     path = write_policy(tmp_path)
-    path.write_text(path.read_text().replace("lower = 0\nupper = 120", "lower = 0\nupper = 120\nkeys = [20, 30]"))
+    path.write_text(
+        path.read_text().replace(
+            "lower = 0\nupper = 120", "lower = 0\nupper = 120\nkeys = [20, 30]"
+        )
+    )
     with session(path) as db:
         for row in db.sql(
-            "SELECT age, COUNT(*) AS n, COUNT(*) + age * 2 AS more FROM bank GROUP BY age HAVING age + n > age", epsilon=1
+            (
+                "SELECT age, COUNT(*) AS n, COUNT(*) + age * 2 AS more FROM bank GROUP BY age "
+                "HAVING age + n > age"
+            ),
+            epsilon=1,
         ).rows:
-            assert (row["more"], row["more_low"]) == (row["n"] + 2 * row["age"], row["n_low"] + 2 * row["age"])
+            assert (row["more"], row["more_low"]) == (
+                row["n"] + 2 * row["age"],
+                row["n_low"] + 2 * row["age"],
+            )
 
 
 @pytest.mark.slow
@@ -180,7 +240,8 @@ def test_intervals_of_arithmetic_hold_what_they_are_about(tmp_path, figures):
         "share": Fraction(2_000 * 3, 2_000) - 1,
     }
     text = (
-        "SELECT SUM(age) / COUNT(*) AS average, MEDIAN(age) - MEDIAN(balance) AS gap, MEDIAN(age) * SUM(age) AS product, "
+        "SELECT SUM(age) / COUNT(*) AS average, MEDIAN(age) - MEDIAN(balance) AS gap, "
+        "MEDIAN(age) * SUM(age) AS product, "
         "SUM(balance) / MEDIAN(age) AS ratio, COUNT(age) * 3 / COUNT(*) - 1 AS share FROM bank"
     ).replace("SUM(balance) / MEDIAN(age)", "SUM(balance) / MEDIAN(age + 1)")
     true["ratio"] = Fraction(sum(balances)) / (middle + 1)

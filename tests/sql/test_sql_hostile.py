@@ -1,4 +1,6 @@
-"""Texts that mean harm: none reaches an engine, each is refused at once, with a message and without a traceback."""
+"""Texts that mean harm: none reaches an engine, each is refused at once, with a message and without
+a traceback.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,13 @@ STACKED = [
     ";" * 50 + "SELECT 1",
 ]
 OTHERS = [
-    *("DROP TABLE bank", "DELETE FROM bank", "UPDATE bank SET age = 1", "INSERT INTO bank VALUES (1)", "CREATE TABLE t AS SELECT 1"),
+    *(
+        "DROP TABLE bank",
+        "DELETE FROM bank",
+        "UPDATE bank SET age = 1",
+        "INSERT INTO bank VALUES (1)",
+        "CREATE TABLE t AS SELECT 1",
+    ),
     *(
         "ALTER TABLE bank ADD x INT",
         "TRUNCATE bank",
@@ -50,7 +58,16 @@ OTHERS = [
         "TABLE bank",
         "MERGE INTO bank USING x",
     ),
-    *("CALL f()", "EXECUTE x", "PREPARE x AS SELECT 1", "SET x = 1", "USE x", "KILL 1", "FROM bank SELECT COUNT(*)", "FROM bank"),
+    *(
+        "CALL f()",
+        "EXECUTE x",
+        "PREPARE x AS SELECT 1",
+        "SET x = 1",
+        "USE x",
+        "KILL 1",
+        "FROM bank SELECT COUNT(*)",
+        "FROM bank",
+    ),
 ]
 COMMENTS = [
     f"{BASE} -- comment",
@@ -94,7 +111,13 @@ FUNCTIONS = [
             "current_user = 'x'",
             "version() = ''",
         ),
-        *("getenv('HOME') = ''", "read_text('/etc/passwd') = ''", "error('x') = 1", "nextval('s') = 1", "regexp_matches(job, '(a+)+$')"),
+        *(
+            "getenv('HOME') = ''",
+            "read_text('/etc/passwd') = ''",
+            "error('x') = 1",
+            "nextval('s') = 1",
+            "regexp_matches(job, '(a+)+$')",
+        ),
         *(
             "CAST(job AS INTEGER) = 1",
             "age::text = '1'",
@@ -113,13 +136,27 @@ FUNCTIONS = [
             "age @> 1",
             "age[1] = 1",
         ),
-        *("job = E'\\n'", "age = 0x1F", "job COLLATE x = 'a'", "(age, job) = (1, 'x')", "x'00' = job", "age IS OF (int)"),
+        *(
+            "job = E'\\n'",
+            "age = 0x1F",
+            "job COLLATE x = 'a'",
+            "(age, job) = (1, 'x')",
+            "x'00' = job",
+            "age IS OF (int)",
+        ),
     )
 ]
 SELECTED = [
     f"SELECT {item} FROM bank"
     for item in (
-        *("pg_sleep(10)", "MEDIAN(pg_sleep(10))", "SUM(random())", "COUNT(*) OVER (ORDER BY age)", "MEDIAN(age::int)", "SUM((SELECT 1))"),
+        *(
+            "pg_sleep(10)",
+            "MEDIAN(pg_sleep(10))",
+            "SUM(random())",
+            "COUNT(*) OVER (ORDER BY age)",
+            "MEDIAN(age::int)",
+            "SUM((SELECT 1))",
+        ),
         *(
             "age",
             "secret",

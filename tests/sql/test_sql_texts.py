@@ -67,16 +67,33 @@ MEANINGS = {
     "SELECT COUNT(*) FROM bank;": ([COUNT], (), None, ["count", "count_low", "count_high"]),
     "select count(*) from BANK": ([COUNT], (), None, ["count", "count_low", "count_high"]),
     "SELECT COUNT(*) n FROM bank": ([COUNT], (), None, ["n", "n_low", "n_high"]),
-    'SELECT COUNT(*) AS "the n" FROM bank': ([COUNT], (), None, ["the n", "the n_low", "the n_high"]),
+    'SELECT COUNT(*) AS "the n" FROM bank': (
+        [COUNT],
+        (),
+        None,
+        ["the n", "the n_low", "the n_high"],
+    ),
     'SELECT COUNT(*) AS n FROM "bank"': ([COUNT], (), None, ["n", "n_low", "n_high"]),
     'SELECT COUNT(x) AS n FROM "Other Set"': ([agg.count("x")], (), None, ["n", "n_low", "n_high"]),
     "SELECT MEDIAN(balance), COUNT(*) FROM bank": (
         [MID, COUNT],
         (),
         None,
-        ["median_balance", "median_balance_low", "median_balance_high", "count", "count_low", "count_high"],
+        [
+            "median_balance",
+            "median_balance_low",
+            "median_balance_high",
+            "count",
+            "count_low",
+            "count_high",
+        ],
     ),
-    "SELECT COUNT(*) AS n FROM bank WHERE age < 40": ([COUNT], (), '"age" < 40', ["n", "n_low", "n_high"]),
+    "SELECT COUNT(*) AS n FROM bank WHERE age < 40": (
+        [COUNT],
+        (),
+        '"age" < 40',
+        ["n", "n_low", "n_high"],
+    ),
     "SELECT COUNT(*) AS n FROM bank WHERE 40 > AGE AND job = 'cook'": (
         [COUNT],
         (),
@@ -89,32 +106,95 @@ MEANINGS = {
         """("age" < 40 OR "vip") AND DATE '2001-01-01' < "since\"""",
         ["n", "n_low", "n_high"],
     ),
-    "SELECT COUNT(*) AS n FROM bank WHERE job IN ('a', 'b') AND age BETWEEN 20 AND 30 AND job LIKE 'a%' AND rate IS NOT NULL": (
+    (
+        "SELECT COUNT(*) AS n FROM bank WHERE job IN ('a', 'b') AND age BETWEEN 20 AND 30 AND "
+        "job LIKE 'a%' AND rate IS NOT NULL"
+    ): (
         [COUNT],
         (),
         """"age" <= 30 AND "job" IN ('a', 'b') AND "job" LIKE 'a%' AND 20 <= "age" AND NOT "rate" IS NULL""",
         ["n", "n_low", "n_high"],
     ),
-    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job": ([COUNT], ("job",), None, ["job", "n", "n_low", "n_high"]),
-    "SELECT COUNT(*) AS n, job FROM bank GROUP BY job": ([COUNT], ("job",), None, ["n", "n_low", "n_high", "job"]),
-    "SELECT job AS j, COUNT(*) AS n FROM bank GROUP BY job": ([COUNT], ("job",), None, ["j", "n", "n_low", "n_high"]),
-    "SELECT COUNT(*) AS n FROM bank GROUP BY job": ([COUNT], ("job",), None, ["n", "n_low", "n_high"]),
-    "SELECT vip, job, COUNT(*) AS n FROM bank GROUP BY job, vip": ([COUNT], ("job", "vip"), None, ["vip", "job", "n", "n_low", "n_high"]),
+    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job": (
+        [COUNT],
+        ("job",),
+        None,
+        ["job", "n", "n_low", "n_high"],
+    ),
+    "SELECT COUNT(*) AS n, job FROM bank GROUP BY job": (
+        [COUNT],
+        ("job",),
+        None,
+        ["n", "n_low", "n_high", "job"],
+    ),
+    "SELECT job AS j, COUNT(*) AS n FROM bank GROUP BY job": (
+        [COUNT],
+        ("job",),
+        None,
+        ["j", "n", "n_low", "n_high"],
+    ),
+    "SELECT COUNT(*) AS n FROM bank GROUP BY job": (
+        [COUNT],
+        ("job",),
+        None,
+        ["n", "n_low", "n_high"],
+    ),
+    "SELECT vip, job, COUNT(*) AS n FROM bank GROUP BY job, vip": (
+        [COUNT],
+        ("job", "vip"),
+        None,
+        ["vip", "job", "n", "n_low", "n_high"],
+    ),
     'SELECT "odd name", COUNT(*) AS n FROM bank GROUP BY "odd name"': (
         [COUNT],
         ("odd name",),
         None,
         ["odd name", "n", "n_low", "n_high"],
     ),
-    "SELECT COUNT(*) AS n, LOW(n), HIGH(n) FROM bank": ([COUNT], (), None, ["n", "n_low", "n_high"]),
+    "SELECT COUNT(*) AS n, LOW(n), HIGH(n) FROM bank": (
+        [COUNT],
+        (),
+        None,
+        ["n", "n_low", "n_high"],
+    ),
     "SELECT LOW(n), COUNT(*) AS n FROM bank": ([COUNT], (), None, ["n_low", "n"]),
     "SELECT COUNT(*) AS n, HIGH(n) AS most FROM bank": ([COUNT], (), None, ["n", "most"]),
-    "SELECT COUNT(*) AS n, MEDIAN(balance) AS m, HIGH(m) FROM bank": ([COUNT, MID], (), None, ["n", "m", "m_high"]),
-    "SELECT MEDIAN(balance) * 12 AS year FROM bank": ([MID], (), None, ["year", "year_low", "year_high"]),
-    "SELECT 12 * MEDIAN(balance) AS year FROM bank": ([MID], (), None, ["year", "year_low", "year_high"]),
-    "SELECT -MEDIAN(balance) AS debt FROM bank": ([MID], (), None, ["debt", "debt_low", "debt_high"]),
-    "SELECT SUM(age) / COUNT(*) AS a FROM bank": ([agg.sum("age"), COUNT], (), None, ["a", "a_low", "a_high"]),
-    "SELECT MEDIAN(balance) / MEDIAN(age) AS a FROM bank": ([MID, agg.median("age")], (), None, ["a", "a_low", "a_high"]),
+    "SELECT COUNT(*) AS n, MEDIAN(balance) AS m, HIGH(m) FROM bank": (
+        [COUNT, MID],
+        (),
+        None,
+        ["n", "m", "m_high"],
+    ),
+    "SELECT MEDIAN(balance) * 12 AS year FROM bank": (
+        [MID],
+        (),
+        None,
+        ["year", "year_low", "year_high"],
+    ),
+    "SELECT 12 * MEDIAN(balance) AS year FROM bank": (
+        [MID],
+        (),
+        None,
+        ["year", "year_low", "year_high"],
+    ),
+    "SELECT -MEDIAN(balance) AS debt FROM bank": (
+        [MID],
+        (),
+        None,
+        ["debt", "debt_low", "debt_high"],
+    ),
+    "SELECT SUM(age) / COUNT(*) AS a FROM bank": (
+        [agg.sum("age"), COUNT],
+        (),
+        None,
+        ["a", "a_low", "a_high"],
+    ),
+    "SELECT MEDIAN(balance) / MEDIAN(age) AS a FROM bank": (
+        [MID, agg.median("age")],
+        (),
+        None,
+        ["a", "a_low", "a_high"],
+    ),
     "SELECT (MEDIAN(balance) + SUM(age)) * 2 - COUNT(*) AS a FROM bank": (
         [MID, agg.sum("age"), COUNT],
         (),
@@ -127,16 +207,39 @@ MEANINGS = {
         None,
         ["n", "n_low", "n_high", "twice", "twice_low", "twice_high"],
     ),
-    "SELECT COUNT(*) AS n FROM bank HAVING n > 10 AND NOT (n = 5 OR n <> 6)": ([COUNT], (), None, ["n", "n_low", "n_high"]),
-    "SELECT COUNT(*) AS n FROM bank HAVING MEDIAN(balance) > 0": ([COUNT, MID], (), None, ["n", "n_low", "n_high"]),
-    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job HAVING job = 'admin.' ORDER BY n DESC, job ASC LIMIT 3 OFFSET 1": (
+    "SELECT COUNT(*) AS n FROM bank HAVING n > 10 AND NOT (n = 5 OR n <> 6)": (
+        [COUNT],
+        (),
+        None,
+        ["n", "n_low", "n_high"],
+    ),
+    "SELECT COUNT(*) AS n FROM bank HAVING MEDIAN(balance) > 0": (
+        [COUNT, MID],
+        (),
+        None,
+        ["n", "n_low", "n_high"],
+    ),
+    (
+        "SELECT job, COUNT(*) AS n FROM bank GROUP BY job HAVING job = 'admin.' ORDER BY n DESC, "
+        "job ASC LIMIT 3 OFFSET 1"
+    ): (
         [COUNT],
         ("job",),
         None,
         ["job", "n", "n_low", "n_high"],
     ),
-    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job ORDER BY 2, 1 DESC": ([COUNT], ("job",), None, ["job", "n", "n_low", "n_high"]),
-    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job ORDER BY n * 2": ([COUNT], ("job",), None, ["job", "n", "n_low", "n_high"]),
+    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job ORDER BY 2, 1 DESC": (
+        [COUNT],
+        ("job",),
+        None,
+        ["job", "n", "n_low", "n_high"],
+    ),
+    "SELECT job, COUNT(*) AS n FROM bank GROUP BY job ORDER BY n * 2": (
+        [COUNT],
+        ("job",),
+        None,
+        ["job", "n", "n_low", "n_high"],
+    ),
     "SELECT COUNT(*) AS n FROM bank HAVING MEDIAN(since) > DATE '2001-01-01'": (
         [COUNT, agg.median("since")],
         (),
@@ -170,13 +273,21 @@ REFUSED = [
     # functions that are not answered
     ("SELECT MIN(age) FROM bank", "such as QUANTILE_CONT(age, 0.01)", "MIN"),
     ("SELECT MAX(balance) FROM bank", "such as QUANTILE_CONT(balance, 0.99)", "MAX"),
-    ("SELECT STDDEV(age) FROM bank", "QUANTILE_CONT(age, 0.25) and QUANTILE_CONT(age, 0.75)", "STDDEV"),
+    (
+        "SELECT STDDEV(age) FROM bank",
+        "QUANTILE_CONT(age, 0.25) and QUANTILE_CONT(age, 0.75)",
+        "STDDEV",
+    ),
     ("SELECT VARIANCE(age) FROM bank", "ask for two quantiles", "VARIANCE"),
     ("SELECT MODE(job) FROM bank", "GROUP BY a column with public keys", "MODE"),
     ("SELECT FIRST(age) FROM bank", "shows single rows", "FIRST"),
     ("SELECT ARRAY_AGG(age) FROM bank", "shows single rows", "ARRAY_AGG"),
     ("SELECT STRING_AGG(job) FROM bank", "shows single rows", "STRING_AGG"),
-    ("SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM bank", "QUANTILE_CONT", "PERCENTILE_DISC"),
+    (
+        "SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM bank",
+        "QUANTILE_CONT",
+        "PERCENTILE_DISC",
+    ),
     ("SELECT COUNT(DISTINCT age) FROM bank", "DISTINCT is not answered", "DISTINCT"),
     ("SELECT DISTINCT job FROM bank", "DISTINCT is not answered", "DISTINCT"),
     ("SELECT SUM(DISTINCT age) FROM bank", "DISTINCT is not answered", "DISTINCT"),
@@ -210,7 +321,11 @@ REFUSED = [
     ("SELECT COUNT(*) n FROM bank HAVING n = 'x'", "a number is compared with a text", "n = 'x'"),
     ("SELECT COUNT(*) n FROM bank HAVING n > 1 AND 3", "AND takes two conditions", "AND"),
     ("SELECT COUNT(*) n FROM bank HAVING NOT n", "NOT takes a condition", "NOT"),
-    ("SELECT MEDIAN(since) d FROM bank HAVING d > DATE '2001-13-01'", "is not a date", "'2001-13-01'"),
+    (
+        "SELECT MEDIAN(since) d FROM bank HAVING d > DATE '2001-13-01'",
+        "is not a date",
+        "'2001-13-01'",
+    ),
     # divisors
     ("SELECT COUNT(*) / MEDIAN(balance) FROM bank", "may hold 0", "COUNT(*) / MEDIAN(balance)"),
     ("SELECT COUNT(*) / SUM(age) FROM bank", "may hold 0", "COUNT(*) / SUM(age)"),
@@ -225,8 +340,16 @@ REFUSED = [
     ("SELECT QUANTILE_CONT(age, 2) FROM bank", "strictly between 0 and 1", "2"),
     ("SELECT QUANTILE_CONT(age, 'x') FROM bank", "must be a finite number", "'x'"),
     ("SELECT PERCENTILE_CONT(0.5) FROM bank", "WITHIN GROUP (ORDER BY x)", "PERCENTILE_CONT"),
-    ("SELECT PERCENTILE_CONT(7) WITHIN GROUP (ORDER BY age) FROM bank", "strictly between 0 and 1", "7"),
-    ("SELECT MEDIAN(age) WITHIN GROUP (ORDER BY age) FROM bank", "belongs to PERCENTILE_CONT", "ORDER BY age"),
+    (
+        "SELECT PERCENTILE_CONT(7) WITHIN GROUP (ORDER BY age) FROM bank",
+        "strictly between 0 and 1",
+        "7",
+    ),
+    (
+        "SELECT MEDIAN(age) WITHIN GROUP (ORDER BY age) FROM bank",
+        "belongs to PERCENTILE_CONT",
+        "ORDER BY age",
+    ),
     ("SELECT COUNT(*) AS n, LOW(n, 3) FROM bank", "write LOW(name)", "LOW(n, 3)"),
     ("SELECT COUNT(*) AS n, LOW(n) + 1 FROM bank", "write LOW(name)", "LOW(n) + 1"),
     ("SELECT COUNT(*) AS n, 1 + LOW(n) FROM bank", "stands by itself in SELECT", "LOW"),
@@ -247,9 +370,17 @@ REFUSED = [
     ("SELECT COUNT(*) FROM bank LIMIT 1.5", "LIMIT takes a whole number", "1.5"),
     ("SELECT COUNT(*) FROM bank LIMIT -1", "LIMIT takes a whole number", "-1"),
     ("SELECT COUNT(*) FROM bank LIMIT n", "LIMIT takes a whole number", "n"),
-    ("SELECT COUNT(*) FROM bank GROUP BY job WHERE age < 3", "WHERE must stand before GROUP BY", "WHERE"),
+    (
+        "SELECT COUNT(*) FROM bank GROUP BY job WHERE age < 3",
+        "WHERE must stand before GROUP BY",
+        "WHERE",
+    ),
     ("SELECT COUNT(*) FROM bank WHERE age < 3 WHERE age < 4", "stands here a second time", "WHERE"),
-    ("SELECT COUNT(*) FROM bank GROUP BY age", "'age' has no public keys in the policy; such are 'job', 'vip'", "age"),
+    (
+        "SELECT COUNT(*) FROM bank GROUP BY age",
+        "'age' has no public keys in the policy; such are 'job', 'vip'",
+        "age",
+    ),
     ("SELECT COUNT(*) FROM bank GROUP BY job, job", "stands in GROUP BY twice", "job"),
     ("SELECT COUNT(*) FROM bank GROUP BY job || 'x'", "GROUP BY takes columns", "job || 'x'"),
     ("SELECT COUNT(*) FROM bank b", "after FROM stands one name alone", "b"),
@@ -304,7 +435,11 @@ def test_there_are_enough_of_them():
 
 
 def test_the_line_of_a_long_text_is_shown_and_cut(known):
-    text = "SELECT COUNT(*)\nFROM bank\nWHERE " + " OR ".join(f"age = {number}" for number in range(60)) + " OR agee = 1"
+    text = (
+        "SELECT COUNT(*)\nFROM bank\nWHERE "
+        + " OR ".join(f"age = {number}" for number in range(60))
+        + " OR agee = 1"
+    )
     with pytest.raises(InputError) as refused:
         read_sql(text, known)
     _, line, carets = str(refused.value).rsplit("\n", 2)

@@ -27,7 +27,9 @@ TIMES = [
 
 
 def answered(source: object, domain: Domain | None) -> None:
-    """The median of a source, whatever its cells are: it must not raise, its value lies in its interval, and both can be written."""
+    """The median of a source, whatever its cells are: it must not raise, its value lies in its
+    interval, and both can be written.
+    """
     answer = postri.median(source, epsilon=1, domain=domain)
     assert answer.interval.low <= answer.value <= answer.interval.high
     assert answer.to_json()

@@ -18,7 +18,17 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 import postri
-from postri import AddOrRemoveRows, Answer, Answers, Depth, Domain, Interval, ReplaceRows, SeededCoins, Spend
+from postri import (
+    AddOrRemoveRows,
+    Answer,
+    Answers,
+    Depth,
+    Domain,
+    Interval,
+    ReplaceRows,
+    SeededCoins,
+    Spend,
+)
 
 SALARY = Answer(
     value=41_300,
@@ -31,7 +41,18 @@ SALARY = Answer(
 )
 EDGE = replace(SALARY, interval=Interval(0, 41_850, low_is_edge=True))
 WHOLE = replace(SALARY, interval=Interval(0, 10**6, low_is_edge=True, high_is_edge=True))
-KEYS = ["value", "low", "high", "low_is_edge", "high_is_edge", "confidence", "epsilon", "method", "protects", "private"]
+KEYS = [
+    "value",
+    "low",
+    "high",
+    "low_is_edge",
+    "high_is_edge",
+    "confidence",
+    "epsilon",
+    "method",
+    "protects",
+    "private",
+]
 
 
 def rows_named(words: str) -> int:
@@ -43,7 +64,15 @@ class TestLine:
     """str(answer): value, interval, confidence, what is protected."""
 
     def test_it_is_one_line_with_all_that_counts(self):
-        for part in ("median", "41,300", "40,900", "41,850", "95%", "adding or removing any one row", "epsilon 0.5"):
+        for part in (
+            "median",
+            "41,300",
+            "40,900",
+            "41,850",
+            "95%",
+            "adding or removing any one row",
+            "epsilon 0.5",
+        ):
             assert part in str(SALARY)
         assert "\n" not in str(SALARY)
 
@@ -72,9 +101,15 @@ class TestLine:
         assert "protects replacing any 3 rows" in str(replace(SALARY, protect=ReplaceRows(3)))
 
     def test_dates_and_decimals_are_written_as_people_do(self):
-        day = replace(SALARY, value=date(2024, 1, 31), interval=Interval(date(2024, 1, 30), date(2024, 2, 2)))
+        day = replace(
+            SALARY, value=date(2024, 1, 31), interval=Interval(date(2024, 1, 30), date(2024, 2, 2))
+        )
         assert "2024-01-31, between 2024-01-30 and 2024-02-02" in str(day)
-        price = replace(SALARY, value=Decimal("1234.50"), interval=Interval(Decimal("1234.00"), Decimal("1235.25")))
+        price = replace(
+            SALARY,
+            value=Decimal("1234.50"),
+            interval=Interval(Decimal("1234.00"), Decimal("1235.25")),
+        )
         assert "1,234.50, between 1,234.00 and 1,235.25" in str(price)
 
     def test_several_answers_are_several_lines(self):
@@ -86,7 +121,14 @@ class TestExplanation:
 
     def test_it_says_how_to_read_the_interval_and_what_it_leaves_out(self):
         words = SALARY.explain()
-        for part in ("41,300", "40,900 and 41,850", "95%", "does not cover sampling error", "adding or removing any one row", "e^0.5"):
+        for part in (
+            "41,300",
+            "40,900 and 41,850",
+            "95%",
+            "does not cover sampling error",
+            "adding or removing any one row",
+            "e^0.5",
+        ):
             assert part in words
 
     def test_it_tells_the_price_of_each_part(self):
@@ -121,7 +163,10 @@ class TestData:
 
     def test_integers_stay_integers_however_large(self):
         large = replace(SALARY, value=2**63 - 1, interval=Interval(-(2**63), 2**64))
-        assert '"value": 9223372036854775807, "low": -9223372036854775808, "high": 18446744073709551616,' in large.to_json()
+        assert (
+            '"value": 9223372036854775807, "low": -9223372036854775808, "high": 18446744073709551616,'
+            in large.to_json()
+        )
 
     def test_decimals_are_numbers_with_the_digits_of_the_step(self):
         answer = postri.median(np.full(1_000, 12.3), epsilon=1, domain=Domain(0, 100, step="0.01"))
@@ -129,7 +174,11 @@ class TestData:
         assert '"value": 12.30,' in answer.to_json()
 
     def test_decimals_never_come_with_an_exponent(self):
-        tiny = replace(SALARY, value=Decimal("0.000000001"), interval=Interval(Decimal("0.000000000"), Decimal("0.000000002")))
+        tiny = replace(
+            SALARY,
+            value=Decimal("0.000000001"),
+            interval=Interval(Decimal("0.000000000"), Decimal("0.000000002")),
+        )
         assert '"value": 0.000000001, "low": 0.000000000,' in tiny.to_json()
 
     @pytest.mark.parametrize(
@@ -148,7 +197,15 @@ class TestData:
         assert json.loads(postri.median([1], epsilon="1/3").to_json())["epsilon"] == "1/3"
         assert json.loads(postri.median([1], epsilon=2).to_json())["epsilon"] == "2"
 
-    @pytest.mark.parametrize("domain", [None, Domain(0, 10), Domain("0.5", "10.5", step="0.25"), Domain("2024-01-01", "2024-12-31")])
+    @pytest.mark.parametrize(
+        "domain",
+        [
+            None,
+            Domain(0, 10),
+            Domain("0.5", "10.5", step="0.25"),
+            Domain("2024-01-01", "2024-12-31"),
+        ],
+    )
     def test_ends_are_always_finite(self, domain):
         loaded = json.loads(postri.median([], epsilon=1, domain=domain).to_json())
         assert None not in loaded.values()
@@ -177,7 +234,12 @@ class TestWarnings:
         answer = postri.median(range(100), epsilon=1, coins=SeededCoins(7))
         assert not answer.private
         assert json.loads(answer.to_json())["private"] is False
-        for words in (str(answer), answer.explain(), answer._repr_html_(), answer.plot().get_title(loc="left")):
+        for words in (
+            str(answer),
+            answer.explain(),
+            answer._repr_html_(),
+            answer.plot().get_title(loc="left"),
+        ):
             assert "NOT PRIVATE" in words
         plt.close("all")
 
@@ -187,7 +249,9 @@ class TestWarnings:
         assert "NOT PRIVATE" not in str(answer) + answer.explain() + answer._repr_html_()
 
     @pytest.mark.parametrize(
-        "source", [[1, 2, 3], np.array([1, 2, 3], dtype=object), ("1", "2"), []], ids=["list", "object", "texts", "none"]
+        "source",
+        [[1, 2, 3], np.array([1, 2, 3], dtype=object), ("1", "2"), []],
+        ids=["list", "object", "texts", "none"],
     )
     def test_cells_without_type_and_domain_are_read_as_whole_numbers_and_say_so(self, source):
         answer = postri.median(source, epsilon=1)
@@ -203,14 +267,21 @@ class TestWarnings:
     def test_simultaneous_intervals_say_so(self):
         joint = postri.quantiles(range(100), [0.2, 0.8], epsilon=1, simultaneous=True)
         assert all("at once" in str(answer) for answer in joint)
-        assert not any("at once" in str(answer) for answer in postri.quantiles(range(100), [0.2, 0.8], epsilon=1))
+        assert not any(
+            "at once" in str(answer)
+            for answer in postri.quantiles(range(100), [0.2, 0.8], epsilon=1)
+        )
 
     @pytest.mark.parametrize("domain", [None, Domain(0, 1_000)])
     def test_a_whole_domain_says_how_many_rows_or_which_epsilon_would_help(self, domain):
         answer = next(
             answer
             for seed in range(100)
-            if (answer := postri.median([5, 6], epsilon="0.1", domain=domain, coins=SeededCoins(seed))).interval.low_is_edge
+            if (
+                answer := postri.median(
+                    [5, 6], epsilon="0.1", domain=domain, coins=SeededCoins(seed)
+                )
+            ).interval.low_is_edge
             and answer.interval.high_is_edge
         )
         needed = postri.plan(rows=2, epsilon="0.1", domain=domain).rows_needed
@@ -230,7 +301,9 @@ class TestInterval:
     def test_it_holds_its_ends_and_all_between(self, value):
         assert value in Interval(2, 5)
 
-    @pytest.mark.parametrize("value", [1, 6, 1.999, 5.001, float("nan"), float("inf"), Fraction(26, 5)])
+    @pytest.mark.parametrize(
+        "value", [1, 6, 1.999, 5.001, float("nan"), float("inf"), Fraction(26, 5)]
+    )
     def test_it_holds_nothing_else(self, value):
         assert value not in Interval(2, 5)
 
@@ -252,14 +325,20 @@ class TestInterval:
 
     @pytest.mark.parametrize("rows", [[-3], [12], [0, 10]])
     def test_an_end_is_flagged_just_where_it_is_the_edge(self, rows):
-        """On an interval of 0..10 as well as by the value itself: both ends are looked at in many draws."""
+        """On an interval of 0..10 as well as by the value itself: both ends are looked at in many
+        draws.
+        """
         for seed in range(20):
-            interval = postri.median(rows * 50, epsilon=1, domain=Domain(0, 10), coins=SeededCoins(seed)).interval
+            interval = postri.median(
+                rows * 50, epsilon=1, domain=Domain(0, 10), coins=SeededCoins(seed)
+            ).interval
             assert interval.low_is_edge == (interval.low == 0)
             assert interval.high_is_edge == (interval.high == 10)
 
     def test_rounded_cells_widen_it_by_half_a_step_but_not_past_the_edge(self):
-        """A constant column at epsilon 1000: the interval is one grid point, if not for the rounding."""
+        """A constant column at epsilon 1000: the interval is one grid point, if not for the
+        rounding.
+        """
         how = {"epsilon": 1_000, "domain": Domain(0, 10)}
         inner = postri.median(np.full(500, 5.2), **how).interval
         assert (inner.low, inner.high) == (Decimal("4.5"), Decimal("5.5"))
@@ -283,7 +362,9 @@ class TestValues:
             _low, _high = SALARY.interval
 
     @pytest.mark.parametrize(
-        "thing", [SALARY, SALARY.interval, SALARY.spend, SALARY.protect, Domain(0, 10), Depth()], ids=lambda it: type(it).__name__
+        "thing",
+        [SALARY, SALARY.interval, SALARY.spend, SALARY.protect, Domain(0, 10), Depth()],
+        ids=lambda it: type(it).__name__,
     )
     def test_nothing_can_be_changed(self, thing):
         name = next(iter(thing.__dataclass_fields__))
@@ -309,8 +390,19 @@ class TestValues:
         assert EDGE in answers
 
     def test_an_answer_knows_its_question(self):
-        answer = postri.quantile(range(10), "0.9", epsilon=1, method=Depth(noise="gumbel"), protect=ReplaceRows(2), confidence="0.99")
-        assert (answer.p, answer.confidence, answer.protect) == (Fraction(9, 10), 0.99, ReplaceRows(2))
+        answer = postri.quantile(
+            range(10),
+            "0.9",
+            epsilon=1,
+            method=Depth(noise="gumbel"),
+            protect=ReplaceRows(2),
+            confidence="0.99",
+        )
+        assert (answer.p, answer.confidence, answer.protect) == (
+            Fraction(9, 10),
+            0.99,
+            ReplaceRows(2),
+        )
         assert answer.method == "depth-gumbel"
 
 
@@ -322,10 +414,14 @@ def ax():
 
 
 class TestPicture:
-    """plot(): a dot for the value, a bar for the interval, an arrow for an end that means "or beyond"."""
+    """plot(): a dot for the value, a bar for the interval, an arrow for an end that means "or
+    beyond".
+    """
 
     def drawn(self, ax) -> list[tuple[str, list, list]]:
-        return [(line.get_marker(), list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines]
+        return [
+            (line.get_marker(), list(line.get_xdata()), list(line.get_ydata())) for line in ax.lines
+        ]
 
     def test_it_draws_the_numbers_of_the_answer(self, ax):
         assert SALARY.plot(ax) is ax
@@ -361,7 +457,9 @@ class TestPicture:
         assert list(ax.lines[0].get_xdata()) == [first, last]
 
     def test_decimals_are_drawn_as_numbers(self, ax):
-        replace(SALARY, value=Decimal("1.50"), interval=Interval(Decimal("1.25"), Decimal("2.00"))).plot(ax)
+        replace(
+            SALARY, value=Decimal("1.50"), interval=Interval(Decimal("1.25"), Decimal("2.00"))
+        ).plot(ax)
         assert list(ax.lines[0].get_xdata()) == [1.25, 2.0]
 
     def test_without_axes_it_makes_its_own(self):

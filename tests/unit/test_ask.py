@@ -27,7 +27,13 @@ TIPS = Domain(0, 100, step="0.25")
 
 
 def asked(aggregates=None, *, source=TABLE, epsilon=10, seed=1, **how):
-    return postri.ask(source, aggregates or {"mid": agg.median("fare")}, epsilon=epsilon, coins=SeededCoins(seed), **how)
+    return postri.ask(
+        source,
+        aggregates or {"mid": agg.median("fare")},
+        epsilon=epsilon,
+        coins=SeededCoins(seed),
+        **how,
+    )
 
 
 class TestGroups:
@@ -44,7 +50,12 @@ class TestGroups:
     def test_several_columns_give_all_combinations(self):
         table = {**TABLE, "even": [i % 2 == 0 for i in range(ROWS)]}
         result = asked(source=table, by={"city": ["Oslo", "Rome"], "even": [True, False]})
-        assert [(row["city"], row["even"]) for row in result.rows] == [("Oslo", True), ("Oslo", False), ("Rome", True), ("Rome", False)]
+        assert [(row["city"], row["even"]) for row in result.rows] == [
+            ("Oslo", True),
+            ("Oslo", False),
+            ("Rome", True),
+            ("Rome", False),
+        ]
 
     def test_each_group_costs_the_whole_of_epsilon_and_all_together_no_more(self):
         result = asked(by={"city": CITIES}, epsilon="1/2")
@@ -53,36 +64,54 @@ class TestGroups:
 
     def test_a_median_in_groups_is_the_median_of_those_rows(self):
         grouped = asked(by={"city": ["Bergen"]}, seed=9).answer("mid", "Bergen")
-        alone = postri.median(TABLE, column="fare", where="city = 'Bergen'", epsilon=10, coins=SeededCoins(9))
+        alone = postri.median(
+            TABLE, column="fare", where="city = 'Bergen'", epsilon=10, coins=SeededCoins(9)
+        )
         assert (grouped.value, grouped.interval) == (alone.value, alone.interval)
 
     def test_replaced_rows_need_more_noise_away_from_the_median_if_there_are_groups(self):
         wide = [agg.quantile("fare", "0.9"), ReplaceRows(1)]
         one, two = (
-            asked({"q": wide[0]}, by={"city": keys}, protect=wide[1], epsilon="0.05").answer("q", "Oslo").interval
+            asked({"q": wide[0]}, by={"city": keys}, protect=wide[1], epsilon="0.05")
+            .answer("q", "Oslo")
+            .interval
             for keys in (["Oslo"], ["Oslo", "Rome"])
         )
         assert two.width > one.width
 
     def test_all_intervals_at_once_are_wider(self):
-        apart, joint = (asked(by={"city": CITIES}, epsilon="0.05", simultaneous=joint) for joint in (False, True))
-        assert all(b["mid_high"] - b["mid_low"] >= a["mid_high"] - a["mid_low"] for a, b in zip(apart.rows, joint.rows, strict=True))
+        apart, joint = (
+            asked(by={"city": CITIES}, epsilon="0.05", simultaneous=joint)
+            for joint in (False, True)
+        )
+        assert all(
+            b["mid_high"] - b["mid_low"] >= a["mid_high"] - a["mid_low"]
+            for a, b in zip(apart.rows, joint.rows, strict=True)
+        )
         assert joint.rows != apart.rows
         assert "all intervals of this question hold at once" in str(joint)
 
 
 class TestAggregates:
     def test_several_aggregates_divide_epsilon_evenly(self):
-        result = asked({"mid": agg.median("fare"), "high": agg.quantile("tip", 0.9, domain=TIPS)}, epsilon=1)
+        result = asked(
+            {"mid": agg.median("fare"), "high": agg.quantile("tip", 0.9, domain=TIPS)}, epsilon=1
+        )
         assert [answer.epsilon for answer in result.answers] == [Fraction(1, 2)] * 2
         assert [answer.p for answer in result.answers] == [Fraction(1, 2), Fraction(9, 10)]
 
     def test_weights_divide_it_otherwise(self):
-        result = asked({"mid": agg.median("fare"), "high": "quantile(fare, 0.9)"}, epsilon=1, weights={"high": 3, "mid": 1})
+        result = asked(
+            {"mid": agg.median("fare"), "high": "quantile(fare, 0.9)"},
+            epsilon=1,
+            weights={"high": 3, "mid": 1},
+        )
         assert [answer.epsilon for answer in result.answers] == [Fraction(1, 4), Fraction(3, 4)]
 
     def test_quantiles_of_one_column_do_not_cross(self):
-        result = asked({f"q{i}": agg.quantile("fare", Fraction(i, 20)) for i in range(1, 20)}, epsilon="0.1")
+        result = asked(
+            {f"q{i}": agg.quantile("fare", Fraction(i, 20)) for i in range(1, 20)}, epsilon="0.1"
+        )
         (row,) = result.rows
         for end in ("", "_low", "_high"):
             values = [row[f"q{i}{end}"] for i in range(1, 20)]
@@ -118,7 +147,10 @@ class TestAggregates:
             ({"a": "median(city)"}, "choose a column of numbers"),
             ({"a": "median(tip)"}, "needs a domain with a step"),
             ({"city": "median(fare)"}, "two columns of the result would have the name 'city'"),
-            ({"a": "median(fare)", "a_low": "median(fare)"}, "two columns of the result would have the name 'a_low'"),
+            (
+                {"a": "median(fare)", "a_low": "median(fare)"},
+                "two columns of the result would have the name 'a_low'",
+            ),
         ],
     )
     def test_what_cannot_be_asked_is_refused_by_name(self, aggregates, words):
@@ -126,7 +158,10 @@ class TestAggregates:
         with pytest.raises(InputError, match=words.replace("(", r"\(").replace(")", r"\)")):
             postri.ask(table, aggregates, by={"city": ["Oslo"]}, epsilon=1)
 
-    @pytest.mark.parametrize("weights", [{"a": 1}, {"a": 1, "b": 0}, {"a": 1, "b": 1, "c": 1}, [1, 1], {"a": 1, "b": "much"}])
+    @pytest.mark.parametrize(
+        "weights",
+        [{"a": 1}, {"a": 1, "b": 0}, {"a": 1, "b": 1, "c": 1}, [1, 1], {"a": 1, "b": "much"}],
+    )
     def test_weights_that_are_none_are_refused(self, weights):
         with pytest.raises(InputError, match="weight"):
             asked({"a": "median(fare)", "b": "quantile(fare, 0.9)"}, weights=weights)
@@ -141,11 +176,22 @@ class TestResult:
     )
 
     def test_its_columns_are_keys_values_and_ends(self):
-        assert self.RESULT.columns == ["city", "mid", "mid_low", "mid_high", "last", "last_low", "last_high"]
+        assert self.RESULT.columns == [
+            "city",
+            "mid",
+            "mid_low",
+            "mid_high",
+            "last",
+            "last_low",
+            "last_high",
+        ]
         row = self.RESULT.rows[0]
         assert row["city"] == "Oslo"
         assert isinstance(row["mid"], Decimal) and isinstance(row["last"], date)
-        assert row["mid_low"] <= row["mid"] <= row["mid_high"] and row["last_low"] <= row["last"] <= row["last_high"]
+        assert (
+            row["mid_low"] <= row["mid"] <= row["mid_high"]
+            and row["last_low"] <= row["last"] <= row["last_high"]
+        )
 
     def test_json_has_columns_rows_and_epsilon(self):
         read = json.loads(self.RESULT.to_json())
@@ -163,11 +209,18 @@ class TestResult:
 
     def test_it_becomes_the_table_of_other_libraries(self):
         frame = self.RESULT.to_pandas()
-        assert isinstance(frame, pd.DataFrame) and frame["mid"].tolist() == [row["mid"] for row in self.RESULT.rows]
+        assert isinstance(frame, pd.DataFrame) and frame["mid"].tolist() == [
+            row["mid"] for row in self.RESULT.rows
+        ]
         polars = self.RESULT.to_polars()
-        assert isinstance(polars, pl.DataFrame) and polars["last"].to_list() == [row["last"] for row in self.RESULT.rows]
+        assert isinstance(polars, pl.DataFrame) and polars["last"].to_list() == [
+            row["last"] for row in self.RESULT.rows
+        ]
         arrow = self.RESULT.to_arrow()
-        assert arrow.column_names == self.RESULT.columns and arrow["city"].to_pylist() == ["Oslo", "Rome"]
+        assert arrow.column_names == self.RESULT.columns and arrow["city"].to_pylist() == [
+            "Oslo",
+            "Rome",
+        ]
 
     def test_an_answer_is_found_by_its_name_and_keys(self):
         assert self.RESULT.answer("mid", "Rome").value == self.RESULT.rows[1]["mid"]
@@ -185,7 +238,9 @@ class TestResult:
 
     def test_a_note_names_the_group_that_it_is_about(self):
         text = str(asked(by={"city": ["Oslo", "Nowhere"]}))
-        assert "Nowhere: the interval is the whole domain" in text and "Oslo: the interval" not in text
+        assert (
+            "Nowhere: the interval is the whole domain" in text and "Oslo: the interval" not in text
+        )
 
     def test_a_notebook_shows_a_table_without_a_word_of_markup_from_keys(self):
         shown = asked(by={"city": ["<b>Oslo</b>"]})._repr_html_()
@@ -209,19 +264,32 @@ class TestResult:
 class TestUnits:
     def test_a_unit_is_protected_with_all_its_rows(self):
         table = {**TABLE, "who": np.arange(ROWS) // 10}
-        answer = postri.median(table, column="fare", protect=postri.AddOrRemoveUnits("who", rows=2), epsilon=10, coins=SeededCoins(2))
+        answer = postri.median(
+            table,
+            column="fare",
+            protect=postri.AddOrRemoveUnits("who", rows=2),
+            epsilon=10,
+            coins=SeededCoins(2),
+        )
         assert str(answer.protect) == "adding or removing all rows of any one who (at most 2 count)"
         assert 5 <= answer.value <= 20
 
     @pytest.mark.parametrize("make", [postri.AddOrRemoveUnits, postri.ReplaceUnits])
-    @pytest.mark.parametrize(("column", "rows"), [("", 1), (7, 1), ("who", 0), ("who", True), ("who", "3")])
+    @pytest.mark.parametrize(
+        ("column", "rows"), [("", 1), (7, 1), ("who", 0), ("who", True), ("who", "3")]
+    )
     def test_a_unit_without_a_column_or_a_bound_is_refused(self, make, column, rows):
         with pytest.raises(InputError):
             make(column, rows=rows)
 
     def test_a_plan_knows_of_groups(self):
-        one, two = (postri.plan(rows=1_000 * groups, epsilon=1, p="0.9", protect=ReplaceRows(1), groups=groups).reach for groups in (1, 2))
-        assert two > 1.5 * one
-        assert postri.plan(rows=2_000, epsilon=1, protect=AddOrRemoveRows(1), groups=2).reach == pytest.approx(
-            postri.plan(rows=1_000, epsilon=1).reach
+        one, two = (
+            postri.plan(
+                rows=1_000 * groups, epsilon=1, p="0.9", protect=ReplaceRows(1), groups=groups
+            ).reach
+            for groups in (1, 2)
         )
+        assert two > 1.5 * one
+        assert postri.plan(
+            rows=2_000, epsilon=1, protect=AddOrRemoveRows(1), groups=2
+        ).reach == pytest.approx(postri.plan(rows=1_000, epsilon=1).reach)

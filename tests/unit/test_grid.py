@@ -20,7 +20,9 @@ finite_decimals = st.decimals(-(10**12), 10**12, places=6)
 
 
 @settings(max_examples=100)
-@given(lower=finite_decimals, step=st.decimals("0.000001", 1000, places=6), steps=st.integers(1, 10**9))
+@given(
+    lower=finite_decimals, step=st.decimals("0.000001", 1000, places=6), steps=st.integers(1, 10**9)
+)
 def test_a_domain_is_made_again_from_its_parts(lower, step, steps):
     upper = Fraction(lower) + steps * Fraction(step)
     domain = Domain(lower, upper, step)
@@ -31,7 +33,12 @@ def test_a_domain_is_made_again_from_its_parts(lower, step, steps):
 
 
 @settings(max_examples=100)
-@given(lower=finite_decimals, step=st.decimals("0.000001", 1000, places=6), steps=st.integers(1, 10**9), share=st.fractions(0, 1))
+@given(
+    lower=finite_decimals,
+    step=st.decimals("0.000001", 1000, places=6),
+    steps=st.integers(1, 10**9),
+    share=st.fractions(0, 1),
+)
 def test_every_point_of_a_domain_finds_its_index(lower, step, steps, share):
     grid = grid_of(float_type(64), Domain(lower, Fraction(lower) + steps * Fraction(step), step))
     index = round(steps * share)
@@ -68,7 +75,9 @@ def multiplicity(distance: int) -> int:
 
 
 @settings(max_examples=60)
-@given(first=st.integers(-40, 40), length=st.integers(0, 60), anchor=st.none() | st.integers(-60, 60))
+@given(
+    first=st.integers(-40, 40), length=st.integers(0, 60), anchor=st.none() | st.integers(-60, 60)
+)
 def test_copies_and_places_agree_with_counting(first, length, anchor):
     grid = Grid(first, first + length, Fraction(0), Fraction(1), anchor=anchor)
     start = grid.copies(first)
@@ -81,19 +90,32 @@ def test_copies_and_places_agree_with_counting(first, length, anchor):
 
 
 @settings(max_examples=40)
-@given(first=st.integers(-40, 40), length=st.integers(0, 20), anchor=st.none() | st.integers(-60, 60))
+@given(
+    first=st.integers(-40, 40), length=st.integers(0, 20), anchor=st.none() | st.integers(-60, 60)
+)
 def test_sizes_of_runs_agree_with_counting(first, length, anchor):
     grid = Grid(first, first + length, Fraction(0), Fraction(1), anchor=anchor)
-    runs = [(start, end) for start in range(first, first + length + 1) for end in range(start, first + length + 1)]
-    counted = [sum(1 if anchor is None else multiplicity(i - anchor) for i in range(start, end + 1)) for start, end in runs]
+    runs = [
+        (start, end)
+        for start in range(first, first + length + 1)
+        for end in range(start, first + length + 1)
+    ]
+    counted = [
+        sum(1 if anchor is None else multiplicity(i - anchor) for i in range(start, end + 1))
+        for start, end in runs
+    ]
     starts, ends = (np.array(side, dtype=np.int64) for side in zip(*runs, strict=True))
     assert grid.sizes(starts, ends) == pytest.approx(counted, rel=4e-16)
 
 
 @settings(max_examples=200)
-@given(ends=st.tuples(far_or_near, far_or_near), anchor=st.sampled_from([None, 0, -(2**63), 2**63 - 1]))
+@given(
+    ends=st.tuples(far_or_near, far_or_near), anchor=st.sampled_from([None, 0, -(2**63), 2**63 - 1])
+)
 def test_sizes_of_far_runs_agree_with_the_octaves(ends, anchor):
-    """Each octave of distances from the anchor holds 2^63 candidates; a run holds the parts of octaves that it cuts."""
+    """Each octave of distances from the anchor holds 2^63 candidates; a run holds the parts of
+    octaves that it cuts.
+    """
     start, end = sorted(ends)
     grid = Grid(-(2**63), 2**63 - 1, Fraction(0), Fraction(1), anchor=anchor)
     exact = end - start + 1 if anchor is None else octaves(start - anchor, end - anchor)
@@ -103,7 +125,10 @@ def test_sizes_of_far_runs_agree_with_the_octaves(ends, anchor):
 
 
 def octaves(start: int, end: int) -> int:
-    """The candidates at the signed distances start..end, octave by octave. The distance 0 counts once."""
+    """The candidates at the signed distances start..end, octave by octave.
+
+    The distance 0 counts once.
+    """
     total = 0
     for octave in range(65):
         nearest, furthest = 2**octave - 1, 2 ** (octave + 1) - 2

@@ -38,7 +38,24 @@ class Untouchable:
 
 UNTOUCHABLE = Untouchable()
 
-NOT_NUMBERS = [None, "", "one", "nan", "inf", "1/0", "1e5000", "9" * 300, [], {}, True, 1j, b"1", float("nan"), float("inf"), -float("inf")]
+NOT_NUMBERS = [
+    None,
+    "",
+    "one",
+    "nan",
+    "inf",
+    "1/0",
+    "1e5000",
+    "9" * 300,
+    [],
+    {},
+    True,
+    1j,
+    b"1",
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+]
 NOT_NUMBERS += [
     Decimal("NaN"),
     Decimal("sNaN"),
@@ -81,7 +98,11 @@ PARAMETERS = [
 WRONG = [(name, value, words) for name, values, words in PARAMETERS for value in values]
 
 
-@pytest.mark.parametrize("ask", [postri.median, lambda source, **how: postri.quantiles(source, [0.1, 0.9], **how)], ids=["one", "several"])
+@pytest.mark.parametrize(
+    "ask",
+    [postri.median, lambda source, **how: postri.quantiles(source, [0.1, 0.9], **how)],
+    ids=["one", "several"],
+)
 @pytest.mark.parametrize(("name", "value", "words"), WRONG, ids=named)
 def test_a_wrong_parameter_is_refused_by_name(ask, name, value, words):
     refused(lambda: ask(UNTOUCHABLE, **({"epsilon": 1} | {name: value})), name, "got", words)
@@ -102,19 +123,29 @@ def test_quantiles_must_be_some():
     refused(lambda: postri.quantiles(UNTOUCHABLE, [], epsilon=1), "at least one")
 
 
-@pytest.mark.parametrize(("value", "shows"), [(-0.5, "-0.5"), ("-1/3", "'-1/3'"), (Fraction(-1, 3), "Fraction(-1, 3)"), (None, "None")])
+@pytest.mark.parametrize(
+    ("value", "shows"),
+    [(-0.5, "-0.5"), ("-1/3", "'-1/3'"), (Fraction(-1, 3), "Fraction(-1, 3)"), (None, "None")],
+)
 def test_a_message_shows_what_was_given(value, shows):
     refused(lambda: postri.median(UNTOUCHABLE, epsilon=value), f"got {shows}")
 
 
 def test_a_number_with_a_huge_exponent_is_refused_at_once():
     """As a fraction it would have a hundred million digits."""
-    code = "import postri\nfrom decimal import Decimal\npostri.median([1], epsilon=Decimal('1e99999999'))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=10, check=False)
+    code = (
+        "import postri\nfrom decimal import Decimal\npostri.median([1], "
+        "epsilon=Decimal('1e99999999'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=10, check=False
+    )
     assert "InputError" in done.stderr
 
 
-@pytest.mark.parametrize(("given", "hint"), [("dept", "did you mean 'depth'?"), ("xyz", "'depth'"), ("", "'depth'")])
+@pytest.mark.parametrize(
+    ("given", "hint"), [("dept", "did you mean 'depth'?"), ("xyz", "'depth'"), ("", "'depth'")]
+)
 def test_an_unknown_method_is_refused_with_the_known_ones(given, hint):
     refused(lambda: postri.median(UNTOUCHABLE, epsilon=1, method=given), repr(given), hint)
 
@@ -151,14 +182,18 @@ DOMAINS = [
 ]
 
 
-@pytest.mark.parametrize(("bounds", "fragments"), [(case[0], case[1:]) for case in DOMAINS], ids=lambda _: "")
+@pytest.mark.parametrize(
+    ("bounds", "fragments"), [(case[0], case[1:]) for case in DOMAINS], ids=lambda _: ""
+)
 def test_a_wrong_domain_is_refused(bounds, fragments):
     refused(lambda: Domain(*bounds), *fragments)
 
 
 @pytest.fixture
 def unread(monkeypatch):
-    """Fails the test if anything is counted: column names and declared types may be looked at, cells may not."""
+    """Fails the test if anything is counted: column names and declared types may be looked at,
+    cells may not.
+    """
 
     def explode(*_):
         raise AssertionError("the data was read")
@@ -203,7 +238,9 @@ TEXTS = {
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_typed_column_without_an_order_of_numbers_is_refused(kind):
-    refused(lambda: postri.median(TEXTS[kind], epsilon=1), "declared type", "choose a column of numbers")
+    refused(
+        lambda: postri.median(TEXTS[kind], epsilon=1), "declared type", "choose a column of numbers"
+    )
 
 
 TIMES = Domain("2024-01-01T00:00:00", "2024-01-31T00:00:00")
@@ -213,7 +250,11 @@ KINDS = [
     (np.array([1.5]), TIMES, ("float64", "numbers")),
     (np.array(["2024-01-01"], dtype="M8[D]"), Domain(0, 10), ("date", "dates")),
     (np.array(["2024-01-01"], dtype="M8[D]"), TIMES, ("date", "dates")),
-    (np.array(["2024-01-01"], dtype="M8[s]"), Domain("2024-01-01", "2024-01-31"), ("datetime64", "timestamps")),
+    (
+        np.array(["2024-01-01"], dtype="M8[s]"),
+        Domain("2024-01-01", "2024-01-31"),
+        ("datetime64", "timestamps"),
+    ),
     (np.array(["2024-01-01"], dtype="M8[s]"), ZONED, ("no time zone",)),
     (pd.Series(pd.date_range("2024", periods=2, tz="UTC")), TIMES, ("time zone",)),
 ]
@@ -227,7 +268,14 @@ def test_a_domain_of_another_kind_is_refused(source, domain, fragments):
 
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize(
-    "array", [np.zeros((3, 2), np.int64), np.zeros((1, 1)), np.array(5), np.zeros((2, 2, 2)), np.empty((0, 2), object)]
+    "array",
+    [
+        np.zeros((3, 2), np.int64),
+        np.zeros((1, 1)),
+        np.array(5),
+        np.zeros((2, 2, 2)),
+        np.empty((0, 2), object),
+    ],
 )
 def test_an_array_must_have_one_dimension(array):
     refused(lambda: postri.median(array, epsilon=1), "one-dimensional", f"{array.ndim} dimensions")
@@ -235,7 +283,9 @@ def test_an_array_must_have_one_dimension(array):
 
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize(
-    "source", [None, 5, {1, 2}, (i for i in [1]), b"12", object(), int, memoryview(b"12")], ids=lambda source: type(source).__name__
+    "source",
+    [None, 5, {1, 2}, (i for i in [1]), b"12", object(), int, memoryview(b"12")],
+    ids=lambda source: type(source).__name__,
 )
 def test_what_is_no_source_is_refused_by_its_type(source):
     refused(lambda: postri.median(source, epsilon=1), type(source).__name__, "a NumPy array")
@@ -245,7 +295,13 @@ COLUMNS = {"salary": UNTOUCHABLE, "age": UNTOUCHABLE, "start_date": UNTOUCHABLE}
 
 
 @pytest.mark.parametrize(
-    ("given", "hint"), [("salry", "did you mean 'salary'?"), ("Age", "'age'"), ("zzz", "'start_date'"), (5, "'salary'")]
+    ("given", "hint"),
+    [
+        ("salry", "did you mean 'salary'?"),
+        ("Age", "'age'"),
+        ("zzz", "'start_date'"),
+        (5, "'salary'"),
+    ],
 )
 def test_an_unknown_column_is_refused_with_the_nearest_names(given, hint):
     refused(lambda: postri.median(COLUMNS, column=given, epsilon=1), repr(given), hint)
@@ -261,27 +317,46 @@ def test_a_source_without_names_has_no_column_to_choose():
 
 
 @pytest.mark.parametrize(
-    "frame", [pd.DataFrame({"salary": [1], "age": [2]}), pl.DataFrame({"salary": [1], "age": [2]}), pa.table({"salary": [1], "age": [2]})]
+    "frame",
+    [
+        pd.DataFrame({"salary": [1], "age": [2]}),
+        pl.DataFrame({"salary": [1], "age": [2]}),
+        pa.table({"salary": [1], "age": [2]}),
+    ],
 )
 @pytest.mark.usefixtures("unread")
 def test_an_unknown_column_of_a_table_is_refused_with_the_nearest_names(frame):
-    refused(lambda: postri.median(frame, column="salry", epsilon=1), "'salry'", "did you mean 'salary'?")
+    refused(
+        lambda: postri.median(frame, column="salry", epsilon=1), "'salry'", "did you mean 'salary'?"
+    )
 
 
 def test_a_lazy_table_is_refused():
     """It has columns, but none that can be read without being collected first."""
-    refused(lambda: postri.median(pl.LazyFrame({"salary": [1]}), column="salary", epsilon=1), "LazyFrame")
+    refused(
+        lambda: postri.median(pl.LazyFrame({"salary": [1]}), column="salary", epsilon=1),
+        "LazyFrame",
+    )
 
 
 def test_an_unknown_file_is_refused_with_the_nearest_names(tmp_path):
     (tmp_path / "salaries.csv").touch()
-    refused(lambda: postri.median(tmp_path / "salarys.csv", epsilon=1), "salarys.csv", "did you mean 'salaries.csv'?")
+    refused(
+        lambda: postri.median(tmp_path / "salarys.csv", epsilon=1),
+        "salarys.csv",
+        "did you mean 'salaries.csv'?",
+    )
     refused(lambda: postri.median(str(tmp_path / "nowhere" / "x.csv"), epsilon=1), "x.csv")
 
 
 def test_a_file_of_an_unknown_format_is_refused_with_the_known_ones(tmp_path):
     (tmp_path / "salaries.xlsx").touch()
-    refused(lambda: postri.median(tmp_path / "salaries.xlsx", epsilon=1), "salaries.xlsx", ".csv", ".parquet")
+    refused(
+        lambda: postri.median(tmp_path / "salaries.xlsx", epsilon=1),
+        "salaries.xlsx",
+        ".csv",
+        ".parquet",
+    )
 
 
 OPENED = [
@@ -352,7 +427,12 @@ def test_an_epsilon_that_is_too_small_for_any_interval_is_no_error(epsilon):
 
 @pytest.mark.parametrize(
     "how",
-    [{"confidence": "0." + "9" * 190}, {"confidence": 1 - Fraction(1, 10**350)}, {"split": "1e-350"}, {"protect": ReplaceRows(10**350)}],
+    [
+        {"confidence": "0." + "9" * 190},
+        {"confidence": 1 - Fraction(1, 10**350)},
+        {"split": "1e-350"},
+        {"protect": ReplaceRows(10**350)},
+    ],
 )
 def test_other_extreme_parameters_are_no_error(how):
     assert postri.median(range(100), epsilon=1, **how).to_json()

@@ -37,31 +37,52 @@ seeds = st.integers(0, 10**6)
 
 
 class TestEquivariance:
-    """On a domain that the caller gives, shifting or scaling table and domain does the same to the answer."""
+    """On a domain that the caller gives, shifting or scaling table and domain does the same to the
+    answer.
+    """
 
     @settings(max_examples=60)
-    @given(rows=st.lists(st.integers(-300, 300), max_size=40), shift=st.integers(-(10**15), 10**15), way=ways, seed=seeds)
+    @given(
+        rows=st.lists(st.integers(-300, 300), max_size=40),
+        shift=st.integers(-(10**15), 10**15),
+        way=ways,
+        seed=seeds,
+    )
     def test_shifted_integers_shift_the_answer(self, rows, shift, way, seed):
         cells = np.array(rows, dtype=np.int64)
         here = postri.quantile(cells, domain=Domain(-100, 100), coins=SeededCoins(seed), **way)
-        there = postri.quantile(cells + shift, domain=Domain(shift - 100, shift + 100), coins=SeededCoins(seed), **way)
+        there = postri.quantile(
+            cells + shift, domain=Domain(shift - 100, shift + 100), coins=SeededCoins(seed), **way
+        )
         assert numbers_of(there) == tuple(number + shift for number in numbers_of(here))
 
     @settings(max_examples=60)
     @given(rows=st.lists(quarters, max_size=40), steps=st.integers(-50, 50), way=ways, seed=seeds)
     def test_shifted_floats_with_halves_shift_the_answer(self, rows, steps, way, seed):
-        """Quarters on a step of one half: every other cell lies half-way between two points. An odd shift moves evenness with the grid."""
+        """Quarters on a step of one half: every other cell lies half-way between two points.
+
+        An odd shift moves evenness with the grid.
+        """
         cells, shift = np.array(rows, dtype=np.float64), steps / 2
-        here = postri.quantile(cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way)
+        here = postri.quantile(
+            cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way
+        )
         moved = Domain(shift - 50, shift + 50, step="0.5")
         there = postri.quantile(cells + shift, domain=moved, coins=SeededCoins(seed), **way)
         assert numbers_of(there) == tuple(number + Fraction(shift) for number in numbers_of(here))
 
     @settings(max_examples=60)
-    @given(rows=st.lists(st.integers(-300, 300), max_size=40), factor=st.integers(1, 10**12), way=ways, seed=seeds)
+    @given(
+        rows=st.lists(st.integers(-300, 300), max_size=40),
+        factor=st.integers(1, 10**12),
+        way=ways,
+        seed=seeds,
+    )
     def test_scaled_integers_scale_the_answer(self, rows, factor, way, seed):
         cells = np.array(rows, dtype=np.int64)
-        here = postri.quantile(cells, domain=Domain(-100, 100, step=2), coins=SeededCoins(seed), **way)
+        here = postri.quantile(
+            cells, domain=Domain(-100, 100, step=2), coins=SeededCoins(seed), **way
+        )
         wide = Domain(-100 * factor, 100 * factor, step=2 * factor)
         there = postri.quantile(cells * factor, domain=wide, coins=SeededCoins(seed), **way)
         assert numbers_of(there) == tuple(number * factor for number in numbers_of(here))
@@ -71,19 +92,30 @@ class TestEquivariance:
     def test_scaled_floats_scale_the_answer(self, rows, power, way, seed):
         """By powers of two, which scale floats without rounding."""
         cells, factor = np.array(rows, dtype=np.float64), Fraction(2) ** power
-        here = postri.quantile(cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way)
+        here = postri.quantile(
+            cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way
+        )
         scaled = Domain(-50 * factor, 50 * factor, step=factor / 2)
-        there = postri.quantile(cells * float(factor), domain=scaled, coins=SeededCoins(seed), **way)
+        there = postri.quantile(
+            cells * float(factor), domain=scaled, coins=SeededCoins(seed), **way
+        )
         assert numbers_of(there) == tuple(number * factor for number in numbers_of(here))
 
     @settings(max_examples=30)
-    @given(rows=st.lists(st.integers(0, 2_000), max_size=40), days=st.integers(-5_000, 5_000), way=ways, seed=seeds)
+    @given(
+        rows=st.lists(st.integers(0, 2_000), max_size=40),
+        days=st.integers(-5_000, 5_000),
+        way=ways,
+        seed=seeds,
+    )
     def test_shifted_dates_shift_the_answer(self, rows, days, way, seed):
         first, last = date(2020, 1, 1), date(2025, 1, 1)
         cells = np.datetime64("2020-01-01") + np.array(rows, dtype="m8[D]")
         here = postri.quantile(cells, domain=Domain(first, last), coins=SeededCoins(seed), **way)
         moved = Domain(first + timedelta(days), last + timedelta(days))
-        there = postri.quantile(cells + np.timedelta64(days, "D"), domain=moved, coins=SeededCoins(seed), **way)
+        there = postri.quantile(
+            cells + np.timedelta64(days, "D"), domain=moved, coins=SeededCoins(seed), **way
+        )
         assert there.value - here.value == there.interval.low - here.interval.low == timedelta(days)
         assert there.interval.high - here.interval.high == timedelta(days)
 
@@ -92,25 +124,45 @@ class TestOrderOfRows:
     """The order of the rows does not show."""
 
     @settings(max_examples=60)
-    @given(data=st.data(), rows=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), max_size=60), way=ways, seed=seeds)
+    @given(
+        data=st.data(),
+        rows=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), max_size=60),
+        way=ways,
+        seed=seeds,
+    )
     def test_permuted_rows_give_the_same_answer(self, data, rows, way, seed):
         shuffled = data.draw(st.permutations(rows))
-        one, other = (postri.quantile(np.array(cells, dtype=np.int64), coins=SeededCoins(seed), **way) for cells in (rows, shuffled))
+        one, other = (
+            postri.quantile(np.array(cells, dtype=np.int64), coins=SeededCoins(seed), **way)
+            for cells in (rows, shuffled)
+        )
         assert one == other
 
     @settings(max_examples=40)
     @given(rows=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40), way=ways, seed=seeds)
     def test_a_list_an_array_and_texts_give_the_same_numbers(self, rows, way, seed):
-        sources = [np.array(rows, dtype=np.int64), rows, tuple(map(str, rows)), np.array([*rows, None], dtype=object)]
-        answers = [numbers_of(postri.quantile(source, coins=SeededCoins(seed), **way)) for source in sources]
+        sources = [
+            np.array(rows, dtype=np.int64),
+            rows,
+            tuple(map(str, rows)),
+            np.array([*rows, None], dtype=object),
+        ]
+        answers = [
+            numbers_of(postri.quantile(source, coins=SeededCoins(seed), **way))
+            for source in sources
+        ]
         assert len(set(answers)) == 1
 
 
 @st.composite
 def views(draw, dtypes, **elements):
-    """An array of such a dtype as somebody may hold it: strided, reversed, read-only, masked, or plain."""
+    """An array of such a dtype as somebody may hold it: strided, reversed, read-only, masked, or
+    plain.
+    """
     array = draw(hnp.arrays(draw(dtypes), st.integers(0, 30), **elements))
-    look = draw(st.sampled_from(["plain", "reversed", "strided", "read-only", "masked", "big-endian"]))
+    look = draw(
+        st.sampled_from(["plain", "reversed", "strided", "read-only", "masked", "big-endian"])
+    )
     if look == "reversed":
         return array[::-1]
     if look == "strided":
@@ -136,7 +188,10 @@ class TestNoCrash:
 
     @settings(max_examples=100)
     @given(array=views(hnp.floating_dtypes(sizes=(16, 32, 64))), domain=st.sampled_from(DOMAINS))
-    @example(np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308]), Domain(-(10**300), 10**300, step=10**290))
+    @example(
+        np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308]),
+        Domain(-(10**300), 10**300, step=10**290),
+    )
     def test_floats_with_nan_and_infinities(self, array, domain):
         answered(array, domain)
 
@@ -156,7 +211,9 @@ class TestNoCrash:
     @given(data=st.data(), domain=st.sampled_from(TIMES))
     def test_dates_and_timestamps_on_a_domain(self, data, domain):
         assume(not domain.zoned)
-        units = st.sampled_from("YMWD" if domain.kind == "date" else ["h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"])
+        units = st.sampled_from(
+            "YMWD" if domain.kind == "date" else ["h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
+        )
         answered(data.draw(views(units.map(lambda unit: np.dtype(f"M8[{unit}]")))), domain)
 
 
@@ -188,7 +245,11 @@ def test_with_little_noise_an_interval_is_even_and_reaches_at_most_two_rows(rows
         assert below == above and 1 <= below <= 2
 
 
-spans = st.tuples(*[st.integers(-50, 50)] * 3).map(sorted).map(lambda ends: Span(ends[1], ends[0], ends[2]))
+spans = (
+    st.tuples(*[st.integers(-50, 50)] * 3)
+    .map(sorted)
+    .map(lambda ends: Span(ends[1], ends[0], ends[2]))
+)
 
 
 class TestSeveralQuantiles:
@@ -210,7 +271,9 @@ class TestSeveralQuantiles:
 
     @settings(max_examples=40)
     @given(
-        rows=st.lists(st.integers(-100, 100), max_size=50), ps=st.lists(st.fractions("0.01", "0.99"), min_size=1, max_size=6), seed=seeds
+        rows=st.lists(st.integers(-100, 100), max_size=50),
+        ps=st.lists(st.fractions("0.01", "0.99"), min_size=1, max_size=6),
+        seed=seeds,
     )
     def test_answers_come_in_the_order_of_the_question(self, rows, ps, seed):
         found = postri.quantiles(rows, ps, epsilon=len(ps), coins=SeededCoins(seed))
@@ -220,7 +283,9 @@ class TestSeveralQuantiles:
         assert found.epsilon == len(ps)
 
     def test_a_hundred_quantiles_are_answered(self):
-        found = postri.quantiles(range(1_000), [Fraction(k, 101) for k in range(1, 101)], epsilon=100)
+        found = postri.quantiles(
+            range(1_000), [Fraction(k, 101) for k in range(1, 101)], epsilon=100
+        )
         assert len(found) == 100
 
 
@@ -232,4 +297,6 @@ class TestTable:
     def test_what_was_asked_before_does_not_show(self, rows, way, other, seed):
         table = postri.open(rows)
         postri.quantile(table, **other)
-        assert postri.quantile(table, coins=SeededCoins(seed), **way) == postri.quantile(rows, coins=SeededCoins(seed), **way)
+        assert postri.quantile(table, coins=SeededCoins(seed), **way) == postri.quantile(
+            rows, coins=SeededCoins(seed), **way
+        )

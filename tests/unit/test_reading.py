@@ -31,34 +31,67 @@ def test_floats_at_once_are_floats_one_by_one(data, domain):
     near = data.draw(st.lists(st.fractions(-1, 2), max_size=8))
     lower, span = position(domain.lower), position(domain.upper) - position(domain.lower)
     cells = [float(lower + share * span) for share in near]
-    cells += [float(lower + (round(share * domain.points) + Fraction(1, 2)) * Fraction(domain.step)) for share in near]
+    cells += [
+        float(lower + (round(share * domain.points) + Fraction(1, 2)) * Fraction(domain.step))
+        for share in near
+    ]
     cells += data.draw(st.lists(st.floats(allow_nan=False), max_size=8))
     one_by_one = [reading.index(cell) for cell in cells]
     assert reading.indexes(np.array(cells)).tolist() == one_by_one
 
 
 @pytest.mark.parametrize(
-    ("lower", "step"), [("0", "1"), ("0", "0.1"), ("0.3", "0.01"), ("-7.7", "0.3"), ("1000000.1", "0.7"), ("-3e9", "0.003")]
+    ("lower", "step"),
+    [
+        ("0", "1"),
+        ("0", "0.1"),
+        ("0.3", "0.01"),
+        ("-7.7", "0.3"),
+        ("1000000.1", "0.7"),
+        ("-3e9", "0.003"),
+    ],
 )
 @pytest.mark.parametrize("points", [1_000, 10**9, 2**39])
 def test_floats_beside_halves_are_floats_one_by_one(lower, step, points):
     """Wherever double precision could be wrong, it must not be trusted."""
-    reading = Reading(grid_of(float_type(64), Domain(lower, Fraction(lower) + points * Fraction(step), step)), None)
+    reading = Reading(
+        grid_of(float_type(64), Domain(lower, Fraction(lower) + points * Fraction(step), step)),
+        None,
+    )
     steps = [*range(400), *range(points // 2, points // 2 + 400), *range(points - 401, points)]
     cells = [float(Fraction(lower) + (i + Fraction(1, 2)) * Fraction(step)) for i in steps]
-    cells = [near for cell in cells for near in (nextafter(nextafter(cell, -inf), -inf), nextafter(cell, -inf), cell, nextafter(cell, inf))]
+    cells = [
+        near
+        for cell in cells
+        for near in (
+            nextafter(nextafter(cell, -inf), -inf),
+            nextafter(cell, -inf),
+            cell,
+            nextafter(cell, inf),
+        )
+    ]
     assert reading.indexes(np.array(cells)).tolist() == [reading.index(cell) for cell in cells]
 
 
 @settings(max_examples=150)
-@given(data=st.data(), domain=grids, dtype=st.sampled_from(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i8"]))
+@given(
+    data=st.data(),
+    domain=grids,
+    dtype=st.sampled_from(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i8"]),
+)
 def test_integers_at_once_are_integers_one_by_one(data, domain, dtype):
     kind = np.dtype(dtype)
     column = integer_type(8 * kind.itemsize, signed=kind.kind == "i")
     reading, limits = Reading(grid_of(column, domain), column.unit), np.iinfo(kind)
-    near = st.integers(-3, 3).map(lambda number: min(max(int(position(domain.lower)) + number, int(limits.min)), int(limits.max)))
+    near = st.integers(-3, 3).map(
+        lambda number: min(
+            max(int(position(domain.lower)) + number, int(limits.min)), int(limits.max)
+        )
+    )
     cells = data.draw(st.lists(near | st.integers(int(limits.min), int(limits.max)), max_size=12))
-    assert reading.indexes(np.array(cells, dtype=kind)).tolist() == [reading.index(cell) for cell in cells]
+    assert reading.indexes(np.array(cells, dtype=kind)).tolist() == [
+        reading.index(cell) for cell in cells
+    ]
 
 
 @settings(max_examples=150)
@@ -84,8 +117,13 @@ def test_a_threshold_is_infinite_before_the_first_point_and_past_the_last():
 
 
 def test_half_way_goes_to_the_even_index_of_the_grid():
-    """The index counts from the domain's lower end: on 1..11, the number 2 is index 1, and 1.5 goes to index 0."""
+    """The index counts from the domain's lower end: on 1..11, the number 2 is index 1, and 1.5 goes
+    to index 0.
+    """
     column = float_type(64)
     for domain, expected in ((Domain(0, 10), [0, 2, 2, 4]), (Domain(1, 11), [1, 1, 3, 3])):
         grid = grid_of(column, domain)
-        assert [grid.value(index) for index in Reading(grid, column.unit).indexes(np.array([0.5, 1.5, 2.5, 3.5]))] == expected
+        assert [
+            grid.value(index)
+            for index in Reading(grid, column.unit).indexes(np.array([0.5, 1.5, 2.5, 3.5]))
+        ] == expected

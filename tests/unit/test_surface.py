@@ -18,12 +18,18 @@ HEAVY = ("duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "flint"
 
 def run(code: str) -> str:
     """What a fresh interpreter prints."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
 
 
 def loaded_by(code: str) -> set[str]:
     """The packages that a fresh interpreter has loaded after this code."""
-    return set(run(f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})").split())
+    return set(
+        run(
+            f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+        ).split()
+    )
 
 
 class TestNames:
@@ -47,13 +53,28 @@ class TestNames:
         """The imports for type checkers and the lazy table must offer the same names."""
         tree = ast.parse(Path(postri.__file__).read_text(encoding="utf-8"))
         guarded = next(node for node in tree.body if isinstance(node, ast.If))
-        seen = {alias.name for node in guarded.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+        seen = {
+            alias.name
+            for node in guarded.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
         assert seen | {"__version__"} == set(postri.__all__)
 
     def test_they_hold_what_the_contract_names(self):
         """CONTRACT.md, as far as issue 2 builds it."""
         functions = {"median", "quantile", "quantiles", "open", "plan"}
-        values = {"Domain", "AddOrRemoveRows", "ReplaceRows", "Answer", "Answers", "Interval", "Spend", "Plan", "Table"}
+        values = {
+            "Domain",
+            "AddOrRemoveRows",
+            "ReplaceRows",
+            "Answer",
+            "Answers",
+            "Interval",
+            "Spend",
+            "Plan",
+            "Table",
+        }
         others = {"Depth", "SeededCoins", "PostriError", "InputError", "SourceError", "EngineError"}
         assert functions | values | others <= set(postri.__all__)
 
@@ -79,15 +100,39 @@ class TestImports:
         assert {"numpy", "flint"} <= loaded_by("import postri, flint\npostri.median")
 
     def test_a_numpy_question_loads_no_database_no_tables_and_no_plots(self):
-        code = "import numpy as np, postri\nstr(postri.median(np.arange(300_000), epsilon=1).to_json())"
-        assert not loaded_by(code) & {"duckdb", "pandas", "polars", "pyarrow", "matplotlib", "typer", "rich"}
+        code = (
+            "import numpy as np, postri\nstr(postri.median(np.arange(300_000), "
+            "epsilon=1).to_json())"
+        )
+        assert not loaded_by(code) & {
+            "duckdb",
+            "pandas",
+            "polars",
+            "pyarrow",
+            "matplotlib",
+            "typer",
+            "rich",
+        }
 
     def test_a_list_and_a_plan_load_no_database_no_tables_and_no_plots(self):
-        code = "import postri\npostri.median([1, 2], epsilon=1).explain()\nstr(postri.plan(rows=10, epsilon=1))"
-        assert not loaded_by(code) & {"duckdb", "pandas", "polars", "pyarrow", "matplotlib", "typer", "rich"}
+        code = (
+            "import postri\npostri.median([1, 2], epsilon=1).explain()\nstr(postri.plan(rows=10, "
+            "epsilon=1))"
+        )
+        assert not loaded_by(code) & {
+            "duckdb",
+            "pandas",
+            "polars",
+            "pyarrow",
+            "matplotlib",
+            "typer",
+            "rich",
+        }
 
     def test_a_polars_question_loads_no_other_library_of_tables(self):
-        assert not loaded_by("import polars, postri\npostri.median(polars.Series([1, 2]), epsilon=1)") & {"duckdb", "pandas", "pyarrow"}
+        assert not loaded_by(
+            "import polars, postri\npostri.median(polars.Series([1, 2]), epsilon=1)"
+        ) & {"duckdb", "pandas", "pyarrow"}
 
 
 def in_child(draw) -> bytes:
@@ -105,7 +150,9 @@ def in_child(draw) -> bytes:
         return pipe.read()
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Newer Pythons warn where libraries have started threads.
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # Newer Pythons warn where libraries have started threads.
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 class TestForks:
     """No coin survives a fork."""
@@ -114,20 +161,29 @@ class TestForks:
         coins = SystemCoins()
         draw = coins.draw()
         draw.words((), 1)
-        drawn = [in_child(lambda: draw.words(("key",), 4).tobytes()) for _ in range(3)] + [draw.words(("key",), 4).tobytes()]
+        drawn = [in_child(lambda: draw.words(("key",), 4).tobytes()) for _ in range(3)] + [
+            draw.words(("key",), 4).tobytes()
+        ]
         assert all(len(words) == 32 for words in drawn)
         assert len(set(drawn)) == 4
 
     def test_the_check_sees_coins_that_survive(self):
         """Seeded coins do: that is what they are for."""
         draw = SeededCoins(7).draw()
-        assert in_child(lambda: draw.words(("key",), 4).tobytes()) == draw.words(("key",), 4).tobytes()
+        assert (
+            in_child(lambda: draw.words(("key",), 4).tobytes()) == draw.words(("key",), 4).tobytes()
+        )
 
     def test_an_opened_table_answers_differently_in_a_child(self):
-        """Values spread over more than 2^50 points at a tiny epsilon: two independent draws never agree."""
+        """Values spread over more than 2^50 points at a tiny epsilon: two independent draws never
+        agree.
+        """
         table = postri.open(range(10))
         postri.median(table, epsilon="1e-9")
-        answers = [in_child(lambda: postri.median(table, epsilon="1e-9").to_json().encode()) for _ in range(3)]
+        answers = [
+            in_child(lambda: postri.median(table, epsilon="1e-9").to_json().encode())
+            for _ in range(3)
+        ]
         assert len({*answers, postri.median(table, epsilon="1e-9").to_json().encode()}) == 4
 
     def test_the_systems_coins_hold_no_state(self):
@@ -143,8 +199,18 @@ class TestSeededCoins:
     def test_the_same_seed_gives_the_same_answers(self):
         one, other = SeededCoins(7), SeededCoins(7)
         first, second = (postri.median(range(100), epsilon="0.1", coins=one) for _ in range(2))
-        assert [first, second] == [postri.median(range(100), epsilon="0.1", coins=other) for _ in range(2)]
+        assert [first, second] == [
+            postri.median(range(100), epsilon="0.1", coins=other) for _ in range(2)
+        ]
         assert first != second
 
     def test_another_seed_gives_other_answers(self):
-        assert len({postri.median(range(100), epsilon="0.01", coins=SeededCoins(seed)).value for seed in range(20)}) > 10
+        assert (
+            len(
+                {
+                    postri.median(range(100), epsilon="0.01", coins=SeededCoins(seed)).value
+                    for seed in range(20)
+                }
+            )
+            > 10
+        )

@@ -1,4 +1,6 @@
-"""Cells without a declared type, in lists and object arrays: what cannot be read is dropped, and nothing raises."""
+"""Cells without a declared type, in lists and object arrays: what cannot be read is dropped, and
+nothing raises.
+"""
 
 from __future__ import annotations
 
@@ -44,15 +46,95 @@ HUGE = 10**5_000
 FAR_EAST, FAR_WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
 
 ODD = [
-    *("", ".", "e", "+", "--1", "1.5.2", "1_000", "0x10", "nan", "inf", "-Infinity", " 7 ", "\u00a07", "7\n", "\ud800", "\0", "٣"),
-    *("1e999999999", "-1e999999999", "1e-999999999", "9" * 5_000, "0." + "0" * 5_000 + "1", "1e" + "9" * 5_000),
-    *("2024-02-30", "0000-01-01", "2024-01-31T24:00", "2024-06-30T23:59:60", "0001-01-01T00:00+14:00", "9999-12-31T23:59-14:00", "24:00"),
-    *(Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity"), Decimal("1E+999999"), Decimal("1E-999999"), Decimal((0, (1,), 10**17))),
-    *(HUGE, -HUGE, Fraction(HUGE, 3), Fraction(1, HUGE), 1e308, 5e-324, -0.0, float("nan"), float("inf"), Colour.RED, True, 1j),
-    *(date.min, date.max, datetime.min, datetime.max, datetime.max.replace(tzinfo=UTC), time(1), timedelta(5)),
-    *(datetime.min.replace(tzinfo=FAR_EAST), datetime.max.replace(tzinfo=FAR_WEST), datetime(2020, 6, 1, tzinfo=tzinfo())),
-    *(pd.NaT, pd.NA, pd.Timestamp.max, pd.Timestamp(1), pd.Timedelta(5), pd.Period("2024"), pd.Interval(0, 1)),
-    *(np.int8(-5), np.uint64(2**64 - 1), np.float16("nan"), np.longdouble("1e4000"), np.complex64(1), np.bool_(True)),
+    *(
+        "",
+        ".",
+        "e",
+        "+",
+        "--1",
+        "1.5.2",
+        "1_000",
+        "0x10",
+        "nan",
+        "inf",
+        "-Infinity",
+        " 7 ",
+        "\u00a07",
+        "7\n",
+        "\ud800",
+        "\0",
+        "٣",
+    ),
+    *(
+        "1e999999999",
+        "-1e999999999",
+        "1e-999999999",
+        "9" * 5_000,
+        "0." + "0" * 5_000 + "1",
+        "1e" + "9" * 5_000,
+    ),
+    *(
+        "2024-02-30",
+        "0000-01-01",
+        "2024-01-31T24:00",
+        "2024-06-30T23:59:60",
+        "0001-01-01T00:00+14:00",
+        "9999-12-31T23:59-14:00",
+        "24:00",
+    ),
+    *(
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        Decimal("-Infinity"),
+        Decimal("1E+999999"),
+        Decimal("1E-999999"),
+        Decimal((0, (1,), 10**17)),
+    ),
+    *(
+        HUGE,
+        -HUGE,
+        Fraction(HUGE, 3),
+        Fraction(1, HUGE),
+        1e308,
+        5e-324,
+        -0.0,
+        float("nan"),
+        float("inf"),
+        Colour.RED,
+        True,
+        1j,
+    ),
+    *(
+        date.min,
+        date.max,
+        datetime.min,
+        datetime.max,
+        datetime.max.replace(tzinfo=UTC),
+        time(1),
+        timedelta(5),
+    ),
+    *(
+        datetime.min.replace(tzinfo=FAR_EAST),
+        datetime.max.replace(tzinfo=FAR_WEST),
+        datetime(2020, 6, 1, tzinfo=tzinfo()),
+    ),
+    *(
+        pd.NaT,
+        pd.NA,
+        pd.Timestamp.max,
+        pd.Timestamp(1),
+        pd.Timedelta(5),
+        pd.Period("2024"),
+        pd.Interval(0, 1),
+    ),
+    *(
+        np.int8(-5),
+        np.uint64(2**64 - 1),
+        np.float16("nan"),
+        np.longdouble("1e4000"),
+        np.complex64(1),
+        np.bool_(True),
+    ),
     *(np.str_("12"), np.bytes_(b"12"), np.void(b"12"), np.ma.masked, np.array([1, 2]), np.array(5)),
     *(
         np.datetime64("NaT", "us"),
@@ -62,7 +144,21 @@ ODD = [
         np.datetime64(1, "fs"),
     ),
     *(np.timedelta64(5, "D"), np.timedelta64("NaT", "us")),
-    *(None, Ellipsis, NotImplemented, object(), int, len, Strange("12"), Strange("no"), b"12", {1, 2}, [1], (1,), {"a": 1}),
+    *(
+        None,
+        Ellipsis,
+        NotImplemented,
+        object(),
+        int,
+        len,
+        Strange("12"),
+        Strange("no"),
+        b"12",
+        {1, 2},
+        [1],
+        (1,),
+        {"a": 1},
+    ),
 ]
 
 cells = st.one_of(
@@ -83,13 +179,18 @@ cells = st.one_of(
     st.timedeltas(),
     st.lists(st.integers(), max_size=2),
     st.from_regex(r"[+-]?\d{0,5}\.?\d{0,5}([eE][+-]?\d{0,12})?", fullmatch=True),
-    st.from_regex(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2})?)?", fullmatch=True),
+    st.from_regex(
+        r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2})?)?",
+        fullmatch=True,
+    ),
 )
 
 
 def window_of(rows: list, grid: Grid) -> RankWindow:
     """Everything that is counted of a list."""
-    return engine_of(rows, None, CsvFormat()).windows(None, grid, [Target(Fraction(1, 2), 10**6)])[0][0]
+    return engine_of(rows, None, CsvFormat()).windows(None, grid, [Target(Fraction(1, 2), 10**6)])[
+        0
+    ][0]
 
 
 @pytest.mark.parametrize("place", range(len(ODD)))
@@ -142,7 +243,9 @@ ALIKE = {
 @settings(max_examples=20)
 @given(data=st.data(), domain=st.sampled_from([None, *DOMAINS, *TIMES]))
 def test_cells_of_one_kind_are_read_like_cells_among_others(kind, data, domain):
-    """A list of cells that are all alike may be read at once; None among them is dropped and changes nothing else."""
+    """A list of cells that are all alike may be read at once; None among them is dropped and
+    changes nothing else.
+    """
     rows = data.draw(st.lists(ALIKE[kind], max_size=12))
     grid = grid_of(UNTYPED, domain)
     assert window_of(rows, grid) == window_of([None, *rows], grid)
@@ -157,14 +260,27 @@ def test_any_list_of_a_declared_type_has_an_answer(declared, rows):
 
 
 @settings(max_examples=100)
-@given(rows=st.lists(st.fractions(max_denominator=50) | st.integers(-(2**70), 2**70) | st.floats() | st.decimals(allow_nan=False)))
+@given(
+    rows=st.lists(
+        st.fractions(max_denominator=50)
+        | st.integers(-(2**70), 2**70)
+        | st.floats()
+        | st.decimals(allow_nan=False)
+    )
+)
 def test_numbers_count_by_their_exact_value(rows):
-    """Dropped is NaN; infinities are clamped; the rest is rounded half to even and clamped, as Fraction's round does."""
+    """Dropped is NaN; infinities are clamped; the rest is rounded half to even and clamped, as
+    Fraction's round does.
+    """
     grid = grid_of(UNTYPED, Domain(-5, 5, step="0.25"))
     expected = Counter()
     for row in rows:
         if row == row:  # noqa: PLR0124 - not NaN
             infinite = isinstance(row, float | Decimal) and isinf(row)
-            expected[(40 if row > 0 else 0) if infinite else min(max(round((Fraction(row) + 5) * 4), 0), 40)] += 1
+            expected[
+                (40 if row > 0 else 0)
+                if infinite
+                else min(max(round((Fraction(row) + 5) * 4), 0), 40)
+            ] += 1
     window = window_of(rows, grid)
     assert dict(zip(window.indexes.tolist(), window.counts.tolist(), strict=True)) == dict(expected)

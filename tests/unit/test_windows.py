@@ -19,13 +19,19 @@ from postri.window import RankWindow
 
 
 def by_sorting(indexes: np.ndarray, p: Fraction, half: int) -> RankWindow:
-    """The window from a plain sort: the order statistics from floor(pn) - half to ceil(pn) + 1 + half, out to whole ties."""
+    """The window from a plain sort: the order statistics from floor(pn) - half to ceil(pn) + 1 +
+    half, out to whole ties.
+    """
     ordered = np.sort(indexes)
     n = len(ordered)
     first, last = max(1, floor(p * n) - half), min(n, ceil(p * n) + 1 + half)
     values, counts = np.unique(ordered, return_counts=True)
-    inside = (values >= ordered[first - 1]) & (values <= ordered[last - 1]) if n else np.zeros(0, bool)
-    return RankWindow(values[inside], counts[inside], int(np.sum(ordered < ordered[first - 1])) if n else 0, n)
+    inside = (
+        (values >= ordered[first - 1]) & (values <= ordered[last - 1]) if n else np.zeros(0, bool)
+    )
+    return RankWindow(
+        values[inside], counts[inside], int(np.sum(ordered < ordered[first - 1])) if n else 0, n
+    )
 
 
 WHOLE = Grid(-(2**63), 2**63 - 1, Fraction(0), Fraction(1), anchor=0)
@@ -42,11 +48,15 @@ LARGE = {
     "sorted": np.arange(SIZE),
     "reversed": np.arange(SIZE)[::-1],
     "clustered": np.repeat([9, 1, 5, 3], SIZE // 4) * 10**6 + random.integers(0, 50, SIZE // 4 * 4),
-    "the sample sees one value of many": np.where(places % 2 == 0, 0, random.integers(1, 10**9, STRIDED)),
+    "the sample sees one value of many": np.where(
+        places % 2 == 0, 0, random.integers(1, 10**9, STRIDED)
+    ),
     "the sample sees the lower half alone": places + 10**9 * (places % 2),
     "the sample sees the upper half alone": places + 10**9 * (1 - places % 2),
     "periodic": places % 64,
-    "more cells inside the bracket than are held": np.concatenate((np.repeat([5, 6], 900_000), random.integers(0, 12, 9_000))),
+    "more cells inside the bracket than are held": np.concatenate(
+        (np.repeat([5, 6], 900_000), random.integers(0, 12, 9_000))
+    ),
     "extremes": np.where(random.random(SIZE) < 0.5, np.iinfo(np.int64).min, np.iinfo(np.int64).max),
     "a strided view": np.repeat(random.integers(0, 10**6, SIZE), 2)[::2],
 }

@@ -1,4 +1,7 @@
-"""A process that adds tokens to a file, as fast as it can: `python adding_tokens.py FILE NAME NUMBER`."""
+"""A process that adds tokens to a file, as fast as it can:
+
+`python adding_tokens.py FILE NAME NUMBER`.
+"""
 
 from __future__ import annotations
 

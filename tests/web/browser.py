@@ -49,7 +49,9 @@ class Reader:
 
     def _said(self, message: ConsoleMessage) -> None:
         # A status such as 401 is a part of some tests, and the browser notes it.
-        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+        if message.type in ("error", "warning") and not message.text.startswith(
+            "Failed to load resource"
+        ):
             self.troubles.append(message.text)
 
     def sign_in(self, name: str) -> Page:
@@ -61,17 +63,31 @@ class Reader:
 
     def sent(self, path: str) -> list[Request]:
         """The requests to this address."""
-        return [request for request in self.requests if request.url.partition("?")[0].endswith(path)]
+        return [
+            request for request in self.requests if request.url.partition("?")[0].endswith(path)
+        ]
 
     def leave(self) -> None:
-        """Close the page. It kept to the rules: no script error, no violated policy, no other host, no token in a URL or on disk."""
-        kept = self.page.evaluate("() => [JSON.stringify(localStorage), document.cookie, location.href]")
+        """Close the page.
+
+        It kept to the rules: no script error, no violated policy, no other host, no token in a URL
+        or on disk.
+        """
+        kept = self.page.evaluate(
+            "() => [JSON.stringify(localStorage), document.cookie, location.href]"
+        )
         self.context.close()
         assert not self.troubles, self.troubles
-        elsewhere = [request.url for request in self.requests if not request.url.startswith((self.service.url, "blob:", "data:"))]
+        elsewhere = [
+            request.url
+            for request in self.requests
+            if not request.url.startswith((self.service.url, "blob:", "data:"))
+        ]
         assert not elsewhere, elsewhere
         assert kept[:2] == ["{}", ""], kept
-        assert not any("ptr_" in text for text in [*kept, *(request.url for request in self.requests)])
+        assert not any(
+            "ptr_" in text for text in [*kept, *(request.url for request in self.requests)]
+        )
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""The service that the tests ask: in a thread where speed matters, as a process where signals and standard error do."""
+"""The service that the tests ask: in a thread where speed matters, as a process where signals and
+standard error do.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def served(tmp_path):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """One for many tests: of what is refused, which leaves nothing behind."""
-    with in_thread(write_policy(tmp_path_factory.mktemp("shared"), service="rate = 1000000")) as found:
+    with in_thread(
+        write_policy(tmp_path_factory.mktemp("shared"), service="rate = 1000000")
+    ) as found:
         yield found
 
 

@@ -1,4 +1,7 @@
-"""A real service for the tests of the page: `postri serve` in a process of its own, on a table made here."""
+"""A real service for the tests of the page:
+
+`postri serve` in a process of its own, on a table made here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,14 @@ from postri.session import Session
 
 ROWS = 3_000
 # What people of a job have, on average. No two are alike, and some are close.
-JOBS = {"admin.": 900, "cook": 700, "driver": 690, "nurse": 1_000, "retired": 1_300, "technician": 1_100}
+JOBS = {
+    "admin.": 900,
+    "cook": 700,
+    "driver": 690,
+    "nurse": 1_000,
+    "retired": 1_300,
+    "technician": 1_100,
+}
 DATASET = """
 [datasets.{name}]
 source = "bank.csv"
@@ -79,10 +89,17 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, budgets: Mapping[str, str], loans: Sequence[str] = ("yes", "no")) -> Iterator[Served]:
-    """A service with datasets of these budgets, and these keys of `loan`: ann and bob are analysts, sam is the steward."""
+def serving(
+    folder: Path, budgets: Mapping[str, str], loans: Sequence[str] = ("yes", "no")
+) -> Iterator[Served]:
+    """A service with datasets of these budgets, and these keys of `loan`: ann and bob are analysts,
+    sam is the steward.
+    """
     _write_table(folder / "bank.csv")
-    datasets = "".join(DATASET.format(name=name, budget=budget, loans=json.dumps(loans)) for name, budget in budgets.items())
+    datasets = "".join(
+        DATASET.format(name=name, budget=budget, loans=json.dumps(loans))
+        for name, budget in budgets.items()
+    )
     (folder / "postri.toml").write_text(datasets + SERVICE)
     policy = folder / "postri.toml"
     tokens = {
@@ -101,6 +118,10 @@ def _write_table(file: Path) -> None:
         job = people.choice(list(JOBS))
         opened = date(2020, 1, 1) + timedelta(days=people.randint(0, 1_500))
         balance, fee = round(people.gauss(JOBS[job], 400)), people.randint(0, 9_000) / 100
-        age, order, loan = people.randint(18, 90), people.randint(0, 100), people.choice(["yes", "no"])
+        age, order, loan = (
+            people.randint(18, 90),
+            people.randint(0, 100),
+            people.choice(["yes", "no"]),
+        )
         lines.append(f"{balance},{fee:.2f},{opened},{age},{order},{job},{loan}")
     file.write_text("\n".join(lines))

@@ -73,7 +73,10 @@ class Service:
 
 def hurried_trips(folder: Path, *, rows: int, budget: str) -> Path:
     """The policy of a service that waits for nothing, with its table of fares."""
-    pq.write_table(pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, rows)}), folder / "trips.parquet")
+    pq.write_table(
+        pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, rows)}),
+        folder / "trips.parquet",
+    )
     (folder / "postri.toml").write_text(HURRIED.format(rows=rows, budget=budget))
     return folder / "postri.toml"
 
@@ -82,7 +85,9 @@ def start(policy: Path, log: Path, port: int = 0) -> Service:
     """Start it, and wait until it listens."""
     with log.open("a") as errors:
         words = [*POSTRI, "serve", str(policy), "--port", str(port)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ.copy())
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ.copy()
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
     found = re.search(r"http://\S+:\d+", line)
@@ -101,10 +106,14 @@ def served(policy: Path) -> Iterator[Service]:
         service.ended()
 
 
-def new_token(policy: Path, name: str = "ann", role: str = "analyst", allowance: str | None = None) -> str:
+def new_token(
+    policy: Path, name: str = "ann", role: str = "analyst", allowance: str | None = None
+) -> str:
     """A token for somebody."""
     with Tokens(read_policy(policy).tokens) as tokens:
-        return tokens.add(name, role, allowance=None if allowance is None else Fraction(allowance))[1]
+        return tokens.add(name, role, allowance=None if allowance is None else Fraction(allowance))[
+            1
+        ]
 
 
 @contextmanager

@@ -95,7 +95,11 @@ class Reply:
         fields = self.json
         assert self.headers["content-type"] == "application/problem+json"
         assert fields["type"] == "about:blank" and fields["status"] == self.status
-        assert fields["title"] and fields["detail"] and fields["request_id"] == self.headers["x-request-id"]
+        assert (
+            fields["title"]
+            and fields["detail"]
+            and fields["request_id"] == self.headers["x-request-id"]
+        )
         return fields["code"]
 
 
@@ -105,7 +109,9 @@ class Client:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def send(self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str) -> Reply:
+    def send(
+        self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str
+    ) -> Reply:
         raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
@@ -113,7 +119,11 @@ class Client:
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request(method, path, raw, sent)
             reply = connection.getresponse()
-            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+            return Reply(
+                reply.status,
+                {name.lower(): value for name, value in reply.getheaders()},
+                reply.read(),
+            )
 
     def get(self, path: str, token: str | None = None, **headers: str) -> Reply:
         return self.send("GET", path, None, token, **headers)
@@ -184,11 +194,22 @@ def in_thread(path: Path) -> Iterator[Served]:
 class Process(Client):
     """`postri serve` as a process of its own; `script` may stand in its place."""
 
-    def __init__(self, path: Path, *arguments: str, script: str = "postri_serve.py", env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *arguments: str,
+        script: str = "postri_serve.py",
+        env: dict[str, str] | None = None,
+    ) -> None:
         command = [sys.executable, str(HERE / script), "serve", str(path), *arguments]
-        self.errors, environment = path.parent / f"stderr-{time.monotonic_ns()}", {**os.environ, **(env or {})}
+        self.errors, environment = (
+            path.parent / f"stderr-{time.monotonic_ns()}",
+            {**os.environ, **(env or {})},
+        )
         with self.errors.open("w") as errors:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+            )
         self.line = self.process.stdout.readline()
         port = int(self.line.strip().rpartition(":")[2]) if self.line else 0
         super().__init__(port)

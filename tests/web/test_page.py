@@ -1,4 +1,7 @@
-"""The page in a real browser, on a real service: what analysts and stewards do, and what they see. No test depends on a draw."""
+"""The page in a real browser, on a real service: what analysts and stewards do, and what they see.
+
+No test depends on a draw.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,12 @@ def service(chromium, tmp_path_factory):
 
 
 def choose(
-    page: Page, dataset: str, statistic: str = "median", column: str | None = "balance", epsilon: str = "0.1", by: tuple[str, ...] = ()
+    page: Page,
+    dataset: str,
+    statistic: str = "median",
+    column: str | None = "balance",
+    epsilon: str = "0.1",
+    by: tuple[str, ...] = (),
 ):
     """Fill the planner."""
     page.get_by_role("combobox", name="Dataset").select_option(dataset)
@@ -64,7 +72,9 @@ def choose(
 
 def ask(page: Page, epsilon: str) -> None:
     """Wait for the price of this epsilon, then pay it."""
-    page.get_by_role("button", name=re.compile(rf"^Ask, and spend epsilon {re.escape(epsilon)}$")).click()
+    page.get_by_role(
+        "button", name=re.compile(rf"^Ask, and spend epsilon {re.escape(epsilon)}$")
+    ).click()
     expect(page.locator(".answer-title")).to_be_focused()
 
 
@@ -104,7 +114,9 @@ def test_a_wrong_token_is_refused_with_a_clear_sentence(visit, service):
 
 def test_a_token_that_is_no_header_is_refused_before_it_is_sent(visit, service):
     reader = visit(service)
-    expect(reader.sign_in("ключ").get_by_role("alert")).to_contain_text("This token is not accepted")
+    expect(reader.sign_in("ключ").get_by_role("alert")).to_contain_text(
+        "This token is not accepted"
+    )
     assert reader.sent("/v1/me") == []
 
 
@@ -121,7 +133,9 @@ def test_a_tab_stays_signed_in_until_it_signs_out(visit, service):
 def test_every_answer_of_the_page_has_a_strict_content_policy(visit, service):
     reader = visit(service)
     reader.sign_in("ann").locator(".forecast svg").wait_for()
-    policies = {request.response().headers["content-security-policy"] for request in reader.requests}
+    policies = {
+        request.response().headers["content-security-policy"] for request in reader.requests
+    }
     assert len(policies) == 1
     policy = policies.pop()
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
@@ -135,9 +149,15 @@ def test_the_plan_moves_with_epsilon_before_anything_is_spent(visit, service):
     reader = visit(service)
     page = reader.sign_in("ann")
     choose(page, "plans")
-    expect(page.locator(".price")).to_have_text("Costs epsilon 0.1. Nothing is spent until you ask.")
-    expect(page.locator(".budget-words").first).to_have_text("0 of 5 is spent, 5 is left; after this question 4.9.")
-    expect(page.locator(".budget-words").last).to_have_text("0 of 4 is spent, 4 is left; after this question 3.9.")
+    expect(page.locator(".price")).to_have_text(
+        "Costs epsilon 0.1. Nothing is spent until you ask."
+    )
+    expect(page.locator(".budget-words").first).to_have_text(
+        "0 of 5 is spent, 5 is left; after this question 4.9."
+    )
+    expect(page.locator(".budget-words").last).to_have_text(
+        "0 of 4 is spent, 4 is left; after this question 3.9."
+    )
     before = reach(page)
     slider = page.get_by_role("slider", name="How much to spend")
     slider.focus()
@@ -154,7 +174,11 @@ def test_the_plan_moves_with_epsilon_before_anything_is_spent(visit, service):
 def test_counts_sums_and_means_say_how_far_their_bars_will_reach(visit, service):
     page = visit(service).sign_in("ann")
     choose(page, "plans", "count", None, "0.5")
-    expect(page.get_by_role("img", name=re.compile("bar will reach .* to each side of the released count"))).to_be_visible()
+    expect(
+        page.get_by_role(
+            "img", name=re.compile("bar will reach .* to each side of the released count")
+        )
+    ).to_be_visible()
     choose(page, "plans", "sum", "fee", "0.5")
     expect(page.get_by_role("img", name=re.compile("released sum"))).to_be_visible()
     choose(page, "plans", "mean", "fee", "0.5")
@@ -166,10 +190,14 @@ def test_what_is_wrong_with_a_question_stands_beside_it(visit, service):
     page = visit(service).sign_in("ann")
     choose(page, "plans")
     page.get_by_role("textbox", name="Filter").fill("sqrt(age) < 6")
-    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("The function sqrt is not allowed")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text(
+        "The function sqrt is not allowed"
+    )
     page.get_by_role("textbox", name="Filter").fill("")
     page.get_by_role("textbox", name="Exact value").fill("-1")
-    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("Epsilon must be positive")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text(
+        "Epsilon must be positive"
+    )
     page.get_by_role("textbox", name="Exact value").fill("")
     expect(page.locator(".forecasts")).to_contain_text("Complete the question")
     page.get_by_role("button", name="Ask").click()
@@ -187,8 +215,12 @@ def test_an_answer_is_a_dot_with_its_bar_and_a_sentence(visit, service):
     answer = past.result.answers[0]
     expect(page.locator(".headline strong")).to_have_text(f"{answer.value:,}".replace("-", "−"))
     expect(page.locator(".answer .sentence")).to_contain_text(f"Median {answer.value:,}, between")
-    expect(page.locator(".answer .meaning")).to_contain_text("at least 95% of all draws give a bar that holds it")
-    expect(page.locator(".answer .cost-line")).to_have_text(f"Answer {past.answer_id}. It cost epsilon 0.5.")
+    expect(page.locator(".answer .meaning")).to_contain_text(
+        "at least 95% of all draws give a bar that holds it"
+    )
+    expect(page.locator(".answer .cost-line")).to_have_text(
+        f"Answer {past.answer_id}. It cost epsilon 0.5."
+    )
     expect(page.locator("#announcer")).to_contain_text("Answered: median")
     expect(page.locator(".budget-words").first).to_have_text("0.5 of 5 is spent, 4.5 is left.")
     assert service.spent("bank") == Fraction(1, 2)
@@ -222,7 +254,10 @@ def test_groups_are_sorted_by_value_on_one_axis(visit, service):
         released = db.answers()[0].result
     for job, value, low, high in table:
         answer = released.answer("median_balance", job)
-        assert [value, low, high] == [f"{each:,}".replace("-", "−") for each in (answer.value, answer.interval.low, answer.interval.high)]
+        assert [value, low, high] == [
+            f"{each:,}".replace("-", "−")
+            for each in (answer.value, answer.interval.low, answer.interval.high)
+        ]
 
 
 def test_keys_are_texts_and_never_markup(visit, service):
@@ -238,9 +273,13 @@ def test_the_same_question_again_costs_nothing(visit, service):
     choose(page, "again")
     ask(page, "0.1")
     value = page.locator(".headline").inner_text()
-    expect(page.locator(".price")).to_have_text("This was asked before. The recorded answer costs nothing.")
+    expect(page.locator(".price")).to_have_text(
+        "This was asked before. The recorded answer costs nothing."
+    )
     page.get_by_role("button", name="Show the recorded answer, free").click()
-    expect(page.locator(".cost-line")).to_contain_text("on record: it cost epsilon 0.1 once, and nothing now")
+    expect(page.locator(".cost-line")).to_contain_text(
+        "on record: it cost epsilon 0.1 once, and nothing now"
+    )
     expect(page.locator(".headline")).to_have_text(value)
     assert service.spent("again") == Fraction(1, 10)
 
@@ -291,7 +330,9 @@ def test_a_lost_reply_is_fetched_with_the_same_key_and_charged_once(visit, servi
 
     page.route("**/v1/query", lose_the_first)
     page.get_by_role("button", name="Ask, and spend epsilon 0.3").click()
-    expect(page.get_by_role("alert")).to_contain_text("It is not known whether the question arrived.")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "It is not known whether the question arrived."
+    )
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".answer-title")).to_be_focused()
     assert len(keys) == 2 and keys[0] == keys[1]
@@ -372,9 +413,13 @@ def test_sql_has_a_price_an_answer_and_errors_with_their_place(visit, service):
     page.get_by_role("link", name="SQL").click()
     editor = page.get_by_role("textbox", name="SQL")
     editor.fill("SELECT MIN(age) FROM texts")
-    expect(page.locator(".preview").get_by_role("alert")).to_contain_text("MIN is one person's value")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text(
+        "MIN is one person's value"
+    )
     expect(page.locator(".preview pre")).to_contain_text("^^^")
-    editor.fill("SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM texts GROUP BY job ORDER BY job")
+    editor.fill(
+        "SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM texts GROUP BY job ORDER BY job"
+    )
     expect(page.locator(".forecast")).to_have_count(2)
     expect(page.locator(".budget-title").first).to_have_text("Budget of texts, shared by all")
     ask(page, "0.1")
@@ -448,7 +493,10 @@ def test_a_steward_sees_budgets_by_analyst_and_the_trail_but_no_value(visit, ser
     card = page.locator(".card").filter(has=page.get_by_role("heading", name="team", exact=True))
     expect(card).to_contain_text("0.75 of 3 is spent, 2.25 is left")
     expect(card.locator(".budget-bar .part")).to_have_count(2)
-    assert cells(page, "Spent on team by analyst") == [["ann", "0.5", "4", "2"], ["bob", "0.25", "none", "2"]]
+    assert cells(page, "Spent on team by analyst") == [
+        ["ann", "0.5", "4", "2"],
+        ["bob", "0.25", "none", "2"],
+    ]
 
     page.get_by_role("link", name="Audit trail").click()
     page.get_by_role("region", name="Audit trail").wait_for()
@@ -456,17 +504,26 @@ def test_a_steward_sees_budgets_by_analyst_and_the_trail_but_no_value(visit, ser
         seen = page.locator("tbody tr").count()
         page.get_by_role("button", name="Show more entries").click()
         page.wait_for_function(
-            "(seen) => document.querySelectorAll('tbody tr').length !== seen || !document.querySelector('#views .button')", arg=seen
+            (
+                "(seen) => document.querySelectorAll('tbody tr').length !== seen || "
+                "!document.querySelector('#views .button')"
+            ),
+            arg=seen,
         )
     spends = [row for row in cells(page, "Audit trail") if row[3] == "team" and row[4]]
-    assert [(row[2], row[4], row[5]) for row in spends if row[5]] == [("reserve", "ann", "0.5"), ("reserve", "bob", "0.25")]
+    assert [(row[2], row[4], row[5]) for row in spends if row[5]] == [
+        ("reserve", "ann", "0.5"),
+        ("reserve", "bob", "0.25"),
+    ]
     expect(page.get_by_text("Head of the ledger's chain:")).to_be_visible()
 
 
 def test_an_analyst_has_no_stewards_views(visit, service):
     reader = visit(service)
     page = reader.sign_in("ann")
-    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(["Ask", "SQL", "History"])
+    expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(
+        ["Ask", "SQL", "History"]
+    )
     page.goto("/#tokens")
     expect(page.get_by_role("heading", name="Your question")).to_be_visible()
     assert reader.sent("/v1/tokens") == []
@@ -498,7 +555,9 @@ def test_a_steward_makes_a_token_and_revokes_it(visit, service):
     dialog = page.get_by_role("dialog", name=re.compile("Revoke the token"))
     expect(dialog.get_by_role("button", name="Keep it")).to_be_focused()
     dialog.get_by_role("button", name="Revoke it").click()
-    expect(page.get_by_role("row", name=re.compile(f"eve.*{secret[4:12]}"))).to_contain_text("revoked")
+    expect(page.get_by_role("row", name=re.compile(f"eve.*{secret[4:12]}"))).to_contain_text(
+        "revoked"
+    )
     eve.get_by_role("textbox", name="Exact value").fill("0.2")
     expect(eve.get_by_role("alert")).to_contain_text("Your token is no longer accepted")
     expect(eve.get_by_label("Token")).to_be_focused()
@@ -527,7 +586,8 @@ def tab_to(page: Page, name: str) -> None:
     for _ in range(60):
         page.keyboard.press("Tab")
         label = page.evaluate(
-            "() => { const now = document.activeElement; return now.labels?.[0]?.textContent || now.ariaLabel || now.textContent; }"
+            "() => { const now = document.activeElement; return now.labels?.[0]?.textContent "
+            "|| now.ariaLabel || now.textContent; }"
         )
         if label.startswith(name):
             return
@@ -583,7 +643,9 @@ def walk(reader: Reader, check) -> None:
     page.locator(".exhausted").wait_for()
     check("5-exhausted")
     page.get_by_role("link", name="SQL").click()
-    page.get_by_role("textbox", name="SQL").fill("SELECT loan, AVG(fee) AS fee FROM bank WHERE age < 40 GROUP BY loan")
+    page.get_by_role("textbox", name="SQL").fill(
+        "SELECT loan, AVG(fee) AS fee FROM bank WHERE age < 40 GROUP BY loan"
+    )
     ask(page, "0.1")
     page.get_by_text("The same in SQL or Python").click()
     check("6-sql")
@@ -612,7 +674,13 @@ def walk(reader: Reader, check) -> None:
 THEMES = {
     "light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "device_scale_factor": 2, "reduced_motion": "reduce"},
+    "phone": {
+        "viewport": PHONE,
+        "color_scheme": "light",
+        "has_touch": True,
+        "device_scale_factor": 2,
+        "reduced_motion": "reduce",
+    },
 }
 
 
@@ -626,7 +694,8 @@ def test_every_main_state_is_accessible_and_fits_its_screen(visit, tmp_path, the
             bob.median("bank", "age", epsilon="0.6")
             bob.count("clinic", epsilon="0.25")
         reader = visit(service, **THEMES[theme])
-        # This way in, the policy of the page does not apply to axe, and stays in force for the page.
+        # This way in, the policy of the page does not apply to axe, and stays in force for the
+        # page.
         reader.context.add_init_script(path=AXE)
 
         def check(state: str) -> None:
@@ -634,9 +703,16 @@ def test_every_main_state_is_accessible_and_fits_its_screen(visit, tmp_path, the
             expect(page.locator(".ask[aria-disabled=true]")).to_have_count(0)
             page.evaluate("() => document.activeElement.blur()")
             page.evaluate("() => scrollTo(0, 0)")
-            page.screenshot(path=PICTURES / theme / f"{state}.png", full_page=True, caret="initial", animations="disabled")
+            page.screenshot(
+                path=PICTURES / theme / f"{state}.png",
+                full_page=True,
+                caret="initial",
+                animations="disabled",
+            )
             assert serious(page) == [], state
-            widths = page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+            widths = page.evaluate(
+                "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            )
             assert widths[0] <= widths[1], state
 
         walk(reader, check)
@@ -646,6 +722,9 @@ def test_every_main_state_is_accessible_and_fits_its_screen(visit, tmp_path, the
 def test_the_page_follows_the_readers_colours(visit, service, scheme, light):
     page = visit(service, color_scheme=scheme).page
     page.goto("/")
-    colours = page.evaluate("() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    colours = page.evaluate(
+        "() => [getComputedStyle(document.body).backgroundColor, "
+        "getComputedStyle(document.body).color]"
+    )
     background, ink = (sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours)
     assert (background > ink) == light

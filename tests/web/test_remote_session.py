@@ -1,4 +1,6 @@
-"""A session with a service is the same as one with its policy: same calls, same results, same errors."""
+"""A session with a service is the same as one with its policy: same calls, same results, same
+errors.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,22 @@ keys = ["admin.", "technician", "nobody"]
 type = "boolean"
 keys = [true, false]
 """
-EVERYTHING = {"mid": agg.median("balance"), "n": agg.count(), "m": "mean(rate)", "s": agg.sum("rate"), "day": agg.quantile("since", "1/3")}
+EVERYTHING = {
+    "mid": agg.median("balance"),
+    "n": agg.count(),
+    "m": "mean(rate)",
+    "s": agg.sum("rate"),
+    "day": agg.quantile("since", "1/3"),
+}
 
 
 def write(folder: Path) -> Path:
     source = np.random.default_rng(1)
     table = {
         "balance": source.integers(-500, 4_000, 2_000),
-        "since": (np.datetime64("2005-03-01") + source.integers(0, 6_000, 2_000)).astype("datetime64[D]"),
+        "since": (np.datetime64("2005-03-01") + source.integers(0, 6_000, 2_000)).astype(
+            "datetime64[D]"
+        ),
         "rate": np.round(source.uniform(0, 10, 2_000), 2),
         "job": source.choice(["admin.", "technician", "cook"], 2_000),
         "vip": source.random(2_000) < 0.3,
@@ -86,10 +96,24 @@ def local(service):
 RESULTS: dict[str, Callable[[Session], Any]] = {
     "everything": lambda db: db.ask("bank", EVERYTHING, epsilon=1),
     "groups": lambda db: db.ask(
-        "bank", EVERYTHING, by=["vip", "job"], where="balance > 0", epsilon=1, weights=dict.fromkeys(EVERYTHING, 2)
+        "bank",
+        EVERYTHING,
+        by=["vip", "job"],
+        where="balance > 0",
+        epsilon=1,
+        weights=dict.fromkeys(EVERYTHING, 2),
     ),
-    "all at once": lambda db: db.ask("bank", {"a": "median(balance)", "b": "count()"}, epsilon="0.3", confidence=0.9, simultaneous=True),
-    "SQL": lambda db: db.sql("SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2", epsilon="1/3"),
+    "all at once": lambda db: db.ask(
+        "bank",
+        {"a": "median(balance)", "b": "count()"},
+        epsilon="0.3",
+        confidence=0.9,
+        simultaneous=True,
+    ),
+    "SQL": lambda db: db.sql(
+        "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2",
+        epsilon="1/3",
+    ),
     "arithmetic": lambda db: db.sql("SELECT SUM(rate) / COUNT(*) AS average FROM bank", epsilon=1),
 }
 
@@ -106,8 +130,13 @@ def test_results_are_the_same(local, remote, name):
         here.to_json(),
         here.to_csv(),
     )
-    assert over_there.rows == here.rows and (over_there.charged, again.charged) == (over_there.epsilon, 0)
-    assert [answer.value for answer in over_there.answers] == [answer.value for answer in here.answers]
+    assert over_there.rows == here.rows and (over_there.charged, again.charged) == (
+        over_there.epsilon,
+        0,
+    )
+    assert [answer.value for answer in over_there.answers] == [
+        answer.value for answer in here.answers
+    ]
 
 
 ANSWERS: dict[str, Callable[[Session], Any]] = {
@@ -138,7 +167,9 @@ ERRORS: dict[str, Callable[[Session], Any]] = {
     "no keys": lambda db: db.ask("bank", {"n": "count()"}, by=["balance"], epsilon=1),
     "where": lambda db: db.count("bank", where="balance >", epsilon=1),
     "where of another type": lambda db: db.count("bank", where=7, epsilon=1),
-    "a domain": lambda db: db.ask("bank", {"mid": agg.median("balance", domain=postri.Domain(0, 1))}, epsilon=1),
+    "a domain": lambda db: db.ask(
+        "bank", {"mid": agg.median("balance", domain=postri.Domain(0, 1))}, epsilon=1
+    ),
     "weights": lambda db: db.ask("bank", {"n": "count()"}, weights={"m": 1}, epsilon=1),
     "flags": lambda db: db.ask("bank", {"n": "count()"}, simultaneous="yes", epsilon=1),
     "aggregates": lambda db: db.ask("bank", [], epsilon=1),
@@ -174,15 +205,23 @@ def test_prices_budgets_facts_and_histories_are_the_same(local, remote):
     local.count("bank", epsilon="0.1")
     wanted = {"dataset": "bank", "aggregates": EVERYTHING, "epsilon": 2, "by": ["job"]}
     assert remote.price(**wanted) == local.price(**wanted)
-    assert str(remote.price("SELECT COUNT(*) FROM bank", epsilon=1)) == str(local.price("SELECT COUNT(*) FROM bank", epsilon=1))
-    assert dict(remote.budget()) == dict(local.budget()) and str(remote.budget("bank")) == str(local.budget("bank"))
+    assert str(remote.price("SELECT COUNT(*) FROM bank", epsilon=1)) == str(
+        local.price("SELECT COUNT(*) FROM bank", epsilon=1)
+    )
+    assert dict(remote.budget()) == dict(local.budget()) and str(remote.budget("bank")) == str(
+        local.budget("bank")
+    )
     assert remote.describe() == local.describe() and remote.datasets == local.datasets
     here, there = local.answers(limit=3), remote.answers(limit=3)
-    assert [(each.answer_id, each.time, each.epsilon, each.status, each.question.text) for each in here] == [
+    assert [
+        (each.answer_id, each.time, each.epsilon, each.status, each.question.text) for each in here
+    ] == [
         (each.answer_id, each.time, each.epsilon, each.status, each.question.text) for each in there
     ]
     assert [each.result.groups for each in here] == [each.result.groups for each in there]
-    assert [each.answer_id for each in remote.answers(before=here[0].answer_id, limit=2)] == [each.answer_id for each in here[1:]]
+    assert [each.answer_id for each in remote.answers(before=here[0].answer_id, limit=2)] == [
+        each.answer_id for each in here[1:]
+    ]
 
 
 def test_the_token_says_who_asks(service):
@@ -234,7 +273,10 @@ def test_a_service_that_is_gone_says_so(tmp_path):
 
 
 def test_a_second_client_of_a_key_is_charged_nothing(service: Service):
-    with service.session(new_token(service.policy, "fay")) as one, service.session(new_token(service.policy, "fay")) as other:
+    with (
+        service.session(new_token(service.policy, "fay")) as one,
+        service.session(new_token(service.policy, "fay")) as other,
+    ):
         first = one.ask("bank", {"n": "count()"}, epsilon="0.1", fresh=True, retry="k")
         again = other.ask("bank", {"n": "count()"}, epsilon="0.1", fresh=True, retry="k")
         assert first.rows == again.rows and again.charged == 0

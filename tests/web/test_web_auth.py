@@ -1,4 +1,6 @@
-"""Nobody without a valid token, on no endpoint, before the body is read; no analyst on a steward's endpoint; nobody sees another's."""
+"""Nobody without a valid token, on no endpoint, before the body is read; no analyst on a steward's
+endpoint; nobody sees another's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ import pytest
 from serving import QUESTION
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
-ASKING = [("POST", "/v1/query"), ("POST", "/v1/price"), *(("GET", f"/v1/{name}") for name in ("datasets", "budget", "answers", "me"))]
+ASKING = [
+    ("POST", "/v1/query"),
+    ("POST", "/v1/price"),
+    *(("GET", f"/v1/{name}") for name in ("datasets", "budget", "answers", "me")),
+]
 STEWARDING = [
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
@@ -21,7 +27,14 @@ STEWARDING = [
     ("PUT", "/v1/allowances/ann"),
     ("GET", "/v1/ledger"),
 ]
-ODD = [("GET", "/v1"), ("GET", "/v1/"), ("GET", "/v1/nothing"), ("PATCH", "/v1/query"), ("OPTIONS", "/v1/query"), ("HEAD", "/v1/me")]
+ODD = [
+    ("GET", "/v1"),
+    ("GET", "/v1/"),
+    ("GET", "/v1/nothing"),
+    ("PATCH", "/v1/query"),
+    ("OPTIONS", "/v1/query"),
+    ("HEAD", "/v1/me"),
+]
 HEADERS = {
     "none": {},
     "empty": {"Authorization": ""},
@@ -42,15 +55,26 @@ def assert_unauthorized(reply, method="GET"):
 
 def test_every_endpoint_of_the_description_is_among_these(shared):
     paths = shared.get("/openapi.json").json["paths"]
-    described = {(method.upper(), path) for path, methods in paths.items() for method in methods if path.startswith("/v1/")}
-    here = {(method, re.sub("0a1b2c3d", "{id}", re.sub("/ann$", "/{analyst}", path))) for method, path in (*ASKING, *STEWARDING)}
+    described = {
+        (method.upper(), path)
+        for path, methods in paths.items()
+        for method in methods
+        if path.startswith("/v1/")
+    }
+    here = {
+        (method, re.sub("0a1b2c3d", "{id}", re.sub("/ann$", "/{analyst}", path)))
+        for method, path in (*ASKING, *STEWARDING)
+    }
     assert described == here
 
 
 @pytest.mark.parametrize("why", HEADERS)
 def test_without_a_valid_token_there_is_nothing(shared, why):
     for method, path in (*ASKING, *STEWARDING, *ODD):
-        assert_unauthorized(shared.send(method, path, QUESTION if method == "POST" else None, **HEADERS[why]), method)
+        assert_unauthorized(
+            shared.send(method, path, QUESTION if method == "POST" else None, **HEADERS[why]),
+            method,
+        )
 
 
 def test_a_token_that_was_valid_is_not_any_more(served):
@@ -59,11 +83,16 @@ def test_a_token_that_was_valid_is_not_any_more(served):
     served.tokens.revoke(revoked[4:12])
     for token in (expired, revoked):
         for method, path in (*ASKING, *STEWARDING):
-            assert_unauthorized(served.send(method, path, QUESTION if method == "POST" else None, token))
+            assert_unauthorized(
+                served.send(method, path, QUESTION if method == "POST" else None, token)
+            )
 
 
 def test_two_tokens_at_once_are_none(shared):
-    text = f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.ann}\r\nAuthorization: Bearer {shared.sue}\r\n\r\n"
+    text = (
+        f"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.ann}\r\nAuthorization: "
+        f"Bearer {shared.sue}\r\n\r\n"
+    )
     with shared.raw(text.encode()) as connection:
         assert b" 401 " in connection.recv(100)
 
@@ -72,7 +101,11 @@ def test_the_scheme_is_written_as_anybody_likes(shared):
     assert shared.get("/v1/me", Authorization=f"bEARER  {shared.ann}").status == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 5_000, b"x" * 200_000], ids=["empty", "cut", "bytes", "deep", "large"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b"[" * 5_000, b"x" * 200_000],
+    ids=["empty", "cut", "bytes", "deep", "large"],
+)
 def test_a_malformed_body_changes_nothing_about_that(shared, body):
     for path in ("/v1/query", "/v1/price", "/v1/tokens"):
         assert_unauthorized(shared.send("POST", path, body))
@@ -80,19 +113,29 @@ def test_a_malformed_body_changes_nothing_about_that(shared, body):
 
 def test_the_reply_comes_before_the_body_is_read(shared):
     """The head promises a terabyte, and none of it is ever sent."""
-    with shared.raw(b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n") as connection:
+    with shared.raw(
+        b"POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n"
+    ) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 401 ")
 
 
 def test_an_analyst_is_no_steward(served):
     for method, path in STEWARDING:
-        reply = served.send(method, path, {"name": "eve", "role": "steward"} if method != "GET" else None, served.ann)
+        reply = served.send(
+            method,
+            path,
+            {"name": "eve", "role": "steward"} if method != "GET" else None,
+            served.ann,
+        )
         assert (reply.status, reply.code) == (403, "forbidden")
     assert [token.name for token in served.tokens.all()] == ["ann", "sue"]
 
 
 def test_an_analysts_body_is_not_read_on_a_stewards_endpoint(shared):
-    head = f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {shared.ann}\r\nContent-Length: 1000\r\n\r\n"
+    head = (
+        "POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        f"{shared.ann}\r\nContent-Length: 1000\r\n\r\n"
+    )
     with shared.raw(head.encode()) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 403 ")
 
@@ -100,13 +143,20 @@ def test_an_analysts_body_is_not_read_on_a_stewards_endpoint(shared):
 def test_one_sees_ones_own_answers_and_no_others(served):
     bob = served.token("bob")
     asked = served.ask(served.ann).json
-    assert [each["answer_id"] for each in served.get("/v1/answers", served.ann).json["answers"]] == [asked["answer_id"]]
+    assert [
+        each["answer_id"] for each in served.get("/v1/answers", served.ann).json["answers"]
+    ] == [asked["answer_id"]]
     assert served.get("/v1/answers", bob).json == {"answers": [], "next": None}
     assert served.get("/v1/answers", served.sue).json == {"answers": [], "next": None}
-    own = {name: served.get("/v1/budget", token).json["bank"]["own"] for name, token in (("ann", served.ann), ("bob", bob))}
+    own = {
+        name: served.get("/v1/budget", token).json["bank"]["own"]
+        for name, token in (("ann", served.ann), ("bob", bob))
+    }
     assert own == {"ann": "1/2", "bob": "0"}
     assert "analysts" not in served.get("/v1/budget", bob).json["bank"]
-    assert served.get("/v1/budget", served.sue).json["bank"]["analysts"] == {"ann": {"spent": "1/2", "entries": 2, "allowance": None}}
+    assert served.get("/v1/budget", served.sue).json["bank"]["analysts"] == {
+        "ann": {"spent": "1/2", "entries": 2, "allowance": None}
+    }
 
 
 def test_another_token_of_the_same_name_sees_the_same(served):
@@ -131,21 +181,38 @@ def test_what_needs_no_token(shared):
 
 
 @pytest.mark.parametrize(
-    "path", ["/page/../app.py", "/page/..%2fapp.py", "/page/%2e%2e/%2e%2e/errors.py", "/page//etc/passwd", "/page/", "/page/nothing.js"]
+    "path",
+    [
+        "/page/../app.py",
+        "/page/..%2fapp.py",
+        "/page/%2e%2e/%2e%2e/errors.py",
+        "/page//etc/passwd",
+        "/page/",
+        "/page/nothing.js",
+    ],
 )
 def test_the_page_has_its_files_and_no_others(shared, path):
     assert shared.get(path).code == "not_found"
     assert shared.get("/page/index.html").text == shared.get("/").text
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/healthz", "/v1/me", "/v1/query", "/openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["/", "/nothing", "/healthz", "/v1/me", "/v1/query", "/openapi.json"]
+)
 def test_every_reply_is_sealed(shared, path):
     for token in (None, shared.ann):
         reply = shared.get(path, token, X_Request_Id="mine")
         assert re.fullmatch("[0-9a-f]{16}", reply.headers["x-request-id"])
-        assert reply.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
-        assert (reply.headers["x-content-type-options"], reply.headers["referrer-policy"]) == ("nosniff", "no-referrer")
-        assert reply.headers["cache-control"] == ("no-store" if path.startswith("/v1") else "no-cache")
+        assert reply.headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'self'; style-src 'self'; "
+        )
+        assert (reply.headers["x-content-type-options"], reply.headers["referrer-policy"]) == (
+            "nosniff",
+            "no-referrer",
+        )
+        assert reply.headers["cache-control"] == (
+            "no-store" if path.startswith("/v1") else "no-cache"
+        )
         assert "server" not in reply.headers
 
 

@@ -1,4 +1,6 @@
-"""The OpenAPI description says what the service does: every reply has the shape that it promises, and every example too."""
+"""The OpenAPI description says what the service does: every reply has the shape that it promises,
+and every example too.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def description(shared):
 
 
 def operations(description):
-    return [(method, path, operation) for path, methods in description["paths"].items() for method, operation in methods.items()]
+    return [
+        (method, path, operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
 
 
 def references(part):
@@ -52,7 +58,9 @@ def references(part):
 
 def test_every_reference_leads_somewhere(description):
     known = description["components"]["schemas"]
-    assert {reference.removeprefix("#/components/schemas/") for reference in references(description)} <= set(known)
+    assert {
+        reference.removeprefix("#/components/schemas/") for reference in references(description)
+    } <= set(known)
     assert description["openapi"] == "3.1.0"
 
 
@@ -60,12 +68,20 @@ def test_every_operation_has_examples_of_all_that_may_come(description):
     for method, path, operation in operations(description):
         statuses = operation["responses"]
         if path.startswith("/v1/"):
-            assert {str(refusals.STATUSES[code]) for code in ALWAYS} <= set(statuses), (method, path)
+            assert {str(refusals.STATUSES[code]) for code in ALWAYS} <= set(statuses), (
+                method,
+                path,
+            )
             assert operation["security"] == [{"token": []}]
         for status, reply in statuses.items():
-            assert status == "204" or all(content["examples"] for content in reply["content"].values()), (method, path, status)
+            assert status == "204" or all(
+                content["examples"] for content in reply["content"].values()
+            ), (method, path, status)
             assert (int(status) < 400) or list(reply["content"]) == ["application/problem+json"]
-        assert "requestBody" not in operation or operation["requestBody"]["content"]["application/json"]["examples"]
+        assert (
+            "requestBody" not in operation
+            or operation["requestBody"]["content"]["application/json"]["examples"]
+        )
 
 
 def test_every_code_is_documented_somewhere(description):
@@ -84,11 +100,18 @@ def test_every_code_is_documented_somewhere(description):
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_replies_and_examples_have_the_shape(shared, description, method, path):
     model = OPERATIONS[method, path]
-    reply = shared.send(method.upper(), path.replace("{analyst}", "eve"), BODIES.get(path) if method != "get" else None, shared.sue)
+    reply = shared.send(
+        method.upper(),
+        path.replace("{analyst}", "eve"),
+        BODIES.get(path) if method != "get" else None,
+        shared.sue,
+    )
     assert reply.status in (200, 201), reply.json
     assert set(reply.json) == set(model.model_fields)
     model.model_validate(reply.json)
-    content = description["paths"][path][method]["responses"][str(reply.status)]["content"]["application/json"]
+    content = description["paths"][path][method]["responses"][str(reply.status)]["content"][
+        "application/json"
+    ]
     for example in content["examples"].values():
         model.model_validate(example["value"])
         assert set(example["value"]) == set(model.model_fields)
@@ -99,7 +122,9 @@ def test_budgets_have_the_shape(shared, description):
     for token in (shared.ann, shared.sue):
         for each in shared.get("/v1/budget", token).json.values():
             schemas.DatasetBudgetShape.model_validate(each)
-    reply = description["paths"]["/v1/budget"]["get"]["responses"]["200"]["content"]["application/json"]
+    reply = description["paths"]["/v1/budget"]["get"]["responses"]["200"]["content"][
+        "application/json"
+    ]
     for each in reply["examples"]["usual"]["value"].values():
         schemas.DatasetBudgetShape.model_validate(each)
 
@@ -107,7 +132,12 @@ def test_budgets_have_the_shape(shared, description):
 def test_examples_of_problems_have_the_shape(description):
     for _, _, operation in operations(description):
         for status, reply in operation["responses"].items():
-            for example in reply.get("content", {}).get("application/problem+json", {}).get("examples", {}).values():
+            for example in (
+                reply.get("content", {})
+                .get("application/problem+json", {})
+                .get("examples", {})
+                .values()
+            ):
                 assert schemas.Problem.model_validate(example["value"]).status == int(status)
 
 
@@ -117,4 +147,7 @@ def test_real_problems_have_the_shape_and_are_documented(tmp_path):
         for question in ({}, {**QUESTION, "epsilon": 50}, SLOW):
             reply = served.ask(served.ann, question)
             schemas.Problem.model_validate(reply.json)
-            assert reply.code in documented[str(reply.status)]["content"]["application/problem+json"]["examples"]
+            assert (
+                reply.code
+                in documented[str(reply.status)]["content"]["application/problem+json"]["examples"]
+            )

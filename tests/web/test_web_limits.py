@@ -50,12 +50,18 @@ def spent(served, dataset="bank"):
 
 class TestSize:
     def test_a_body_that_says_that_it_is_too_large_is_refused_unread(self, served):
-        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: 65537\r\n\r\n"
+        head = (
+            "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+            f"{served.ann}\r\nContent-Length: 65537\r\n\r\n"
+        )
         with served.raw(head.encode()) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
     def test_a_body_that_does_not_say_so_is_refused_while_it_comes(self, served):
-        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = (
+            "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+            f"{served.ann}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         chunk = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
         with served.raw(head.encode() + chunk * 5) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
@@ -67,12 +73,19 @@ class TestSize:
         assert (reply.status, reply.code) == (413, "request_too_large")
 
     def test_a_question_that_is_too_long_is_refused(self, served):
-        reply = served.ask(served.ann, {"sql": "SELECT COUNT(*) AS n FROM bank" + " " * 10_000, "epsilon": 1})
-        assert reply.code == "invalid_request" and "at most 10,000 characters" in reply.json["detail"]
+        reply = served.ask(
+            served.ann, {"sql": "SELECT COUNT(*) AS n FROM bank" + " " * 10_000, "epsilon": 1}
+        )
+        assert (
+            reply.code == "invalid_request" and "at most 10,000 characters" in reply.json["detail"]
+        )
 
     def test_a_body_that_never_comes_is_given_up(self, served, monkeypatch):
         monkeypatch.setattr(bodies, "PATIENCE", 0.05)
-        head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: 10\r\n\r\n{{"
+        head = (
+            "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+            f"{served.ann}\r\nContent-Length: 10\r\n\r\n{{"
+        )
         with served.raw(head.encode()) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
 
@@ -111,7 +124,10 @@ class TestRate:
 
 class TestScans:
     def test_too_many_questions_at_once_are_refused_before_anything_is_spent(self, tmp_path):
-        with in_thread(write_policy(tmp_path, service="scans = 1\nwaiting = 1")) as served, gate() as opened:
+        with (
+            in_thread(write_policy(tmp_path, service="scans = 1\nwaiting = 1")) as served,
+            gate() as opened,
+        ):
             first = served.later(served.ann, {**QUESTION, "epsilon": "1/4"})
             until(lambda: served.service.scans.running == 1)
             second = served.later(served.ann, {**QUESTION, "epsilon": "1/8"})
@@ -126,7 +142,10 @@ class TestScans:
     def test_new_draws_of_one_question_do_not_wait_for_one_another(self, tmp_path):
         """Nor do retries with other keys; both are reserved while neither is answered."""
         with in_thread(write_policy(tmp_path)) as served, gate() as opened:
-            asked = [served.later(served.ann, {**QUESTION, "fresh": True}, Idempotency_Key=key) for key in "ab"]
+            asked = [
+                served.later(served.ann, {**QUESTION, "fresh": True}, Idempotency_Key=key)
+                for key in "ab"
+            ]
             until(lambda: served.service.ledger.spent("bank").epsilon == 1)
             opened.set()
             assert [each.reply().json["charged"] for each in asked] == ["1/2", "1/2"]
@@ -162,18 +181,29 @@ class TestScans:
             assert again.json["reason"] == "Timeout"
             assert spent(served, "endless") == "1/2"
             (past,) = served.get("/v1/answers", served.ann).json["answers"]
-            assert (past["status"], past["reason"], past["answer_id"]) == ("failed", "Timeout", again.json["answer_id"])
+            assert (past["status"], past["reason"], past["answer_id"]) == (
+                "failed",
+                "Timeout",
+                again.json["answer_id"],
+            )
             # The scan does not go on behind the reply.
             until(lambda: served.service.scans.running == 0)
 
-    def test_one_that_took_too_long_before_it_was_paid_for_costs_nothing(self, tmp_path, monkeypatch):
+    def test_one_that_took_too_long_before_it_was_paid_for_costs_nothing(
+        self, tmp_path, monkeypatch
+    ):
         with in_thread(write_policy(tmp_path, service='scan_timeout = "0.05"')) as served:
             opened = served.service.desk
 
             def slow(token):
                 desk = opened(token)
                 open_dataset = desk._open
-                monkeypatch.setattr(desk, "_open", lambda dataset: (until_cancelled(), open_dataset(dataset))[1], raising=False)
+                monkeypatch.setattr(
+                    desk,
+                    "_open",
+                    lambda dataset: (until_cancelled(), open_dataset(dataset))[1],
+                    raising=False,
+                )
                 return desk
 
             monkeypatch.setattr(served.service, "desk", slow)
@@ -202,7 +232,10 @@ class TestScans:
         with in_thread(write_policy(tmp_path)) as served:
             with gate() as opened:
                 body = b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}'
-                head = f"POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.ann}\r\nContent-Length: {len(body)}\r\n\r\n"
+                head = (
+                    "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                    f"{served.ann}\r\nContent-Length: {len(body)}\r\n\r\n"
+                )
                 with served.raw(head.encode() + body):
                     until(served.service.ledger.summary)
                 opened.set()
@@ -214,7 +247,12 @@ class TestScans:
 class TestTimeGrid:
     def test_points_are_multiples_after_the_question_came(self):
         grid = TimeGrid(0.5)
-        assert [grid.point(10.0, now) for now in (10.001, 10.5, 10.501, 12.3)] == [10.5, 10.5, 11.0, 12.5]
+        assert [grid.point(10.0, now) for now in (10.001, 10.5, 10.501, 12.3)] == [
+            10.5,
+            10.5,
+            11.0,
+            12.5,
+        ]
         assert TimeGrid(0).point(10.0, 10.3) == 10.3
 
     @pytest.mark.parametrize(
@@ -267,7 +305,10 @@ class TestReadiness:
         served.service.ledger.close()
         reply = served.get("/readyz")
         assert (reply.status, reply.code) == (503, "not_ready")
-        assert "cannot be read" in reply.json["detail"] and str(served.service.policy.path.parent) not in reply.text.decode()
+        assert (
+            "cannot be read" in reply.json["detail"]
+            and str(served.service.policy.path.parent) not in reply.text.decode()
+        )
         assert served.get("/healthz").status == 200
         reply = served.ask(served.ann)
         assert (reply.status, reply.code) == (503, "ledger_error")

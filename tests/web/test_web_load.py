@@ -21,7 +21,9 @@ EPSILON = Fraction(1, 100)
 @pytest.mark.slow
 def test_32_clients_with_2000_queries_spend_the_budget_to_the_last_bit(tmp_path, figures):
     policy = hurried_trips(tmp_path, rows=ROWS, budget="15")
-    tokens = {name: new_token(policy, name, allowance=allowance) for name, allowance in ALLOWANCES.items()}
+    tokens = {
+        name: new_token(policy, name, allowance=allowance) for name, allowance in ALLOWANCES.items()
+    }
     names = list(tokens)
 
     with served(policy) as service:
@@ -31,7 +33,9 @@ def test_32_clients_with_2000_queries_spend_the_budget_to_the_last_bit(tmp_path,
             with service.session(tokens[name]) as db:
                 for _ in range(QUERIES // CLIENTS + (number < QUERIES % CLIENTS)):
                     try:
-                        result = db.ask("trips", {"mid": "median(fare)"}, epsilon=EPSILON, fresh=True)
+                        result = db.ask(
+                            "trips", {"mid": "median(fare)"}, epsilon=EPSILON, fresh=True
+                        )
                     except BudgetExceeded:
                         came.append((name, "refused"))
                     else:
@@ -51,8 +55,15 @@ def test_32_clients_with_2000_queries_spend_the_budget_to_the_last_bit(tmp_path,
         assert verify(ledger) == []
         usage = ledger.summary()["trips"]
         assert usage.cost.epsilon == 15
-        assert {name: each.cost.epsilon for name, each in usage.analysts.items()} == {name: EPSILON * n for name, n in answered.items()}
-        recorded = {past.id for name in names for past in everything(ledger, name) if past.answer_text is not None}
+        assert {name: each.cost.epsilon for name, each in usage.analysts.items()} == {
+            name: EPSILON * n for name, n in answered.items()
+        }
+        recorded = {
+            past.id
+            for name in names
+            for past in everything(ledger, name)
+            if past.answer_text is not None
+        }
     assert recorded == set(map(int, ids))
 
 

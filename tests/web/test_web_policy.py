@@ -34,7 +34,11 @@ def problems(folder, lines, before=DATASET):
 def test_what_is_left_out_has_a_default(tmp_path):
     policy = read(tmp_path, "")
     assert policy.service == Service()
-    assert (policy.service.host, policy.service.port, policy.service.time_grid) == ("127.0.0.1", 8765, Fraction(1, 2))
+    assert (policy.service.host, policy.service.port, policy.service.time_grid) == (
+        "127.0.0.1",
+        8765,
+        Fraction(1, 2),
+    )
     assert policy.tokens == tmp_path / "postri.ledger.tokens"
 
 
@@ -56,27 +60,52 @@ scan_timeout = 0.5
 shutdown_timeout = 0
 """
     service = read(tmp_path, lines).service
-    assert service == Service(tmp_path / "keys/tokens", "::1", 0, Fraction(1, 4), 2048, 10, 2, 0, Fraction(1, 2), Fraction(0))
+    assert service == Service(
+        tmp_path / "keys/tokens",
+        "::1",
+        0,
+        Fraction(1, 4),
+        2048,
+        10,
+        2,
+        0,
+        Fraction(1, 2),
+        Fraction(0),
+    )
 
 
 def test_tokens_lie_beside_a_ledger_that_is_elsewhere(tmp_path):
-    assert read(tmp_path, "", 'ledger = "safe/l"\n' + DATASET).tokens == tmp_path / "safe" / "l.tokens"
+    assert (
+        read(tmp_path, "", 'ledger = "safe/l"\n' + DATASET).tokens == tmp_path / "safe" / "l.tokens"
+    )
 
 
 WRONG = {
-    "an unknown key": ("prot = 1\n", "there is no key 'prot' here; did you mean 'port' or 'rate' or 'host'?"),
+    "an unknown key": (
+        "prot = 1\n",
+        "there is no key 'prot' here; did you mean 'port' or 'rate' or 'host'?",
+    ),
     "a port that is too high": ("port = 65536\n", "port must be from 0 to 65535, got 65536"),
     "a port that is no number": ("port = 'http'\n", "port must be a finite number, got 'http'"),
-    "a grid before its question": ("time_grid = -1\n", "time_grid must be from 0 to 60 seconds, got -1"),
+    "a grid before its question": (
+        "time_grid = -1\n",
+        "time_grid must be from 0 to 60 seconds, got -1",
+    ),
     "a body of nothing": ("max_body = 0\n", "max_body must be from 1024 to 16777216, got 0"),
     "half a request": ("rate = 0.5\n", "rate must be a whole number, got 0.5"),
     "no scans": ("scans = 0\n", "scans must be from 1 to 256, got 0"),
     "fewer than none that wait": ("waiting = -1\n", "waiting must be from 0 to 100000, got -1"),
     "no time": ("scan_timeout = 0\n", "scan_timeout must be from 0.01 to 86400 seconds, got 0"),
-    "for ever": ("shutdown_timeout = 1e9\n", "shutdown_timeout must be from 0 to 86400 seconds, got 1000000000.0"),
+    "for ever": (
+        "shutdown_timeout = 1e9\n",
+        "shutdown_timeout must be from 0 to 86400 seconds, got 1000000000.0",
+    ),
     "a host that is no text": ("host = 1\n", "host must be text in quotes, got 1"),
     "tokens at a URL": ("tokens = 'http://x'\n", "tokens must be the path of a file, not a URL"),
-    "tokens in the ledger": ("tokens = 'postri.ledger'\n", "tokens is a file of the ledger; keep tokens in a file of their own"),
+    "tokens in the ledger": (
+        "tokens = 'postri.ledger'\n",
+        "tokens is a file of the ledger; keep tokens in a file of their own",
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Questions over HTTP: answers, prices, budgets, history, retries; and no input that the service does not survive."""
+"""Questions over HTTP: answers, prices, budgets, history, retries; and no input that the service
+does not survive.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from postri.errors import BudgetExceeded, InputError, RetryKeyUsed
 from postri.policy import read_policy
 from postri.web.bodies import as_object
 
-SQL = {"sql": "SELECT city, MEDIAN(x) AS mid, COUNT(*) AS n FROM bank GROUP BY city", "epsilon": "1/2"}
+SQL = {
+    "sql": "SELECT city, MEDIAN(x) AS mid, COUNT(*) AS n FROM bank GROUP BY city",
+    "epsilon": "1/2",
+}
 
 
 def budget(served, token=None):
@@ -35,8 +40,14 @@ class TestAnswers:
         assert (fields["epsilon"], fields["charged"], fields["recorded"]) == ("3", "3", False)
         (oslo, _) = fields["groups"]
         assert oslo["keys"] == {"city": "Oslo"} and oslo["answers"]["mid"]["epsilon"] == "2"
-        assert oslo["answers"]["mid"]["low"] <= oslo["answers"]["mid"]["value"] <= oslo["answers"]["mid"]["high"]
-        assert oslo["answers"]["n"]["statistic"] == "count" and oslo["answers"]["n"]["private"] is True
+        assert (
+            oslo["answers"]["mid"]["low"]
+            <= oslo["answers"]["mid"]["value"]
+            <= oslo["answers"]["mid"]["high"]
+        )
+        assert (
+            oslo["answers"]["n"]["statistic"] == "count" and oslo["answers"]["n"]["private"] is True
+        )
 
     def test_a_question_in_sql_and_the_same_again_for_nothing(self, served):
         first, again = served.ask(served.ann, SQL).json, served.ask(served.token("bob"), SQL).json
@@ -53,27 +64,48 @@ class TestAnswers:
     def test_a_budget_that_does_not_allow_it(self, served):
         reply = served.ask(served.ann, {**QUESTION, "epsilon": "5.25"})
         assert (reply.status, reply.code) == (409, "budget_exceeded")
-        expected = {"requested": "21/4", "remaining": "5", "short_by": "1/4", "limit": "the budget of 'bank'"}
+        expected = {
+            "requested": "21/4",
+            "remaining": "5",
+            "short_by": "1/4",
+            "limit": "the budget of 'bank'",
+        }
         assert {name: reply.json[name] for name in expected} == expected
 
     def test_allowances_overlap_and_the_total_binds(self, tmp_path):
         with in_thread(write_policy(tmp_path, budget="1")) as served:
             tokens = [served.token(name, allowance=Fraction(4, 5)) for name in ("bob", "eve")]
-            statuses = [served.ask(token, {**QUESTION, "fresh": True, "epsilon": "0.4"}).status for token in tokens * 2]
+            statuses = [
+                served.ask(token, {**QUESTION, "fresh": True, "epsilon": "0.4"}).status
+                for token in tokens * 2
+            ]
             assert statuses == [200, 200, 409, 409]
             assert budget(served)["spent"] == "4/5"
 
     def test_the_smaller_of_two_allowances_binds(self, tmp_path):
-        with in_thread(write_policy(tmp_path, dataset="allowances = { bob = 1, eve = 3 }")) as served:
-            bob, eve = served.token("bob", allowance=Fraction(2)), served.token("eve", allowance=Fraction(2))
+        with in_thread(
+            write_policy(tmp_path, dataset="allowances = { bob = 1, eve = 3 }")
+        ) as served:
+            bob, eve = (
+                served.token("bob", allowance=Fraction(2)),
+                served.token("eve", allowance=Fraction(2)),
+            )
             assert [budget(served, token)["allowance"] for token in (bob, eve)] == ["1", "2"]
-            assert [served.ask(token, {**QUESTION, "epsilon": "1.5", "fresh": True}).status for token in (bob, eve)] == [409, 200]
+            assert [
+                served.ask(token, {**QUESTION, "epsilon": "1.5", "fresh": True}).status
+                for token in (bob, eve)
+            ] == [409, 200]
 
     def test_an_allowance_that_is_taken_back_binds_at_once(self, served):
-        assert served.send("PUT", "/v1/allowances/ann", {"allowance": "1/4"}, served.sue).json == {"name": "ann", "allowance": "1/4"}
+        assert served.send("PUT", "/v1/allowances/ann", {"allowance": "1/4"}, served.sue).json == {
+            "name": "ann",
+            "allowance": "1/4",
+        }
         assert served.get("/v1/me", served.ann).json["allowance"] == "1/4"
         assert served.ask(served.ann).code == "budget_exceeded"
-        assert served.send("PUT", "/v1/allowances/ann", {"allowance": None}, served.sue).status == 200
+        assert (
+            served.send("PUT", "/v1/allowances/ann", {"allowance": None}, served.sue).status == 200
+        )
         assert served.ask(served.ann).status == 200
 
 
@@ -81,7 +113,10 @@ class TestRetries:
     def test_the_same_key_gives_the_same_answer_and_is_paid_for_once(self, served):
         question = {**QUESTION, "fresh": True}
         replies = [served.ask(served.ann, question, Idempotency_Key="a b~") for _ in range(3)]
-        assert len({(reply.json["answer_id"], json.dumps(reply.json["rows"])) for reply in replies}) == 1
+        assert (
+            len({(reply.json["answer_id"], json.dumps(reply.json["rows"])) for reply in replies})
+            == 1
+        )
         assert [reply.json["charged"] for reply in replies] == ["1/2", "0", "0"]
         assert budget(served)["spent"] == "1/2"
 
@@ -102,7 +137,12 @@ class TestRetries:
             reply = served.ask(served.ann, QUESTION, Idempotency_Key="k")
             assert (reply.status, reply.code, reply.json["spent"]) == (502, "engine_error", True)
         again = served.ask(served.ann, QUESTION, Idempotency_Key="k")
-        assert (again.status, again.code, again.json["reason"], again.json["spent"]) == (502, "question_failed", "EngineError", True)
+        assert (again.status, again.code, again.json["reason"], again.json["spent"]) == (
+            502,
+            "question_failed",
+            "EngineError",
+            True,
+        )
         assert budget(served)["spent"] == "1/2"
 
     @pytest.mark.parametrize("key", ["", "x" * 201, "\xe9", "a\tb"])
@@ -137,21 +177,44 @@ class TestFailures:
         with in_thread(path) as served:
             reply = served.ask(served.ann, {**QUESTION, "aggregates": {"n": "count()"}})
             assert (reply.status, reply.code) == (500, "policy_error")
-            assert "nothing" not in reply.json["detail"] and str(tmp_path) not in reply.text.decode()
+            assert (
+                "nothing" not in reply.json["detail"] and str(tmp_path) not in reply.text.decode()
+            )
 
 
 class TestOtherEndpoints:
     def test_a_price_is_free_and_in_words(self, served):
-        fields = served.send("POST", "/v1/price", {**QUESTION, "aggregates": {"mid": "median(x)", "n": "count()"}}, served.ann).json
-        assert (fields["charged"], fields["remaining"], fields["recorded"], fields["refused"]) == ("1/2", "5", False, None)
-        assert fields["forecasts"]["mid"]["kind"] == "plan" and 0 < fields["forecasts"]["mid"]["reach_percentiles"] < 50
-        assert fields["forecasts"]["n"]["kind"] == "reach" and fields["forecasts"]["n"]["statistic"] == "count"
+        fields = served.send(
+            "POST",
+            "/v1/price",
+            {**QUESTION, "aggregates": {"mid": "median(x)", "n": "count()"}},
+            served.ann,
+        ).json
+        assert (fields["charged"], fields["remaining"], fields["recorded"], fields["refused"]) == (
+            "1/2",
+            "5",
+            False,
+            None,
+        )
+        assert (
+            fields["forecasts"]["mid"]["kind"] == "plan"
+            and 0 < fields["forecasts"]["mid"]["reach_percentiles"] < 50
+        )
+        assert (
+            fields["forecasts"]["n"]["kind"] == "reach"
+            and fields["forecasts"]["n"]["statistic"] == "count"
+        )
         assert served.service.ledger.summary() == {}
 
     def test_datasets_are_public_facts(self, served):
         reply = served.get("/v1/datasets", served.ann)
         (bank, endless) = reply.json["datasets"]
-        assert (bank["name"], bank["rows"], bank["budget"], endless["rows"]) == ("bank", 400, "5", None)
+        assert (bank["name"], bank["rows"], bank["budget"], endless["rows"]) == (
+            "bank",
+            400,
+            "5",
+            None,
+        )
         assert bank["columns"][1] == {
             "name": "city",
             "type": "text",
@@ -163,11 +226,16 @@ class TestOtherEndpoints:
         assert b"duckdb" not in reply.text and b"main." not in reply.text
 
     def test_history_goes_back_page_by_page(self, served):
-        ids = [served.ask(served.ann, {**QUESTION, "epsilon": f"0.0{number}"}).json["answer_id"] for number in range(1, 6)]
+        ids = [
+            served.ask(served.ann, {**QUESTION, "epsilon": f"0.0{number}"}).json["answer_id"]
+            for number in range(1, 6)
+        ]
         first = served.get("/v1/answers?limit=2", served.ann).json
         second = served.get(f"/v1/answers?limit=2&before={first['next']}", served.ann).json
         third = served.get(f"/v1/answers?limit=2&before={second['next']}", served.ann).json
-        assert [each["answer_id"] for page in (first, second, third) for each in page["answers"]] == ids[::-1]
+        assert [
+            each["answer_id"] for page in (first, second, third) for each in page["answers"]
+        ] == ids[::-1]
         assert third["next"] is None
         (past,) = third["answers"]
         assert past["question"]["epsilon"] == "0.01" and past["result"]["charged"] == "0"
@@ -175,19 +243,40 @@ class TestOtherEndpoints:
         assert again["answer_id"] == ids[0] and again["recorded"] is True
 
     @pytest.mark.parametrize(
-        "query", ["limit=0", "limit=201", "limit=x", "limit=-1", "limit=", "before=x", "before=" + "9" * 19, "limit=%00", "limit=%C2%B2"]
+        "query",
+        [
+            "limit=0",
+            "limit=201",
+            "limit=x",
+            "limit=-1",
+            "limit=",
+            "before=x",
+            "before=" + "9" * 19,
+            "limit=%00",
+            "limit=%C2%B2",
+        ],
     )
     def test_odd_pages_are_refused(self, shared, query):
         assert shared.get(f"/v1/answers?{query}", shared.ann).code == "invalid_request"
 
     def test_tokens_are_made_listed_and_revoked(self, served):
-        made = served.send("POST", "/v1/tokens", {"name": "eve", "role": "analyst", "allowance": "1/3", "expires": "2d"}, served.sue)
-        assert made.status == 201 and made.json["allowance"] == "1/3" and made.json["revoked"] is None
+        made = served.send(
+            "POST",
+            "/v1/tokens",
+            {"name": "eve", "role": "analyst", "allowance": "1/3", "expires": "2d"},
+            served.sue,
+        )
+        assert (
+            made.status == 201 and made.json["allowance"] == "1/3" and made.json["revoked"] is None
+        )
         assert served.get("/v1/me", made.json["token"]).json == {
             "name": "eve", "role": "analyst", "expires": made.json["expires"], "allowance": "1/3",
         }  # fmt: skip
         listed = served.get("/v1/tokens", served.sue)
-        assert listed.json["tokens"][-1] == {name: made.json[name] for name in ("id", "name", "role", "created", "expires", "revoked")}
+        assert listed.json["tokens"][-1] == {
+            name: made.json[name]
+            for name in ("id", "name", "role", "created", "expires", "revoked")
+        }
         assert made.json["token"].encode() not in listed.text
         assert served.get("/v1/allowances", served.sue).json == {"allowances": {"eve": "1/3"}}
         gone = served.send("DELETE", f"/v1/tokens/{made.json['id']}", None, served.sue)
@@ -219,31 +308,55 @@ class TestOtherEndpoints:
 
     @pytest.mark.parametrize("name", ["a/b", "%C3%A9", "a%20b"])
     def test_names_with_odd_signs_have_allowances(self, shared, name):
-        assert shared.send("PUT", f"/v1/allowances/{name}", {"allowance": 2}, shared.sue).json["allowance"] == "2"
+        assert (
+            shared.send("PUT", f"/v1/allowances/{name}", {"allowance": 2}, shared.sue).json[
+                "allowance"
+            ]
+            == "2"
+        )
 
     @pytest.mark.parametrize("name", ["", "%00", "%ff%0a", "%20a", "x" * 300])
     def test_odd_names_are_refused(self, shared, name):
-        assert shared.send("PUT", f"/v1/allowances/{name}", {"allowance": 2}, shared.sue).code == "invalid_request"
+        assert (
+            shared.send("PUT", f"/v1/allowances/{name}", {"allowance": 2}, shared.sue).code
+            == "invalid_request"
+        )
 
     def test_the_ledger_shows_spends_and_no_values(self, served):
         mid = served.ask(served.ann).json
         trail = served.get("/v1/ledger", served.sue).json
         assert [entry["kind"] for entry in trail["entries"]] == ["budget", "reserve", "answer"]
         asked = trail["entries"][1]
-        assert (asked["analyst"], asked["epsilon"], asked["fate"], asked["dataset"]) == ("ann", "1/2", "answered", "bank")
+        assert (asked["analyst"], asked["epsilon"], asked["fate"], asked["dataset"]) == (
+            "ann",
+            "1/2",
+            "answered",
+            "bank",
+        )
         assert trail["head"].startswith("3 ") and trail["next"] is None
-        assert f'"value":["integer","{mid["rows"][0]["mid"]}"]' not in json.dumps(trail).replace(" ", "")
+        assert f'"value":["integer","{mid["rows"][0]["mid"]}"]' not in json.dumps(trail).replace(
+            " ", ""
+        )
         first = served.get("/v1/ledger?limit=1", served.sue).json
         assert first["next"] == 1
-        assert served.get("/v1/ledger?after=1&limit=5", served.sue).json["entries"] == trail["entries"][1:]
+        assert (
+            served.get("/v1/ledger?after=1&limit=5", served.sue).json["entries"]
+            == trail["entries"][1:]
+        )
 
-    @pytest.mark.parametrize("query", ["after=-1", "after=x", "limit=0", "limit=1001", "after=" + "9" * 30])
+    @pytest.mark.parametrize(
+        "query", ["after=-1", "after=x", "limit=0", "limit=1001", "after=" + "9" * 30]
+    )
     def test_odd_pages_of_the_ledger_are_refused(self, shared, query):
         assert shared.get(f"/v1/ledger?{query}", shared.sue).code == "invalid_request"
 
     def test_other_methods_and_places(self, served):
         reply = served.send("PUT", "/v1/query", {}, served.ann)
-        assert (reply.status, reply.code, reply.headers["allow"]) == (405, "method_not_allowed", "POST")
+        assert (reply.status, reply.code, reply.headers["allow"]) == (
+            405,
+            "method_not_allowed",
+            "POST",
+        )
         assert served.get("/v1/nothing", served.ann).code == "not_found"
         assert served.get("/v1/me/", served.ann).code == "not_found"
 
@@ -281,11 +394,42 @@ def test_odd_bodies_are_refused(shared, path, name):
     assert shared.get("/v1/budget", shared.ann).json["bank"]["own"] == before
 
 
-ODD_VALUES = [None, True, 0, -1, 1.5, 10**30, "", "x", "\0", "\u202e", "é" * 500, "1e9999999", "1/0", [], {}, [[]], {"": ""}, {"a": None}]
+ODD_VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "x",
+    "\0",
+    "\u202e",
+    "é" * 500,
+    "1e9999999",
+    "1/0",
+    [],
+    {},
+    [[]],
+    {"": ""},
+    {"a": None},
+]
 
 
 @pytest.mark.parametrize(
-    "name", ["sql", "dataset", "aggregates", "by", "where", "weights", "epsilon", "confidence", "simultaneous", "fresh"]
+    "name",
+    [
+        "sql",
+        "dataset",
+        "aggregates",
+        "by",
+        "where",
+        "weights",
+        "epsilon",
+        "confidence",
+        "simultaneous",
+        "fresh",
+    ],
 )
 def test_odd_values_are_answered_or_refused(shared, name):
     """Whatever stands in one place of a question: never an error of the service's own."""
@@ -324,7 +468,10 @@ def test_odd_filters_are_answered_or_refused(shared, text):
 
 def test_numbers_stay_exact():
     fields = as_object(b'{"epsilon": 0.10000000000000000000000001, "n": 12345678901234567890123}')
-    assert Fraction(fields["epsilon"]) == Fraction(10**25 + 1, 10**26) and fields["n"] == 12345678901234567890123
+    assert (
+        Fraction(fields["epsilon"]) == Fraction(10**25 + 1, 10**26)
+        and fields["n"] == 12345678901234567890123
+    )
 
 
 class TestClients:
@@ -338,18 +485,29 @@ class TestClients:
                 again = near.sql(SQL["sql"], epsilon="1/2")
                 assert again.rows == result.rows and again.answer_id == result.answer_id
                 assert far.describe() == near.describe()
-                assert str(far.price("bank", {"n": "count()"}, epsilon=1)) == str(near.price("bank", {"n": "count()"}, epsilon=1))
-                assert [each.answer_id for each in far.answers()] == [each.answer_id for each in near.answers()]
+                assert str(far.price("bank", {"n": "count()"}, epsilon=1)) == str(
+                    near.price("bank", {"n": "count()"}, epsilon=1)
+                )
+                assert [each.answer_id for each in far.answers()] == [
+                    each.answer_id for each in near.answers()
+                ]
 
     def test_errors_are_the_same(self, served):
         path = read_policy(served.service.policy.path).path
-        with postri.connect(f"http://127.0.0.1:{served.port}", token=served.ann) as far, postri.connect(path, analyst="ann") as near:
+        with (
+            postri.connect(f"http://127.0.0.1:{served.port}", token=served.ann) as far,
+            postri.connect(path, analyst="ann") as near,
+        ):
             for session in (far, near):
                 with pytest.raises(InputError, match="no dataset 'bnak'"):
                     session.median("bnak", "x", epsilon=1)
                 with pytest.raises(BudgetExceeded) as caught:
                     session.median("bank", "x", epsilon=6)
-                assert (caught.value.requested, caught.value.remaining, caught.value.short_by) == (6, 5, 1)
+                assert (caught.value.requested, caught.value.remaining, caught.value.short_by) == (
+                    6,
+                    5,
+                    1,
+                )
             far.median("bank", "x", epsilon="0.1", retry="k")
             for session in (far, near):
                 with pytest.raises(RetryKeyUsed):

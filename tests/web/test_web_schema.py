@@ -1,4 +1,6 @@
-"""The OpenAPI description is true: requests of every kind, made from it, meet no server error and no undocumented reply."""
+"""The OpenAPI description is true: requests of every kind, made from it, meet no server error and
+no undocumented reply.
+"""
 
 from __future__ import annotations
 

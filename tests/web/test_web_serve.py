@@ -1,4 +1,6 @@
-"""`postri serve` as a process: where it listens, what it says and logs, how it ends, and what it finds when the disk is full."""
+"""`postri serve` as a process: where it listens, what it says and logs, how it ends, and what it
+finds when the disk is full.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def entries(path):
     """The kinds of the ledger's entries, and its problems."""
     policy = read_policy(path)
     with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
-        return [(entry.kind, json.loads(entry.body).get("reason")) for entry in ledger.entries()], verify(ledger)
+        return [
+            (entry.kind, json.loads(entry.body).get("reason")) for entry in ledger.entries()
+        ], verify(ledger)
 
 
 @pytest.mark.slow
@@ -66,9 +70,19 @@ class TestListening:
         assert "there is no such file" in run("serve", str(tmp_path / "nothing.toml"), code=2)
 
     def test_tls_needs_two_files_that_belong_together(self, policy, tmp_path):
-        assert "both --certificate and --private-key" in run("serve", str(policy), "--certificate", "c.pem", code=2)
+        assert "both --certificate and --private-key" in run(
+            "serve", str(policy), "--certificate", "c.pem", code=2
+        )
         (tmp_path / "c.pem").write_text("nonsense")
-        said = run("serve", str(policy), "--certificate", str(tmp_path / "c.pem"), "--private-key", str(tmp_path / "c.pem"), code=2)
+        said = run(
+            "serve",
+            str(policy),
+            "--certificate",
+            str(tmp_path / "c.pem"),
+            "--private-key",
+            str(tmp_path / "c.pem"),
+            code=2,
+        )
         assert "name two PEM files" in said
 
     def test_it_speaks_tls(self, start, policy, tmp_path):
@@ -76,29 +90,66 @@ class TestListening:
             (pytest.fail if os.environ.get("POSTRI_REQUIRE_ALL") else pytest.skip)(
                 "needs openssl to make a certificate: apt install openssl"
             )
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+        command = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ]
         files = {"-keyout": tmp_path / "key.pem", "-out": tmp_path / "cert.pem"}
         options = [text for name, file in files.items() for text in (name, str(file))]
         subprocess.run(
-            [*command, *options, "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True
+            [
+                *command,
+                *options,
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+            ],
+            check=True,
+            capture_output=True,
         )
-        process = start(policy, "--certificate", str(files["-out"]), "--private-key", str(files["-keyout"]))
+        process = start(
+            policy, "--certificate", str(files["-out"]), "--private-key", str(files["-keyout"])
+        )
         assert process.line.startswith("postri: listening on https://127.0.0.1:")
-        connection = HTTPSConnection("127.0.0.1", process.port, context=ssl.create_default_context(cafile=str(files["-out"])), timeout=30)
+        connection = HTTPSConnection(
+            "127.0.0.1",
+            process.port,
+            context=ssl.create_default_context(cafile=str(files["-out"])),
+            timeout=30,
+        )
         connection.request("GET", "/healthz")
         assert connection.getresponse().status == 200
         connection.close()
 
     def test_a_missing_library_prints_its_install_line(self, policy):
         code = "import sys; sys.modules['fastapi'] = None; from postri.cli import main; main()"
-        said = subprocess.run([sys.executable, "-c", code, "serve", str(policy)], capture_output=True, text=True, timeout=60, check=False)
+        said = subprocess.run(
+            [sys.executable, "-c", code, "serve", str(policy)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert (said.returncode, said.stdout) == (1, "")
         assert "The service needs fastapi: pip install 'postri[web]'" in said.stderr
 
 
 def run(*arguments, code):
     done = subprocess.run(
-        [sys.executable, "-c", "from postri.cli import main; main()", *arguments], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", "from postri.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (code, "")
     return done.stderr
@@ -194,7 +245,12 @@ class TestLogs:
         process = start(path)
         secret = "planted4711"
         mid = process.ask(
-            ann, {"sql": f"SELECT MEDIAN(x) AS {secret} FROM bank WHERE x <> {SECRET_CELL}", "epsilon": "1"}, Idempotency_Key=secret
+            ann,
+            {
+                "sql": f"SELECT MEDIAN(x) AS {secret} FROM bank WHERE x <> {SECRET_CELL}",
+                "epsilon": "1",
+            },
+            Idempotency_Key=secret,
         )
         process.ask(ann, {"sql": f"SELECT {secret} FROM bank", "epsilon": 1})
         process.ask(f"ptr_00000000_{secret}")
@@ -202,19 +258,37 @@ class TestLogs:
         process.get(f"/page/{secret}")
         process.send("PUT", f"/v1/allowances/{secret}", {"allowance": 1}, sue)
         process.send(secret.upper(), "/v1/me", None, ann)
-        made = process.send("POST", "/v1/tokens", {"name": "eve", "role": "analyst"}, sue).json["token"]
+        made = process.send("POST", "/v1/tokens", {"name": "eve", "role": "analyst"}, sue).json[
+            "token"
+        ]
         with process.raw(f"{secret} nonsense\r\n\r\n".encode()) as connection:
             connection.recv(100)
         process.signal(signal.SIGTERM)
         process.wait()
         words = process.words()
         assert mid.status == 200
-        for hidden in (secret, secret.upper(), ann, sue, made, ann[13:], made[13:], str(SECRET_CELL), "SELECT", str(tmp_path)):
+        for hidden in (
+            secret,
+            secret.upper(),
+            ann,
+            sue,
+            made,
+            ann[13:],
+            made[13:],
+            str(SECRET_CELL),
+            "SELECT",
+            str(tmp_path),
+        ):
             assert hidden not in words, hidden
         found = lines(process)
         requests = [line for line in found if line["event"] == "request"]
-        assert len(found) == len(words.splitlines()) and all(set(line) == CLEAN for line in requests)
-        assert [(line["method"], line["route"], line["status"], line["code"], line["analyst"]) for line in requests] == [
+        assert len(found) == len(words.splitlines()) and all(
+            set(line) == CLEAN for line in requests
+        )
+        assert [
+            (line["method"], line["route"], line["status"], line["code"], line["analyst"])
+            for line in requests
+        ] == [
             ("POST", "/v1/query", 200, None, "ann"),
             ("POST", "/v1/query", 400, "invalid_request", "ann"),
             ("POST", None, 401, "unauthorized", None),
@@ -242,7 +316,13 @@ try:
 except KeyError as error:
     logs.log_failure(error, request_id="0")
 """
-        done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-W", "always", "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         assert "planted4711" not in done.stderr
         found = [json.loads(line) for line in done.stderr.splitlines()]
         assert [line.get("logger") or line["error"] for line in found] == [
@@ -257,11 +337,16 @@ except KeyError as error:
     def test_neighbouring_tables_have_the_same_lines(self, tmp_path, start):
         """Whoever reads the log cannot tell which of two tables it was."""
         seen = []
-        for number, cells in enumerate(("range % 97", "CASE WHEN range = 3 THEN 96 ELSE range % 97 END")):
+        for number, cells in enumerate(
+            ("range % 97", "CASE WHEN range = 3 THEN 96 ELSE range % 97 END")
+        ):
             folder = tmp_path / str(number)
             folder.mkdir()
             with duckdb.connect(str(folder / "bank.duckdb")) as connection:
-                connection.execute(f"CREATE TABLE bank AS SELECT CAST({cells} AS INTEGER) AS x, 'Oslo' AS city FROM range(400)")
+                connection.execute(
+                    f"CREATE TABLE bank AS SELECT CAST({cells} AS INTEGER) AS x, 'Oslo' AS "
+                    "city FROM range(400)"
+                )
             path = write_policy(folder)
             ann, process = token_of(path, "ann"), start(path)
             for question in (
@@ -272,7 +357,16 @@ except KeyError as error:
                 process.ask(ann, question)
             process.signal(signal.SIGTERM)
             process.wait()
-            seen.append([{name: each for name, each in line.items() if name not in ("time", "request_id")} for line in lines(process)])
+            seen.append(
+                [
+                    {
+                        name: each
+                        for name, each in line.items()
+                        if name not in ("time", "request_id")
+                    }
+                    for line in lines(process)
+                ]
+            )
         assert seen[0] == seen[1] and len(seen[0]) == 4
 
 
@@ -288,9 +382,16 @@ class TestFullDisk:
         """A disk of 4 MB, where this user may mount one."""
         folder = tmp_path / "small"
         folder.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)],
+            capture_output=True,
+            check=False,
+        )
         if mounted.returncode:
-            pytest.skip("this user may not mount a small disk; the next test does it with a fault below the probe")
+            pytest.skip(
+                "this user may not mount a small disk; the next test does it with a fault "
+                "below the probe"
+            )
         yield folder
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -301,7 +402,11 @@ class TestFullDisk:
             fill = small / "fill"
             fill_up(fill)
             reply = served.get("/readyz")
-            assert (reply.status, reply.code, reply.json["detail"]) == (503, "not_ready", readiness.FULL)
+            assert (reply.status, reply.code, reply.json["detail"]) == (
+                503,
+                "not_ready",
+                readiness.FULL,
+            )
             assert str(small) not in reply.text.decode()
             assert served.get("/healthz").status == 200
             fill.unlink()

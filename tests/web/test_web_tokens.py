@@ -1,4 +1,6 @@
-"""Tokens: shown once, stored as a hash, expiring, revocable; in a file of their own that several processes use."""
+"""Tokens: shown once, stored as a hash, expiring, revocable; in a file of their own that several
+processes use.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,13 @@ def test_a_token_opens_the_door_for_its_name_and_role(tokens):
     assert re.fullmatch(r"ptr_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", text)
     assert len(urlsafe_b64decode(text[13:] + "=")) == 32
     assert tokens.verify(text) == token
-    assert (token.name, token.role, token.expires, token.revoked, token.allowance) == ("ann", "analyst", None, None, Fraction(1, 3))
+    assert (token.name, token.role, token.expires, token.revoked, token.allowance) == (
+        "ann",
+        "analyst",
+        None,
+        None,
+        Fraction(1, 3),
+    )
 
 
 def test_nothing_else_does(tokens):
@@ -95,7 +103,11 @@ def test_the_file_holds_the_hash_alone_and_is_private(tokens, file):
 def test_the_secret_is_compared_in_constant_time_also_for_an_unknown_id(tokens, monkeypatch):
     seen = []
     compare = module.compare_digest
-    monkeypatch.setattr(module, "compare_digest", lambda one, other: seen.append((len(one), len(other))) or compare(one, other))
+    monkeypatch.setattr(
+        module,
+        "compare_digest",
+        lambda one, other: seen.append((len(one), len(other))) or compare(one, other),
+    )
     tokens.verify(tokens.add("ann", "analyst")[1])
     tokens.verify("ptr_00000000_" + "A" * 43)
     tokens.verify("nonsense")
@@ -103,7 +115,10 @@ def test_the_secret_is_compared_in_constant_time_also_for_an_unknown_id(tokens, 
 
 
 def test_an_allowance_belongs_to_the_name(tokens):
-    first, second = tokens.add("ann", "analyst")[1], tokens.add("ann", "analyst", allowance=Fraction(2))[1]
+    first, second = (
+        tokens.add("ann", "analyst")[1],
+        tokens.add("ann", "analyst", allowance=Fraction(2))[1],
+    )
     assert [tokens.verify(text).allowance for text in (first, second)] == [2, 2]
     tokens.allow("ann", Fraction(1, 2))
     assert tokens.allowances() == {"ann": Fraction(1, 2)}
@@ -143,13 +158,20 @@ def test_errors_name_the_file_of_tokens(tmp_path):
 
 
 def test_processes_add_tokens_at_once(file):
-    """Three processes open the file that is not there yet, and add tokens; all of them are there and valid."""
+    """Three processes open the file that is not there yet, and add tokens; all of them are there
+    and valid.
+    """
     command = [sys.executable, str(Path(__file__).with_name("adding_tokens.py")), str(file)]
-    workers = [subprocess.Popen([*command, name, "8"], stdout=subprocess.PIPE, text=True) for name in ("ann", "bob", "eve")]
+    workers = [
+        subprocess.Popen([*command, name, "8"], stdout=subprocess.PIPE, text=True)
+        for name in ("ann", "bob", "eve")
+    ]
     told = [line for worker in workers for line in worker.communicate(timeout=60)[0].split()]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
     with Tokens(file) as tokens:
-        assert len(told) == len({tokens.verify(text).name for text in told}) == len(tokens.all()) == 24
+        assert (
+            len(told) == len({tokens.verify(text).name for text in told}) == len(tokens.all()) == 24
+        )
 
 
 class TestExpiry:
@@ -163,7 +185,21 @@ class TestExpiry:
         assert read_expiry("2027-01-31T12:00:00") == datetime(2027, 1, 31, 12, tzinfo=UTC)
 
     @pytest.mark.parametrize(
-        "text", ["", "soon", "90", "-1d", "1.5d", "9999-12-31", "2027-02-30", "0001-01-01T00:00:00+23:00", "9999999d", 90, None, "²d"]
+        "text",
+        [
+            "",
+            "soon",
+            "90",
+            "-1d",
+            "1.5d",
+            "9999-12-31",
+            "2027-02-30",
+            "0001-01-01T00:00:00+23:00",
+            "9999999d",
+            90,
+            None,
+            "²d",
+        ],
     )
     def test_others_are_refused(self, text):
         with pytest.raises(InputError, match="expires must be a span or a day"):
@@ -192,7 +228,9 @@ class TestCommands:
     def test_add_list_and_revoke(self, run, tmp_path):
         added = run("add", "ann", "--role", "analyst", "--allowance", "2", "--expires", "90d")
         text = added.stdout.splitlines()[-1]
-        assert added.stdout == f"{text}\n" and text not in added.stderr and "only time" in added.stderr
+        assert (
+            added.stdout == f"{text}\n" and text not in added.stderr and "only time" in added.stderr
+        )
         with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
             token = tokens.verify(text)
             assert (token.name, token.role, token.allowance) == ("ann", "analyst", 2)
@@ -203,10 +241,19 @@ class TestCommands:
         assert "there is no token" in run("revoke", "ffffffff", code=2).stderr
 
     def test_what_is_wrong_makes_no_token(self, run, tmp_path):
-        assert "the allowance must be positive" in run("add", "ann", "--role", "analyst", "--allowance", "-1", code=2).stderr
-        assert "expires must be" in run("add", "ann", "--role", "analyst", "--expires", "soon", code=2).stderr
+        assert (
+            "the allowance must be positive"
+            in run("add", "ann", "--role", "analyst", "--allowance", "-1", code=2).stderr
+        )
+        assert (
+            "expires must be"
+            in run("add", "ann", "--role", "analyst", "--expires", "soon", code=2).stderr
+        )
         assert run("add", "ann", "--role", "boss", code=2).stdout == ""
         assert run("list").stdout == ""
 
     def test_a_token_that_is_over_already_says_so(self, run):
-        assert "over already" in run("add", "ann", "--role", "analyst", "--expires", "2020-01-01").stderr
+        assert (
+            "over already"
+            in run("add", "ann", "--role", "analyst", "--expires", "2020-01-01").stderr
+        )

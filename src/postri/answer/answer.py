@@ -23,9 +23,10 @@ Statistic = Literal["quantile", "count", "sum", "mean", "computed"]
 class Answer:
     """A quantile, count, sum or mean with its randomization interval.
 
-    With probability `confidence` over the coins, the interval holds the true value of the table. `spend` is what it cost,
-    `protect` what it protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes` say what else
-    a reader must know; like everything here they follow from public numbers and from the answer itself. A quantile has its `p`, any other
+    With probability `confidence` over the coins, the interval holds the true value of the table.
+    `spend` is what it cost, `protect` what it protects, and `private` is False if it was drawn with
+    coins that somebody can foresee. `notes` say what else a reader must know; like everything here
+    they follow from public numbers and from the answer itself. A quantile has its `p`, any other
     statistic what was `drawn` for it.
     """
 
@@ -47,13 +48,17 @@ class Answer:
         return self.spend.epsilon
 
     def at(self, confidence: Number) -> Answer:
-        """The same count, sum or mean with the interval of another confidence, which costs nothing: its noise is public.
+        """The same count, sum or mean with the interval of another confidence, which costs nothing:
+        its noise is public.
 
-        The interval of a quantile was drawn for its own confidence, and another one is another question.
+        The interval of a quantile was drawn for its own confidence, and another one is another
+        question.
         """
         share = check_share(confidence, "confidence")
         if self.drawn is None:
-            raise InputError("the interval of a quantile is drawn for its confidence; ask again with another one")
+            raise InputError(
+                "the interval of a quantile is drawn for its confidence; ask again with another one"
+            )
         return replace(self, interval=self.drawn.interval(1 - share), confidence=float(share))
 
     def __str__(self) -> str:
@@ -74,7 +79,9 @@ class Answer:
         return as_dict(self)
 
     def to_json(self) -> str:
-        """The public fields as JSON: dates as text, epsilon as a rational, decimals with the step's digits."""
+        """The public fields as JSON: dates as text, epsilon as a rational, decimals with the step's
+        digits.
+        """
         from postri.answer.json import as_json
 
         return as_json(self)

@@ -1,4 +1,6 @@
-"""What was drawn for a count, a sum or a mean: whole numbers with noise that is public, so that an interval of any confidence is free."""
+"""What was drawn for a count, a sum or a mean: whole numbers with noise that is public, so that an
+interval of any confidence is free.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ FINER = 3
 
 @dataclass(frozen=True)
 class Noisy:
-    """A whole number of `unit`s with noise on it; one that cannot be negative, as a count, is shown as 0 at least."""
+    """A whole number of `unit`s with noise on it; one that cannot be negative, as a count, is shown
+    as 0 at least.
+    """
 
     drawn: int
     unit: Fraction
@@ -47,7 +51,9 @@ class Noisy:
 
 @dataclass(frozen=True)
 class NoisyMean:
-    """The sum of the distances from the middle of the domain, and the number of rows, each with its noise."""
+    """The sum of the distances from the middle of the domain, and the number of rows, each with its
+    noise.
+    """
 
     total: Noisy
     count: Noisy
@@ -62,7 +68,8 @@ class NoisyMean:
         return self._written(Fraction(round(self._scaled(mean))))
 
     def interval(self, beta: Fraction) -> Interval:
-        """Holds the mean with probability at least 1 - beta: half of beta for the sum, half for the number of rows.
+        """Holds the mean with probability at least 1 - beta: half of beta for the sum, half for the
+        number of rows.
 
         There is a mean only if there is a row, and it lies in the domain.
         """

@@ -42,7 +42,11 @@ def result_json(result: Result) -> str:
 def text_of(value: Any) -> str:
     """Plain values as JSON text; a decimal keeps its digits."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {text_of(each)}" for key, each in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(key)}: {text_of(each)}" for key, each in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(text_of, value)) + "]"
     if isinstance(value, Decimal):

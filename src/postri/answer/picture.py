@@ -1,4 +1,7 @@
-"""Answers as a picture: a dot with its bar, one row each. The only file that loads the plotting library."""
+"""Answers as a picture: a dot with its bar, one row each.
+
+The only file that loads the plotting library.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ def draw(
     title: str | None = None,
     truth: float | None = None,
 ) -> Axes:
-    """Draw answers below one another, the first on top; an arrow marks an end that means "or beyond".
+    """Draw answers below one another, the first on top; an arrow marks an end that means "or
+    beyond".
 
     `truth` draws a line, for generated data whose true value may be shown.
     """
@@ -48,7 +52,12 @@ def draw(
         ax.spines[side].set_visible(False)
     if not isinstance(answers[0].value, date):
         ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-    ax.set_title(title or _title(answers, sum((answer.epsilon for answer in answers), Fraction(0))), loc="left", fontsize=10, color=INK)
+    ax.set_title(
+        title or _title(answers, sum((answer.epsilon for answer in answers), Fraction(0))),
+        loc="left",
+        fontsize=10,
+        color=INK,
+    )
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
     return ax
@@ -58,9 +67,14 @@ def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) ->
     """Draw the answers of some aggregates, group by group."""
     chosen = result.labels(names)
     if len(chosen) > MOST:
-        raise InputError(f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one aggregate, or ask for fewer groups")
+        raise InputError(
+            f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one "
+            "aggregate, or ask for fewer groups"
+        )
     answers = [answer for _, answer in chosen]
-    return draw(answers, ax, labels=[label for label, _ in chosen], title=_title(answers, result.epsilon))
+    return draw(
+        answers, ax, labels=[label for label, _ in chosen], title=_title(answers, result.epsilon)
+    )
 
 
 def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
@@ -68,12 +82,17 @@ def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
     low, value, high = (_place(point) for point in (interval.low, answer.value, interval.high))
     ax.plot([low, high], [row, row], color=BAR, linewidth=6, alpha=0.35, solid_capstyle="butt")
     ax.plot([value], [row], "o", color=BAR, markersize=8)
-    for end, is_edge, marker in ((low, interval.low_is_edge, "<"), (high, interval.high_is_edge, ">")):
+    for end, is_edge, marker in (
+        (low, interval.low_is_edge, "<"),
+        (high, interval.high_is_edge, ">"),
+    ):
         ax.plot([end], [row], marker if is_edge else "|", color=BAR, markersize=9)
     if not label:
         return
     words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
-    ax.annotate(words, (0, row), (0, 9), ax.get_yaxis_transform(), "offset points", fontsize=10, color=INK)
+    ax.annotate(
+        words, (0, row), (0, 9), ax.get_yaxis_transform(), "offset points", fontsize=10, color=INK
+    )
 
 
 def _place(point: Any) -> Any:
@@ -82,7 +101,10 @@ def _place(point: Any) -> Any:
 
 def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
     first = answers[0]
-    words = f"dot: released value, bar: {percent(first.confidence)} interval for the true value; epsilon {float(epsilon):.4g}"
+    words = (
+        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; "
+        f"epsilon {float(epsilon):.4g}"
+    )
     return words if first.private else f"{words}  ({NOT_PRIVATE})"
 
 
@@ -105,7 +127,10 @@ def check_file(path: str | Path) -> None:
     """Refuse, before a question is asked, a file that no picture can be saved to."""
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
-        raise InputError(f"a picture's name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got {str(path)!r}")
+        raise InputError(
+            f"a picture's name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, got "
+            f"{str(path)!r}"
+        )
     if not file.parent.is_dir():
         raise InputError(f"there is no folder {str(file.parent)!r} to save the picture in")
     _pyplot()
@@ -118,14 +143,18 @@ def save(answers: Sequence[Answer], path: str | Path, **how: Any) -> None:
 
 
 def save_result(result: Result, path: str | Path) -> None:
-    """Draw a result into a file: one picture below the other for its aggregates, each on a scale of its own."""
+    """Draw a result into a file: one picture below the other for its aggregates, each on a scale of
+    its own.
+    """
     if not len(result):
         raise InputError("the result has no rows, so there is nothing to draw")
     plt = _pyplot()
     plt.switch_backend("Agg")
     rows = len(result)
     height = 1.0 + (0.75 if rows <= ROOMY else 0.22) * rows
-    figure, axes = plt.subplots(len(result.names), 1, figsize=(8, height * len(result.names)), squeeze=False)
+    figure, axes = plt.subplots(
+        len(result.names), 1, figsize=(8, height * len(result.names)), squeeze=False
+    )
     for name, ax in zip(result.names, axes[:, 0], strict=True):
         draw_result(result, [name], ax)
         ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)

@@ -13,9 +13,9 @@ from postri.privacy import ProtectedChange
 class Plan:
     """A forecast for smooth data; many equal values or a gap at the quantile change it.
 
-    `reach` is how far the interval will extend to each side of the true quantile on average, as a share of the rows: from the
-    quantile `low` to the quantile `high`. `enough` says whether the table has rows enough for that; if not, the interval will
-    end on the domain's edge.
+    `reach` is how far the interval will extend to each side of the true quantile on average, as a
+    share of the rows: from the quantile `low` to the quantile `high`. `enough` says whether the
+    table has rows enough for that; if not, the interval will end on the domain's edge.
     """
 
     rows: int
@@ -39,7 +39,9 @@ class Plan:
 
     @property
     def enough(self) -> bool:
-        """Whether the table (each group of it) has rows enough for an interval that stays off the domain's edges."""
+        """Whether the table (each group of it) has rows enough for an interval that stays off the
+        domain's edges.
+        """
         return self.rows // self.groups >= self.rows_needed
 
     def to_dict(self) -> dict[str, object]:

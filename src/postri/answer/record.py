@@ -26,11 +26,17 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 def written(groups: Sequence[Sequence[Answer]]) -> str:
     """The answers of each group."""
-    return json.dumps({"form": FORM, "groups": [[answer_fields(answer) for answer in group] for group in groups]}, separators=(",", ":"))
+    return json.dumps(
+        {"form": FORM, "groups": [[answer_fields(answer) for answer in group] for group in groups]},
+        separators=(",", ":"),
+    )
 
 
 def read(text: str, protect: ProtectedChange) -> list[list[Answer]]:
-    """The answers that were written; what they protect is a part of the question. ValueError if the text is of another form."""
+    """The answers that were written; what they protect is a part of the question.
+
+    ValueError if the text is of another form.
+    """
     fields = json.loads(text)
     if fields["form"] != FORM:
         raise ValueError("answers of another form")
@@ -42,7 +48,12 @@ def answer_fields(answer: Answer) -> dict[str, Any]:
     interval = answer.interval
     return {
         "value": tagged(answer.value),
-        "interval": [tagged(interval.low), tagged(interval.high), interval.low_is_edge, interval.high_is_edge],
+        "interval": [
+            tagged(interval.low),
+            tagged(interval.high),
+            interval.low_is_edge,
+            interval.high_is_edge,
+        ],
         "confidence": answer.confidence,
         "spend": [str(answer.spend.value), str(answer.spend.interval)],
         "method": answer.method,
@@ -76,18 +87,30 @@ def _drawn_fields(drawn: Noisy | NoisyMean) -> dict[str, Any]:
     if isinstance(drawn, NoisyMean):
         ends = {name: str(getattr(drawn, name)) for name in ("lower", "upper", "step")}
         return {"total": _drawn_fields(drawn.total), "count": _drawn_fields(drawn.count), **ends}
-    return {"drawn": str(drawn.drawn), "unit": str(drawn.unit), "scale": str(drawn.noise.scale), "negative": drawn.negative}
+    return {
+        "drawn": str(drawn.drawn),
+        "unit": str(drawn.unit),
+        "scale": str(drawn.noise.scale),
+        "negative": drawn.negative,
+    }
 
 
 def _read_drawn(fields: dict[str, Any]) -> Noisy | NoisyMean:
     if "total" in fields:
         total, count = (_noisy(fields[name]) for name in ("total", "count"))
-        return NoisyMean(total, count, *(Fraction(fields[name]) for name in ("lower", "upper", "step")))
+        return NoisyMean(
+            total, count, *(Fraction(fields[name]) for name in ("lower", "upper", "step"))
+        )
     return _noisy(fields)
 
 
 def _noisy(fields: dict[str, Any]) -> Noisy:
-    return Noisy(int(fields["drawn"]), Fraction(fields["unit"]), DiscreteLaplace(Fraction(fields["scale"])), fields["negative"])
+    return Noisy(
+        int(fields["drawn"]),
+        Fraction(fields["unit"]),
+        DiscreteLaplace(Fraction(fields["scale"])),
+        fields["negative"],
+    )
 
 
 def tagged(value: Any) -> list[str]:
@@ -96,7 +119,9 @@ def tagged(value: Any) -> list[str]:
         return ["timestamp", value.isoformat()]
     if isinstance(value, date):
         return ["date", value.isoformat()]
-    return ["decimal", format(value, "f")] if isinstance(value, Decimal) else ["integer", str(value)]
+    return (
+        ["decimal", format(value, "f")] if isinstance(value, Decimal) else ["integer", str(value)]
+    )
 
 
 def untagged(value: Sequence[str]) -> Any:

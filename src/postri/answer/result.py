@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """A column of a result: a key, or the value or an end of the interval of the aggregate of this name."""
+    """A column of a result: a key, or the value or an end of the interval of the aggregate of this
+    name.
+    """
 
     title: str
     what: Literal["key", "value", "low", "high"]
@@ -28,10 +30,12 @@ class Cell:
 
 
 class Result:
-    """Answers as rows and columns: the keys of a group, then `name`, `name_low` and `name_high` for each aggregate.
+    """Answers as rows and columns: the keys of a group, then `name`, `name_low` and `name_high` for
+    each aggregate.
 
-    `epsilon` is what all of it cost: groups are disjoint and share it. `charged` is what was paid for it now: nothing, if it was `recorded`
-    in a ledger before. A ledger's answer has an `answer_id`.
+    `epsilon` is what all of it cost: groups are disjoint and share it. `charged` is what was paid
+    for it now: nothing, if it was `recorded` in a ledger before. A ledger's answer has an
+    `answer_id`.
     """
 
     def __init__(
@@ -49,11 +53,18 @@ class Result:
         self.keys, self.names = tuple(keys), tuple(names)
         self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
         self.answer_id, self.recorded = answer_id, recorded
-        usual = [*(Cell(key, "key", key) for key in self.keys), *(cell for name in self.names for cell in usual_cells(name))]
+        usual = [
+            *(Cell(key, "key", key) for key in self.keys),
+            *(cell for name in self.names for cell in usual_cells(name)),
+        ]
         self.layout = tuple(usual if layout is None else layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
         self.about = about or self.groups[0][1][0]
-        self.epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0)) if epsilon is None else epsilon
+        self.epsilon = (
+            sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0))
+            if epsilon is None
+            else epsilon
+        )
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
@@ -61,7 +72,9 @@ class Result:
         columns = [*keys, *(cell.title for name in names for cell in usual_cells(name))]
         for column in columns:
             if columns.count(column) > 1:
-                raise InputError(f"two columns of the result would have the name {column!r}; rename an aggregate")
+                raise InputError(
+                    f"two columns of the result would have the name {column!r}; rename an aggregate"
+                )
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +84,9 @@ class Result:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary a group."""
-        return [{cell.title: self._cell(cell, *group) for cell in self.layout} for group in self.groups]
+        return [
+            {cell.title: self._cell(cell, *group) for cell in self.layout} for group in self.groups
+        ]
 
     def _cell(self, cell: Cell, values: tuple[Any, ...], answers: tuple[Answer, ...]) -> Any:
         if cell.what == "key":
@@ -97,11 +112,16 @@ class Result:
     def answer(self, name: str, *keys: Any) -> Answer:
         """One answer: that of an aggregate, in the group of these keys."""
         if name not in self.names:
-            raise InputError(f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}")
+            raise InputError(
+                f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}"
+            )
         for values, answers in self.groups:
             if values == keys:
                 return answers[self.names.index(name)]
-        raise InputError(f"there is no group {shown(keys)}; name a key for each of {', '.join(self.keys) or 'no column'}")
+        raise InputError(
+            f"there is no group {shown(keys)}; name a key for each of "
+            f"{', '.join(self.keys) or 'no column'}"
+        )
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -160,7 +180,10 @@ class Result:
         return to_arrow(self)
 
     def plot(self, name: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw dots with bars, one below the other: of one aggregate, or of all. Needs the extra `plot`."""
+        """Draw dots with bars, one below the other: of one aggregate, or of all.
+
+        Needs the extra `plot`.
+        """
         from postri.answer.picture import draw_result
 
         return draw_result(self, self.names if name is None else [name], ax)
@@ -171,7 +194,10 @@ class Result:
         for values, _ in self.groups:
             group = ", ".join(map(str, values))
             chosen += [
-                (group if group and len(names) == 1 else f"{group}: {name}" if group else name, self.answer(name, *values))
+                (
+                    group if group and len(names) == 1 else f"{group}: {name}" if group else name,
+                    self.answer(name, *values),
+                )
                 for name in names
             ]
         return chosen
@@ -179,4 +205,8 @@ class Result:
 
 def usual_cells(name: str) -> list[Cell]:
     """A value, and the ends of its interval after it."""
-    return [Cell(name, "value", name), Cell(f"{name}_low", "low", name), Cell(f"{name}_high", "high", name)]
+    return [
+        Cell(name, "value", name),
+        Cell(f"{name}_low", "low", name),
+        Cell(f"{name}_high", "high", name),
+    ]

@@ -1,4 +1,6 @@
-"""Results as plain values that read back as the same results: what a service sends, and what its clients make of it."""
+"""Results as plain values that read back as the same results: what a service sends, and what its
+clients make of it.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ def result_text(result: Result) -> str:
 
 
 def result_fields(result: Result) -> dict[str, Any]:
-    """A result with the words for each answer, and a record from which `read_result` makes it again."""
+    """A result with the words for each answer, and a record from which `read_result` makes it
+    again.
+    """
     return {
         **result.to_dict(),
         "recorded": result.recorded,
         "groups": [
             {
                 "keys": dict(zip(result.keys, values, strict=True)),
-                "answers": {name: _told(answer) for name, answer in zip(result.names, answers, strict=True)},
+                "answers": {
+                    name: _told(answer) for name, answer in zip(result.names, answers, strict=True)
+                },
             }
             for values, answers in result.groups
         ],
@@ -36,14 +42,22 @@ def result_fields(result: Result) -> dict[str, Any]:
 
 def _told(answer: Answer) -> dict[str, Any]:
     """One answer for readers."""
-    return {**answer.to_dict(), "statistic": about(answer), "sentence": str(answer), "notes": list(answer.notes)}
+    return {
+        **answer.to_dict(),
+        "statistic": about(answer),
+        "sentence": str(answer),
+        "notes": list(answer.notes),
+    }
 
 
 def _record(result: Result) -> dict[str, Any]:
     return {
         "keys": list(result.keys),
         "names": list(result.names),
-        "groups": [[[_key(value) for value in values], [answer_fields(each) for each in answers]] for values, answers in result.groups],
+        "groups": [
+            [[_key(value) for value in values], [answer_fields(each) for each in answers]]
+            for values, answers in result.groups
+        ],
         "layout": [[cell.title, cell.what, cell.name] for cell in result.layout],
         "about": answer_fields(result.about),
         "protect": protect_fields(result.about.protect),
@@ -51,14 +65,20 @@ def _record(result: Result) -> dict[str, Any]:
 
 
 def read_result(fields: dict[str, Any]) -> Result:
-    """The result that `result_fields` wrote. ValueError, KeyError or TypeError if it is of another form."""
+    """The result that `result_fields` wrote.
+
+    ValueError, KeyError or TypeError if it is of another form.
+    """
     record = fields["record"]
     protect = read_protect(record["protect"])
     return Result(
         record["keys"],
         record["names"],
         [
-            (tuple(_read_key(value) for value in values), [read_answer(each, protect) for each in answers])
+            (
+                tuple(_read_key(value) for value in values),
+                [read_answer(each, protect) for each in answers],
+            )
             for values, answers in record["groups"]
         ],
         answer_id=fields["answer_id"],

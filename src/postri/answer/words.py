@@ -27,10 +27,13 @@ def line(answer: Answer) -> str:
     cost = f"protects {answer.protect} at epsilon {plain(answer.epsilon)}"
     notes = [*(() if answer.private else (NOT_PRIVATE,)), *answer.notes]
     if answer.interval.low_is_edge and answer.interval.high_is_edge:
-        words = f"{about(answer)} {shown(answer.value)}, but it may be anywhere in the domain; {cost}"
+        words = (
+            f"{about(answer)} {shown(answer.value)}, but it may be anywhere in the domain; {cost}"
+        )
     else:
         words = (
-            f"{about(answer)} {shown(answer.value)}, between {ends(answer.interval)} with {percent(answer.confidence)} confidence; {cost}"
+            f"{about(answer)} {shown(answer.value)}, between {ends(answer.interval)} with "
+            f"{percent(answer.confidence)} confidence; {cost}"
         )
     return words + "".join(f" [{note}]" for note in notes)
 
@@ -39,18 +42,41 @@ def paragraph(answer: Answer) -> str:
     """How to read the answer."""
     statistic, spend = about(answer), answer.spend
     parts = [
-        f"The released {statistic} is {shown(answer.value)}. Noise was added to protect people, so it is not the exact {statistic} of the",
-        f"table. The exact one lies between {ends(answer.interval)}: of all draws, at least {percent(answer.confidence)} give an interval",
+        (
+            f"The released {statistic} is {shown(answer.value)}. Noise was added to protect "
+            f"people, so it is not the exact {statistic} of the"
+        ),
+        (
+            f"table. The exact one lies between {ends(answer.interval)}: of all draws, at least "
+            f"{percent(answer.confidence)} give an interval"
+        ),
         "that holds it.",
-        *(("It is about the data on the domain: cells beyond its ends are clamped to them.",) if answer.statistic in ON_DOMAIN else ()),
-        "The interval covers the error that privacy added. It does not cover sampling error, which is how far the table itself is from the",
+        *(
+            ("It is about the data on the domain: cells beyond its ends are clamped to them.",)
+            if answer.statistic in ON_DOMAIN
+            else ()
+        ),
+        (
+            "The interval covers the error that privacy added. It does not cover sampling error, "
+            "which is how far the table itself is from the"
+        ),
         "people whom it stands for.",
-        f"What is protected is {answer.protect}: whoever sees the answer can hardly tell whether that happened, since the odds change by a",
-        f"factor of at most e^{plain(spend.epsilon)}. Value and interval cost epsilon {plain(spend.epsilon)} together:",
+        (
+            f"What is protected is {answer.protect}: whoever sees the answer can hardly tell "
+            "whether that happened, since the odds change by a"
+        ),
+        (
+            f"factor of at most e^{plain(spend.epsilon)}. Value and interval cost epsilon "
+            f"{plain(spend.epsilon)} together:"
+        ),
         f"{plain(spend.value)} for the value, {plain(spend.interval)} for the interval.",
         *_edges(answer.interval),
         *(f"Note: {note}." for note in answer.notes),
-        *(() if answer.private else (f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.",)),
+        *(
+            ()
+            if answer.private
+            else (f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.",)
+        ),
     ]
     return " ".join(parts)
 
@@ -62,7 +88,11 @@ def about(answer: Answer) -> str:
 
 def _edges(interval: Interval) -> list[str]:
     sides = (("lower", "below", interval.low_is_edge), ("upper", "above", interval.high_is_edge))
-    return [f"The {side} end is the edge of the domain: the exact value lies there or {beyond} it." for side, beyond, edge in sides if edge]
+    return [
+        f"The {side} end is the edge of the domain: the exact value lies there or {beyond} it."
+        for side, beyond, edge in sides
+        if edge
+    ]
 
 
 def notebook(answer: Answer) -> str:
@@ -73,7 +103,8 @@ def notebook(answer: Answer) -> str:
 def whole_domain(rows: int, epsilon: Fraction) -> str:
     """Why an interval is the whole domain, and what would help."""
     return (
-        f"the interval is the whole domain; if that is for lack of rows: at epsilon {plain(epsilon)} it takes {_about(rows)} rows, "
+        "the interval is the whole domain; if that is for lack of rows: at epsilon "
+        f"{plain(epsilon)} it takes {_about(rows)} rows, "
         f"and with half as many twice the epsilon"
     )
 
@@ -134,7 +165,10 @@ def table(result: Result) -> str:
     """A result as lines of text: a table, and what holds for all of it."""
     cells = [result.columns, *([_cell(cell) for cell in row.values()] for row in result.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    ]
     return "\n".join([*lines, *footing(result)])
 
 
@@ -145,8 +179,14 @@ def footing(result: Result) -> list[str]:
     for label, answer in result.labels(result.names):
         for note in answer.notes:
             about.setdefault(note, []).append(label)
-    notes = [note if len(labels) == len(result.answers) else f"{', '.join(labels)}: {note}" for note, labels in about.items()]
-    words = f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at epsilon {plain(result.epsilon)}"
+    notes = [
+        note if len(labels) == len(result.answers) else f"{', '.join(labels)}: {note}"
+        for note, labels in about.items()
+    ]
+    words = (
+        f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at "
+        f"epsilon {plain(result.epsilon)}"
+    )
     return [words, *([] if result.private else [NOT_PRIVATE]), *notes]
 
 
@@ -158,7 +198,10 @@ def from_ledger(answer_id: str | None) -> str:
 def table_notebook(result: Result) -> str:
     """A result as an HTML table."""
     head = "".join(f"<th>{escape(name)}</th>" for name in result.columns)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row.values()) + "</tr>" for row in result.rows)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row.values()) + "</tr>"
+        for row in result.rows
+    )
     words = "<br>".join(map(escape, footing(result)))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{words}</p>"
 
@@ -169,15 +212,22 @@ def _cell(cell: Any) -> str:
 
 def plan_words(plan: Plan) -> str:
     """A forecast in words."""
-    rows = f"{plan.rows:,} rows" if plan.groups == 1 else f"{plan.rows // plan.groups:,} rows in each of {plan.groups:,} groups"
+    rows = (
+        f"{plan.rows:,} rows"
+        if plan.groups == 1
+        else f"{plan.rows // plan.groups:,} rows in each of {plan.groups:,} groups"
+    )
     if not plan.enough:
         return (
-            f"at epsilon {plain(plan.epsilon)} the interval of the {name(plan.p)} of {rows} will end on the domain's edge: "
+            f"at epsilon {plain(plan.epsilon)} the interval of the {name(plan.p)} of {rows} "
+            "will end on the domain's edge: "
             f"it takes {_about(plan.rows_needed)} rows, and with half as many twice the epsilon"
         )
     return (
-        f"at epsilon {plain(plan.epsilon)} the {percent(plan.confidence)} interval of the {name(plan.p)} of {rows} will reach from about "
-        f"the {_percentile(plan.low, plan.reach)} to the {_percentile(plan.high, plan.reach)} percentile, if the data are smooth there "
+        f"at epsilon {plain(plan.epsilon)} the {percent(plan.confidence)} interval of the "
+        f"{name(plan.p)} of {rows} will reach from about "
+        f"the {_percentile(plan.low, plan.reach)} to the {_percentile(plan.high, plan.reach)} "
+        "percentile, if the data are smooth there "
         f"(many equal values or a gap change that)"
     )
 

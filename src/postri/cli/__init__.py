@@ -1,4 +1,7 @@
-"""The command line: options in, an answer out. Results go to standard output, words to standard error."""
+"""The command line: options in, an answer out.
+
+Results go to standard output, words to standard error.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,29 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (median, quantile, plan, demo, init, check, ask, sql, shell, budget, serve, reproduce, compare):
+for command in (
+    median,
+    quantile,
+    plan,
+    demo,
+    init,
+    check,
+    ask,
+    sql,
+    shell,
+    budget,
+    serve,
+    reproduce,
+    compare,
+):
     app.command()(command)
 app.add_typer(token.app, name="token")
 
 
 @app.callback(invoke_without_command=True)
-def root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
     """Options of the program itself."""
     if version:
         from postri import __version__
@@ -44,7 +63,10 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 
 def main() -> None:
-    """Run the program. Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else."""
+    """Run the program.
+
+    Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else.
+    """
     try:
         app()
     except (InputError, PolicyError) as error:
@@ -55,7 +77,13 @@ def main() -> None:
         _stop(str(error), 1)
     except Exception as error:
         # The message of an exception that is not ours may carry a cell: only its kind is shown.
-        _stop(f"failed with {type(error).__name__}; please report it, with the command and the declared types of the data", 1)
+        _stop(
+            (
+                f"failed with {type(error).__name__}; please report it, with the command and the "
+                "declared types of the data"
+            ),
+            1,
+        )
 
 
 def _stop(message: str, code: int) -> None:

@@ -39,8 +39,13 @@ def check(ledger: Ledger, expected_head: str | None = None) -> None:
     for problem in problems:
         typer.echo(problem, err=True)
     if problems:
-        raise LedgerError(f"the ledger is not good: {len(problems)} problem{'s' * (len(problems) > 1)}, see above")
-    typer.echo("the ledger is good: its chain is whole, its totals are right, and it fits its head", err=True)
+        raise LedgerError(
+            f"the ledger is not good: {len(problems)} problem{'s' * (len(problems) > 1)}, see above"
+        )
+    typer.echo(
+        "the ledger is good: its chain is whole, its totals are right, and it fits its head",
+        err=True,
+    )
 
 
 def save_trail(ledger: Ledger, file: str) -> None:
@@ -51,7 +56,9 @@ def save_trail(ledger: Ledger, file: str) -> None:
         with open(file, "w", encoding="utf-8", newline="") as target:
             export_csv(ledger, target)
     except OSError as error:
-        raise LedgerError(f"the trail cannot be written to {file!r} ({error.strerror}): name another file") from None
+        raise LedgerError(
+            f"the trail cannot be written to {file!r} ({error.strerror}): name another file"
+        ) from None
     typer.echo(f"saved {file}", err=True)
 
 
@@ -73,7 +80,9 @@ def show(accounts: Sequence[Account], ledger: Ledger) -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(_table(_accounts(accounts, ledger), ascii_only=not _can_draw(sys.stdout.encoding)))
+    console.print(
+        _table(_accounts(accounts, ledger), ascii_only=not _can_draw(sys.stdout.encoding))
+    )
 
 
 def _accounts(accounts: Sequence[Account], ledger: Ledger) -> Iterator[tuple[Account, list[Line]]]:
@@ -86,7 +95,9 @@ def _accounts(accounts: Sequence[Account], ledger: Ledger) -> Iterator[tuple[Acc
         lines = [Line(account.dataset, account.budget, epsilon(usage.cost), usage.entries)]
         for analyst in sorted({*account.allowances, *usage.analysts}):
             own = usage.analysts.get(analyst, Usage())
-            lines.append(Line(analyst, account.allowances.get(analyst), epsilon(own.cost), own.entries))
+            lines.append(
+                Line(analyst, account.allowances.get(analyst), epsilon(own.cost), own.entries)
+            )
         yield account, lines
 
 
@@ -114,11 +125,18 @@ def _cells(line: Line, *, ascii_only: bool) -> tuple[str, ...]:
     if line.limit is None:
         return ("", "", short(line.spent), "", str(line.entries))
     left = line.limit - line.spent
-    return (bar(left, line.limit, ascii_only=ascii_only), short(left), short(line.spent), short(line.limit), str(line.entries))
+    return (
+        bar(left, line.limit, ascii_only=ascii_only),
+        short(left),
+        short(line.spent),
+        short(line.limit),
+        str(line.entries),
+    )
 
 
 def bar(left: Fraction, limit: Fraction, *, ascii_only: bool = False) -> str:
-    """What is left of a limit; not full once anything was spent, and not empty while anything is left.
+    """What is left of a limit; not full once anything was spent, and not empty while anything is
+    left.
 
     >>> bar(Fraction(9, 2), Fraction(5), ascii_only=True)
     '##################..'

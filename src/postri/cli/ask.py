@@ -34,7 +34,24 @@ def median(
 ) -> None:
     """The private median of a column, with its interval."""
     bounds, who = (lower, upper, step), (protect, rows_per_person)
-    quantile(file, column, "1/2", epsilon, *bounds, where, confidence, *who, split, json, plot, declared, delimiter, quote, header, names)
+    quantile(
+        file,
+        column,
+        "1/2",
+        epsilon,
+        *bounds,
+        where,
+        confidence,
+        *who,
+        split,
+        json,
+        plot,
+        declared,
+        delimiter,
+        quote,
+        header,
+        names,
+    )
 
 
 def quantile(

@@ -18,8 +18,14 @@ ROWS = 5_000
 BUDGETS = ("0.1", "0.5", "2")
 
 
-def demo(out: Annotated[Path, typer.Option(help="Where to save the table and the picture.")] = Path("build")) -> None:
-    """Make up a salary table, ask for its median at three budgets, and show how close the answers come."""
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to save the table and the picture.")] = Path(
+        "build"
+    ),
+) -> None:
+    """Make up a salary table, ask for its median at three budgets, and show how close the answers
+    come.
+    """
     import postri
 
     out.mkdir(parents=True, exist_ok=True)
@@ -33,14 +39,19 @@ def demo(out: Annotated[Path, typer.Option(help="Where to save the table and the
 
 
 def _salaries() -> list[int]:
-    """Salaries of a made-up firm: lognormal by its quantiles, to the nearest 10, in an order that tells nothing."""
+    """Salaries of a made-up firm: lognormal by its quantiles, to the nearest 10, in an order that
+    tells nothing.
+    """
     spread = NormalDist(10.7, 0.45)
     ranked = [round(exp(spread.inv_cdf((i + 0.5) / ROWS)), -1) for i in range(ROWS)]
     return [int(ranked[(i * 2_741) % ROWS]) for i in range(ROWS)]
 
 
 def _write(file: Path, salaries: list[int]) -> None:
-    lines = ["employee,salary", *(f"{number},{salary}" for number, salary in enumerate(salaries, start=1))]
+    lines = [
+        "employee,salary",
+        *(f"{number},{salary}" for number, salary in enumerate(salaries, start=1)),
+    ]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -51,9 +62,17 @@ def _show(answers: list[Answer], truth: float, file: Path) -> None:
     from postri.answer.words import shown
 
     console = Console(soft_wrap=True)
-    console.print(f"\n{ROWS:,} made-up salaries ({file}). What is the median, if no employee may be given away?\n")
+    console.print(
+        f"\n{ROWS:,} made-up salaries ({file}). What is the median, if no employee may be "
+        "given away?\n"
+    )
     table = Table(
-        "epsilon", "private median", "95% interval", "true median", "in it?", title="postri.median(table, column='salary', epsilon=...)"
+        "epsilon",
+        "private median",
+        "95% interval",
+        "true median",
+        "in it?",
+        title="postri.median(table, column='salary', epsilon=...)",
     )
     for answer in answers:
         interval = answer.interval
@@ -62,7 +81,10 @@ def _show(answers: list[Answer], truth: float, file: Path) -> None:
         table.add_row(plain(answer.epsilon), shown(answer.value), ends, f"{truth:,.10g}", held)
     console.print(table)
     console.print("\nThe larger epsilon, the closer the answer and the weaker the protection.")
-    console.print("The true median stands here because the data are generated: nobody would print it of real data.\n")
+    console.print(
+        "The true median stands here because the data are generated: nobody would print it "
+        "of real data.\n"
+    )
     console.print(str(answers[-1]))
 
 
@@ -70,5 +92,8 @@ def _draw(answers: list[Answer], truth: float, picture: Path) -> None:
     from postri.answer.picture import save
 
     labels = [f"epsilon {plain(answer.epsilon)}" for answer in answers]
-    title = f"The median of {ROWS:,} made-up salaries. Dot: released value. Bar: 95% interval. Dashed line: true median."
+    title = (
+        f"The median of {ROWS:,} made-up salaries. Dot: released value. Bar: 95% interval. Dashed "
+        "line: true median."
+    )
     save(answers, picture, labels=labels, title=title, truth=truth)

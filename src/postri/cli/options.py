@@ -34,24 +34,71 @@ class Type(StrEnum):
 
 File = Annotated[str, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
 Column = Annotated[str, typer.Argument(help="The column to ask about.", show_default=False)]
-P = Annotated[str, typer.Argument(help="The quantile: 0.9 is the 90th percentile.", show_default=False)]
-Epsilon = Annotated[str, typer.Option(help="What value and interval may cost together, such as 1 or 0.5 or 1/3.", show_default=False)]
-Lower = Annotated[str | None, typer.Option(help="The lowest value of the domain: a public bound. A number or a date.")]
-Upper = Annotated[str | None, typer.Option(help="The highest value of the domain: lower plus a whole number of steps.")]
-Step = Annotated[str | None, typer.Option(help="The step of the domain, such as 0.01; 1 if left out.")]
-Where = Annotated[str | None, typer.Option(metavar="PREDICATE", help="Which rows count, in SQL: \"age < 40 AND job = 'cook'\".")]
-Confidence = Annotated[str, typer.Option(help="With which probability the interval holds the true value.")]
+P = Annotated[
+    str, typer.Argument(help="The quantile: 0.9 is the 90th percentile.", show_default=False)
+]
+Epsilon = Annotated[
+    str,
+    typer.Option(
+        help="What value and interval may cost together, such as 1 or 0.5 or 1/3.",
+        show_default=False,
+    ),
+]
+Lower = Annotated[
+    str | None,
+    typer.Option(help="The lowest value of the domain: a public bound. A number or a date."),
+]
+Upper = Annotated[
+    str | None,
+    typer.Option(help="The highest value of the domain: lower plus a whole number of steps."),
+]
+Step = Annotated[
+    str | None, typer.Option(help="The step of the domain, such as 0.01; 1 if left out.")
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PREDICATE", help="Which rows count, in SQL: \"age < 40 AND job = 'cook'\"."
+    ),
+]
+Confidence = Annotated[
+    str, typer.Option(help="With which probability the interval holds the true value.")
+]
 Protected = Annotated[Protect, typer.Option("--protect", help="What one person may change.")]
 RowsPerPerson = Annotated[int, typer.Option(help="How many rows belong to one person at most.")]
-Split = Annotated[str, typer.Option(help="The value's share of epsilon; the interval gets the rest.")]
+Split = Annotated[
+    str, typer.Option(help="The value's share of epsilon; the interval gets the rest.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Save a picture (.png, .svg or .pdf).")]
-Declared = Annotated[Type | None, typer.Option("--type", help="What a CSV column holds; integers are never rounded.")]
+Plot = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Save a picture (.png, .svg or .pdf).")
+]
+Declared = Annotated[
+    Type | None, typer.Option("--type", help="What a CSV column holds; integers are never rounded.")
+]
 Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
 Quote = Annotated[str, typer.Option(help="What quotes the cells of a CSV file.")]
-Names = Annotated[str | None, typer.Option(metavar="A,B,...", help="The names of all columns of a CSV file that has no header.")]
-Policy = Annotated[str, typer.Option("--policy", metavar="FILE", envvar="POSTRI_POLICY", help="The steward's file, or a service's URL.")]
-Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns.")]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...", help="The names of all columns of a CSV file that has no header."
+    ),
+]
+Policy = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        envvar="POSTRI_POLICY",
+        help="The steward's file, or a service's URL.",
+    ),
+]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header/--no-header", help="Whether the first line of a CSV file names the columns."
+    ),
+]
 
 
 def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain | None:
@@ -65,7 +112,15 @@ def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain 
     return Domain(lower, upper, "1" if step is None else step)
 
 
-def open_table(file: str, column: str, declared: Type | None, delimiter: str, quote: str, header: bool, names: str | None) -> Table:
+def open_table(
+    file: str,
+    column: str,
+    declared: Type | None,
+    delimiter: str,
+    quote: str,
+    header: bool,
+    names: str | None,
+) -> Table:
     """The file, with what the options say of its columns."""
     import postri
 

@@ -14,7 +14,10 @@ from postri.errors import InputError, PolicyError, Problem
 if TYPE_CHECKING:
     from postri.policy import Look, Policy
 
-NOT_PRIVATE = "NOT PRIVATE: exact counts of the rows, for the steward alone. Show them to nobody, and choose no bound by them."
+NOT_PRIVATE = (
+    "NOT PRIVATE: exact counts of the rows, for the steward alone. Show them to nobody, and "
+    "choose no bound by them."
+)
 NEXT = """\
 What is to be done next, in this order:
   1. fill in budget and protect, which are marked TODO
@@ -23,13 +26,32 @@ What is to be done next, in this order:
   4. postri check            says what is still wrong, with its line
   5. postri check --look     shows how many rows types and bounds would drop or move; not private, for you alone"""
 TYPES = "delete the columns that nobody may ask about"
-CSV_TYPES = "say what each column holds (a CSV file does not tell), and delete the columns that nobody may ask about"
+CSV_TYPES = (
+    "say what each column holds (a CSV file does not tell), and delete the columns that nobody "
+    "may ask about"
+)
 
-Data = Annotated[str, typer.Argument(help="A CSV or Parquet file, a DuckDB database file or a PostgreSQL URL.", show_default=False)]
-TableName = Annotated[str | None, typer.Option(metavar="NAME", help="The table of a database, such as main.trips or schema.table.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A CSV or Parquet file, a DuckDB database file or a PostgreSQL URL.",
+        show_default=False,
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The table of a database, such as main.trips or schema.table."
+    ),
+]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="Where to write the policy.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there already.")]
-LookAt = Annotated[bool, typer.Option("--look", help="Show how many rows types, bounds and keys drop or move. NOT PRIVATE.")]
+LookAt = Annotated[
+    bool,
+    typer.Option(
+        "--look", help="Show how many rows types, bounds and keys drop or move. NOT PRIVATE."
+    ),
+]
 
 
 def init(
@@ -51,7 +73,9 @@ def init(
     text = skeleton(data, table, csv=style, names=listed, folder=out.absolute().parent)
     _write(out, text, force=force)
     typer.echo(str(out))
-    typer.echo(NEXT.format(types=CSV_TYPES if kind_of_source(data, table) == "csv" else TYPES), err=True)
+    typer.echo(
+        NEXT.format(types=CSV_TYPES if kind_of_source(data, table) == "csv" else TYPES), err=True
+    )
 
 
 def _write(out: Path, text: str, *, force: bool) -> None:
@@ -59,13 +83,20 @@ def _write(out: Path, text: str, *, force: bool) -> None:
         with out.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(f"there is a file {str(out)!r} already; --force writes over it, --out names another") from None
+        raise InputError(
+            f"there is a file {str(out)!r} already; --force writes over it, --out names another"
+        ) from None
     except OSError as error:
-        raise InputError(f"cannot write {str(out)!r}: {error.strerror}; choose another place with --out") from None
+        raise InputError(
+            f"cannot write {str(out)!r}: {error.strerror}; choose another place with --out"
+        ) from None
 
 
 def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json = False) -> None:
-    """Check a policy and compare it with the schemas of its sources. No row is read, unless you --look."""
+    """Check a policy and compare it with the schemas of its sources.
+
+    No row is read, unless you --look.
+    """
     from postri.policy import check_policy, read_policy
 
     try:
@@ -94,9 +125,18 @@ def _looks(policy: Policy) -> list[Look]:
 def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
     for kind, problems in ("", errors), ("warning: ", warnings):
         for problem in problems:
-            typer.echo(f"{policy}{f':{problem.line}' if problem.line else ''}: {kind}{problem.text}")
+            typer.echo(
+                f"{policy}{f':{problem.line}' if problem.line else ''}: {kind}{problem.text}"
+            )
     if not errors:
-        typer.echo(f"{policy}: no errors" + (f", {len(warnings)} warning{'s' * (len(warnings) != 1)}" if warnings else ": all is well"))
+        typer.echo(
+            f"{policy}: no errors"
+            + (
+                f", {len(warnings)} warning{'s' * (len(warnings) != 1)}"
+                if warnings
+                else ": all is well"
+            )
+        )
 
 
 def _print_looks(looks: Iterable[Look]) -> None:
@@ -111,11 +151,21 @@ def _print_looks(looks: Iterable[Look]) -> None:
     for number, seen in enumerate(looks):
         if number == 0:
             console.print(f"\n{NOT_PRIVATE}")
-        table = Table("column", "dropped", "below lower", "above upper", "unknown key", box=SIMPLE, title_justify="left")
+        table = Table(
+            "column",
+            "dropped",
+            "below lower",
+            "above upper",
+            "unknown key",
+            box=SIMPLE,
+            title_justify="left",
+        )
         table.title = Text(f"{seen.dataset}: {seen.rows:,} rows")
         for column in seen.columns:
             counts = (column.dropped, column.below, column.above, column.unknown)
-            table.add_row(Text(column.name), *(_share_in_words(count, seen.rows) for count in counts))
+            table.add_row(
+                Text(column.name), *(_share_in_words(count, seen.rows) for count in counts)
+            )
         console.print(table)
 
 
@@ -131,19 +181,32 @@ def _share_in_words(count: int | None, rows: int) -> str:
     return f"{share:.2f}%"
 
 
-def _print_json(errors: Sequence[Problem], warnings: Sequence[Problem], looks: Iterable[Look] | None) -> None:
+def _print_json(
+    errors: Sequence[Problem], warnings: Sequence[Problem], looks: Iterable[Look] | None
+) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    said: dict[str, Any] = {"errors": [asdict(each) for each in errors], "warnings": [asdict(each) for each in warnings]}
+    said: dict[str, Any] = {
+        "errors": [asdict(each) for each in errors],
+        "warnings": [asdict(each) for each in warnings],
+    }
     if looks is not None:
-        said |= {"private": False, "notice": NOT_PRIVATE, "look": {seen.dataset: _look_json(seen) for seen in looks}}
+        said |= {
+            "private": False,
+            "notice": NOT_PRIVATE,
+            "look": {seen.dataset: _look_json(seen) for seen in looks},
+        }
     typer.echo(dumps(said))
 
 
 def _look_json(seen: Look) -> dict[str, Any]:
     def numbers(count: int | None) -> dict[str, Any] | None:
-        return None if count is None else {"rows": count, "share": count / seen.rows if seen.rows else None}
+        return (
+            None
+            if count is None
+            else {"rows": count, "share": count / seen.rows if seen.rows else None}
+        )
 
     columns = {
         column.name: {

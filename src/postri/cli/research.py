@@ -1,4 +1,7 @@
-"""`postri reproduce` and `postri compare`: the researcher's tools. What they print is computed from raw data and is not private."""
+"""`postri reproduce` and `postri compare`: the researcher's tools.
+
+What they print is computed from raw data and is not private.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,19 @@ if TYPE_CHECKING:
 
 DEFAULT_METHODS = "depth,postri-default,sun2023,sun2023-4"
 
-Data = Annotated[Path | None, typer.Option(help="A folder with bank.csv, adult.csv, airplane.csv; default: $POSTRI_DATA, else a download.")]
-Runs = Annotated[int, typer.Option(help="How often each method answers; everything in the report scales with it.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help=(
+            "A folder with bank.csv, adult.csv, airplane.csv; default: $POSTRI_DATA, else a "
+            "download."
+        )
+    ),
+]
+Runs = Annotated[
+    int,
+    typer.Option(help="How often each method answers; everything in the report scales with it."),
+]
 Out = Annotated[Path, typer.Option(help="Where to write the report, its figures and every run.")]
 Methods = Annotated[str, typer.Option(metavar="A,B,...", help="The methods to compare, by name.")]
 
@@ -64,11 +78,23 @@ def compare(
     from postri.privacy import check_epsilon, check_share
     from postri.research.compare import WARNING, Study, check_methods
 
-    chosen, spent, beta = check_methods(methods), check_epsilon(epsilon), 1 - check_share(confidence, "confidence")
+    chosen, spent, beta = (
+        check_methods(methods),
+        check_epsilon(epsilon),
+        1 - check_share(confidence, "confidence"),
+    )
     table = o.open_table(file, column, declared, delimiter, quote, header, names)
     study = Study(table, column, o.domain_of(lower, upper, step), chosen, spent, beta, runs)
     if json:
-        typer.echo(dumps({"warning": WARNING, "private": False, "methods": [asdict(line) for line in study.lines()]}))
+        typer.echo(
+            dumps(
+                {
+                    "warning": WARNING,
+                    "private": False,
+                    "methods": [asdict(line) for line in study.lines()],
+                }
+            )
+        )
     else:
         typer.echo(WARNING)
         _print_table(study)
@@ -79,7 +105,10 @@ def _print_table(study: Study) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{study.subject.rows:,} rows, true median {study.subject.point(study.subject.median):,.10g}; means of {study.runs:,} runs"
+    title = (
+        f"{study.subject.rows:,} rows, true median "
+        f"{study.subject.point(study.subject.median):,.10g}; means of {study.runs:,} runs"
+    )
     table = Table(
         "method",
         "error",
@@ -98,10 +127,27 @@ def _print_table(study: Study) -> None:
     for column in table.columns:
         column.no_wrap, column.justify = True, "right" if column is not table.columns[0] else "left"
     for line in study.lines():
-        numbers = (f"{line.error:.4g}", f"{line.half_width:.4g}", f"{line.half_width_rows:.5g}", f"{line.coverage:.3f}")
-        table.add_row(line.method, *numbers, f"{line.coverage_low:.3f}", f"{line.at_edge:.0%}", f"{line.milliseconds:.1f}")
+        numbers = (
+            f"{line.error:.4g}",
+            f"{line.half_width:.4g}",
+            f"{line.half_width_rows:.5g}",
+            f"{line.coverage:.3f}",
+        )
+        table.add_row(
+            line.method,
+            *numbers,
+            f"{line.coverage_low:.3f}",
+            f"{line.at_edge:.0%}",
+            f"{line.milliseconds:.1f}",
+        )
     # Never narrower than its numbers: a terminal wraps a line, it must not lose a digit.
     console = Console()
     console.width = max(console.width, 100)
     console.print(table)
-    typer.echo("coverage: the share of intervals that held the true median; at least: the lower end of its exact 95% interval", err=True)
+    typer.echo(
+        (
+            "coverage: the share of intervals that held the true median; at least: the lower end "
+            "of its exact 95% interval"
+        ),
+        err=True,
+    )

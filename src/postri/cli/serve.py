@@ -8,14 +8,32 @@ import typer
 
 from postri.errors import InputError, missing_extra
 
-Served = Annotated[str, typer.Argument(metavar="POLICY", envvar="POSTRI_POLICY", help="The steward's file.")]
-Policy = Annotated[str | None, typer.Option("--policy", metavar="FILE", help="The same, as other commands have it.")]
-Host = Annotated[str | None, typer.Option(help="Where to listen; the policy's, or this machine alone.", show_default=False)]
-Port = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="The port; the policy's, or 8765. 0 takes a free one.", show_default=False)
+Served = Annotated[
+    str, typer.Argument(metavar="POLICY", envvar="POSTRI_POLICY", help="The steward's file.")
 ]
-Certificate = Annotated[str | None, typer.Option(metavar="FILE", help="For TLS: the certificate, as PEM.")]
-PrivateKey = Annotated[str | None, typer.Option(metavar="FILE", help="For TLS: its private key, as PEM.")]
+Policy = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="FILE", help="The same, as other commands have it."),
+]
+Host = Annotated[
+    str | None,
+    typer.Option(help="Where to listen; the policy's, or this machine alone.", show_default=False),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="The port; the policy's, or 8765. 0 takes a free one.",
+        show_default=False,
+    ),
+]
+Certificate = Annotated[
+    str | None, typer.Option(metavar="FILE", help="For TLS: the certificate, as PEM.")
+]
+PrivateKey = Annotated[
+    str | None, typer.Option(metavar="FILE", help="For TLS: its private key, as PEM.")
+]
 
 
 def serve(
@@ -35,7 +53,9 @@ def serve(
     try:
         from postri.web import server
     except ModuleNotFoundError as error:
-        raise missing_extra("The service", (error.name or "fastapi").partition(".")[0], "web") from None
+        raise missing_extra(
+            "The service", (error.name or "fastapi").partition(".")[0], "web"
+        ) from None
     server.serve(
         found,
         host if host is not None else found.service.host,

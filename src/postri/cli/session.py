@@ -21,21 +21,56 @@ NAMED = re.compile(r"\s*(?P<name>[^\s()=]+)\s*=\s*(?P<text>.+)", re.DOTALL)
 
 DatasetName = Annotated[str, typer.Argument(help="A dataset of the policy.", show_default=False)]
 Aggregates = Annotated[
-    list[str], typer.Argument(help='What to ask: "median(x)", "count()", or with a name "mid=median(x)".', show_default=False)
+    list[str],
+    typer.Argument(
+        help='What to ask: "median(x)", "count()", or with a name "mid=median(x)".',
+        show_default=False,
+    ),
 ]
-By = Annotated[list[str] | None, typer.Option("--by", help="A column with public keys to divide by; may be given several times.")]
-Weights = Annotated[str | None, typer.Option(metavar="2,1,...", help="How epsilon is divided over the aggregates; evenly if left out.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", help="A column with public keys to divide by; may be given several times."
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="2,1,...", help="How epsilon is divided over the aggregates; evenly if left out."
+    ),
+]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="All intervals hold at once.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Pay for a new draw, even if the answer is recorded.")]
-PriceOnly = Annotated[bool, typer.Option("--price", help="Say what it would cost and how far the intervals will reach, and stop.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Pay for a new draw, even if the answer is recorded.")
+]
+PriceOnly = Annotated[
+    bool,
+    typer.Option(
+        "--price", help="Say what it would cost and how far the intervals will reach, and stop."
+    ),
+]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Analyst = Annotated[str | None, typer.Option(envvar="POSTRI_ANALYST", help="Who asks; the user of this machine if left out.")]
-Verify = Annotated[bool, typer.Option("--verify", help="Check the ledger: edits, gaps, an old copy.")]
+Analyst = Annotated[
+    str | None,
+    typer.Option(envvar="POSTRI_ANALYST", help="Who asks; the user of this machine if left out."),
+]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Check the ledger: edits, gaps, an old copy.")
+]
 Export = Annotated[str | None, typer.Option(metavar="FILE", help="Write the audit trail as CSV.")]
 Backup = Annotated[str | None, typer.Option(metavar="FILE", help="Write a copy of the ledger.")]
-Head = Annotated[bool, typer.Option("--head", help="Print where the ledger ends now, to be kept elsewhere.")]
-Expected = Annotated[str | None, typer.Option(metavar="HEAD", help="With --verify: a head that was kept elsewhere.")]
-Accept = Annotated[bool, typer.Option("--accept-restored", help="Accept an older copy of the ledger; what it lost is charged.")]
+Head = Annotated[
+    bool, typer.Option("--head", help="Print where the ledger ends now, to be kept elsewhere.")
+]
+Expected = Annotated[
+    str | None, typer.Option(metavar="HEAD", help="With --verify: a head that was kept elsewhere.")
+]
+Accept = Annotated[
+    bool,
+    typer.Option(
+        "--accept-restored", help="Accept an older copy of the ledger; what it lost is charged."
+    ),
+]
 
 
 def ask(
@@ -95,7 +130,9 @@ def named(aggregates: list[str]) -> dict[str, str]:
         given = NAMED.fullmatch(aggregate)
         name, text = (given["name"], given["text"]) if given else (usual_name(aggregate), aggregate)
         if name in found:
-            raise InputError(f'two aggregates have the name {name!r}; name them, such as "first={text}"')
+            raise InputError(
+                f'two aggregates have the name {name!r}; name them, such as "first={text}"'
+            )
         found[name] = text
     return found
 
@@ -104,7 +141,8 @@ def _weights(text: str, wanted: dict[str, str]) -> dict[str, str]:
     parts = text.split(",")
     if len(parts) != len(wanted):
         raise InputError(
-            f"give each of the {len(wanted)} aggregates its weight, such as --weights {','.join('1' * len(wanted))}; got {text!r}"
+            f"give each of the {len(wanted)} aggregates its weight, such as --weights "
+            f"{','.join('1' * len(wanted))}; got {text!r}"
         )
     return dict(zip(wanted, (part.strip() for part in parts), strict=True))
 
@@ -142,14 +180,18 @@ def budget(
 
     if is_url(policy):
         if verify or export or backup or head or expected_head or accept_restored:
-            raise InputError("a service's ledger is audited where it lies: there, name the policy with --policy")
+            raise InputError(
+                "a service's ledger is audited where it lies: there, name the policy with --policy"
+            )
         _show_budget(policy, json=json)
         return
     found = read_policy(policy)
     audit = verify or accept_restored or export is not None
     with SqliteLedger(found.ledger, found.head, audit=audit) as ledger:
         if accept_restored:
-            typer.echo(f"accepted: entry {ledger.accept_restored()} charges what was lost", err=True)
+            typer.echo(
+                f"accepted: entry {ledger.accept_restored()} charges what was lost", err=True
+            )
         if verify:
             check(ledger, expected_head)
         if export is not None:
@@ -178,4 +220,7 @@ def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
     from postri.session.local import accountant_of
 
-    return [Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances) for dataset in policy.datasets.values()]
+    return [
+        Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances)
+        for dataset in policy.datasets.values()
+    ]

@@ -28,12 +28,39 @@ SELECT ... FROM ... ;     a question; its price is shown first
 \\epsilon E                what each question may cost (now {epsilon})
 \\plot FILE                the last result as a picture: .png, .svg or .pdf
 \\q                        leave; so does Ctrl-D. Ctrl-C cancels"""
-KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "AS", "AND", "OR", "NOT", "BETWEEN", "IN", "DESC")
-FUNCTIONS = ("COUNT(", "SUM(", "AVG(", "MEDIAN(", "QUANTILE_CONT(", "PERCENTILE_CONT(", "LOW(", "HIGH(", "COALESCE(")
+KEYWORDS = (
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP BY",
+    "HAVING",
+    "ORDER BY",
+    "LIMIT",
+    "AS",
+    "AND",
+    "OR",
+    "NOT",
+    "BETWEEN",
+    "IN",
+    "DESC",
+)
+FUNCTIONS = (
+    "COUNT(",
+    "SUM(",
+    "AVG(",
+    "MEDIAN(",
+    "QUANTILE_CONT(",
+    "PERCENTILE_CONT(",
+    "LOW(",
+    "HIGH(",
+    "COALESCE(",
+)
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\plot", "\\q", "\\?")
 HISTORY, LONGEST_HISTORY = "POSTRI_HISTORY", 1_000
 
-Cost = Annotated[str, typer.Option("--epsilon", help="What each question may cost; \\epsilon changes it.")]
+Cost = Annotated[
+    str, typer.Option("--epsilon", help="What each question may cost; \\epsilon changes it.")
+]
 
 
 def shell(epsilon: Cost = "0.1", analyst: Analyst = None, policy: o.Policy = "postri.toml") -> None:
@@ -138,7 +165,14 @@ class Shell:
             raise InputError(f"there is no dataset {name!r}; {nearest(name, datasets)}")
         for column in datasets[name].columns.values():
             bounds = f", {column.domain}" if column.domain else ""
-            keys = f", keys {', '.join(map(str, column.keys[:8]))}{', ...' if len(column.keys) > 8 else ''}" if column.keys else ""
+            keys = (
+                (
+                    ", keys "
+                    f"{', '.join(map(str, column.keys[:8]))}{', ...' if len(column.keys) > 8 else ''}"
+                )
+                if column.keys
+                else ""
+            )
             typer.echo(f"{column.name}: {column.type}{bounds}{keys}")
 
     def _set_epsilon(self, text: str) -> None:

@@ -10,7 +10,14 @@ import typer
 from postri.cli import options as o
 from postri.cli.session import Analyst, Csv, Fresh, PriceOnly, Simultaneous, show_price, show_result
 
-Sql = Annotated[str, typer.Argument(metavar="SQL", help='Such as "SELECT MEDIAN(x) FROM t"; - reads standard input.', show_default=False)]
+Sql = Annotated[
+    str,
+    typer.Argument(
+        metavar="SQL",
+        help='Such as "SELECT MEDIAN(x) FROM t"; - reads standard input.',
+        show_default=False,
+    ),
+]
 
 
 def sql(
@@ -37,8 +44,16 @@ def sql(
     question = sys.stdin.read() if text == "-" else text
     with postri.connect(policy, analyst=analyst) as session, shown_progress():
         if price:
-            found = session.price(question, epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh)
+            found = session.price(
+                question,
+                epsilon=epsilon,
+                confidence=confidence,
+                simultaneous=simultaneous,
+                fresh=fresh,
+            )
             show_price(found, json=json)
             return
-        result = session.sql(question, epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh)
+        result = session.sql(
+            question, epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh
+        )
     show_result(result, json=json, csv=csv, plot=plot)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 SHOWN_ONCE = "This is the only time that the token is shown: keep it as you keep a password."
 
-app = typer.Typer(help="Tokens of the service: add, list, revoke.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Tokens of the service: add, list, revoke.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 class Role(StrEnum):
@@ -26,15 +28,39 @@ class Role(StrEnum):
     STEWARD = "steward"
 
 
-Name = Annotated[str, typer.Argument(help="Whose token it is. Several tokens may have the same name.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Whose token it is. Several tokens may have the same name.", show_default=False
+    ),
+]
 WithRole = Annotated[Role, typer.Option("--role", help="What it allows.", show_default=False)]
-Allowance = Annotated[str | None, typer.Option(help="The most that this analyst may spend on each dataset, such as 2.")]
-Expires = Annotated[str | None, typer.Option(metavar="SPAN|DAY", help="How long it is valid: 90d, 12h, or through a day, 2027-01-31.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The 8 signs after ptr_, as the list shows them.", show_default=False)]
+Allowance = Annotated[
+    str | None,
+    typer.Option(help="The most that this analyst may spend on each dataset, such as 2."),
+]
+Expires = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPAN|DAY", help="How long it is valid: 90d, 12h, or through a day, 2027-01-31."
+    ),
+]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The 8 signs after ptr_, as the list shows them.", show_default=False
+    ),
+]
 
 
 @app.command()
-def add(name: Name, role: WithRole, allowance: Allowance = None, expires: Expires = None, policy: o.Policy = "postri.toml") -> None:
+def add(
+    name: Name,
+    role: WithRole,
+    allowance: Allowance = None,
+    expires: Expires = None,
+    policy: o.Policy = "postri.toml",
+) -> None:
     """Make a token and print it, this once, as the last line of standard output."""
     from postri.policy.values import an_epsilon
     from postri.web.expiry import read_expiry
@@ -66,7 +92,13 @@ def list_(json: o.Json = False, policy: o.Policy = "postri.toml") -> None:
 
 
 def _line(token: Token) -> str:
-    until = f"revoked {token.revoked}" if token.revoked else f"until {token.expires}" if token.expires else "until revoked"
+    until = (
+        f"revoked {token.revoked}"
+        if token.revoked
+        else f"until {token.expires}"
+        if token.expires
+        else "until revoked"
+    )
     allowance = "" if token.allowance is None else f"  allowance {token.allowance}"
     return f"{token.id}  {token.role:<7}  {token.name}  since {token.created}, {until}{allowance}"
 
@@ -76,7 +108,9 @@ def revoke(number: Id, policy: o.Policy = "postri.toml") -> None:
     """Make a token worthless, now and for good."""
     with _tokens(policy) as tokens:
         if not tokens.revoke(number.removeprefix("ptr_")):
-            raise InputError(f"there is no token {number[:12]!r}; postri token list shows those that there are")
+            raise InputError(
+                f"there is no token {number[:12]!r}; postri token list shows those that there are"
+            )
     typer.echo(f"revoked {number.removeprefix('ptr_')}", err=True)
 
 

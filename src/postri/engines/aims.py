@@ -1,4 +1,6 @@
-"""Where a window lies, by how many rows lie below a point near it, and by a sample: over a small distance its error is small."""
+"""Where a window lies, by how many rows lie below a point near it, and by a sample: over a small
+distance its error is small.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ def sides(target: Target, dialect: Dialect) -> tuple[str, str]:
     return f"({rank} - {reach})", f"({rank} + {reach})"
 
 
-def outward(target: Target, dialect: Dialect, shares: tuple[str, str], size: str) -> tuple[str, str]:
-    """How far beyond the target, as shares of a sample of so many cells, the window of a group reaches down and up.
+def outward(
+    target: Target, dialect: Dialect, shares: tuple[str, str], size: str
+) -> tuple[str, str]:
+    """How far beyond the target, as shares of a sample of so many cells, the window of a group
+    reaches down and up.
 
-    Of `n` rows `below` ones lie below the point, and of the sample's cells shares between these two. Between two cells of a table, the
-    number of cells in a sample has the variance of a Poisson law, about the number itself.
+    Of `n` rows `below` ones lie below the point, and of the sample's cells shares between these
+    two. Between two cells of a table, the number of cells in a sample has the variance of a Poisson
+    law, about the number itself.
     """
     origin, reached = shares
     p, rows, (low, high) = dialect.double(float(target.p)), "greatest(n, 1)", sides(target, dialect)
@@ -38,10 +44,15 @@ def outward(target: Target, dialect: Dialect, shares: tuple[str, str], size: str
     )
 
 
-def shares_below(pick: Pick, lows: Indexes, highs: Indexes, points: Indexes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shares_below(
+    pick: Pick, lows: Indexes, highs: Indexes, points: Indexes
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Between which shares of each group's sample the cells below its point end, by its marks."""
     p, spares = float(pick.target.p), np.array(pick.spares)
-    shares, marks = np.concatenate((p - spares[::-1], p + spares)), np.hstack((lows[:, ::-1], highs))
+    shares, marks = (
+        np.concatenate((p - spares[::-1], p + spares)),
+        np.hstack((lows[:, ::-1], highs)),
+    )
     after = np.minimum((marks < points[:, None]).sum(axis=1), len(shares) - 1)
     before, rows = np.maximum(after - 1, 0), np.arange(len(marks))
     low, high = marks[rows, before].astype(np.float64), marks[rows, after].astype(np.float64)

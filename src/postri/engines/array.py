@@ -9,13 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import SAMPLE, Bracket, Counts, Target, Total, Wanted, sampled_brackets, tally
+from postri.engines.base import (
+    SAMPLE,
+    Bracket,
+    Counts,
+    Target,
+    Total,
+    Wanted,
+    sampled_brackets,
+    tally,
+)
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
 from postri.window import RankWindow
 
-# Cells inside a bracket are held, so many at a time, and then counted: in an array of counters where the bracket is narrow.
+# Cells inside a bracket are held, so many at a time, and then counted: in an array of counters
+# where the bracket is narrow.
 HELD = 1 << 20
 NARROW = 1 << 16
 HALF_BITS = 32
@@ -39,13 +49,19 @@ class ArrayCounter:
                 indexes = self.reading.indexes(cells)
                 n += len(indexes)
                 # A chunk's upper and lower halves each fit a sum of 64 bits.
-                whole += (int((indexes >> HALF_BITS).sum()) << HALF_BITS) + int((indexes & HALF_MASK).sum())
+                whole += (int((indexes >> HALF_BITS).sum()) << HALF_BITS) + int(
+                    (indexes & HALF_MASK).sum()
+                )
         return Total(n, whole)
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""
         stride = max(1, ceil(self.rows / SAMPLE))
-        parts = [self.reading.indexes(cells) for piece in self.pieces for cells in piece.every(stride).chunks()]
+        parts = [
+            self.reading.indexes(cells)
+            for piece in self.pieces
+            for cells in piece.every(stride).chunks()
+        ]
         yield from sampled_brackets(np.sort(np.concatenate(parts)), 1 / stride, targets, grid)
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
@@ -86,7 +102,9 @@ class _Tally:
         """Turn the cells that are held into counts."""
         if self.holding:
             indexes, counts = self._counted()
-            self.counts = tally(np.concatenate((self.counts[0], indexes)), np.concatenate((self.counts[1], counts)))
+            self.counts = tally(
+                np.concatenate((self.counts[0], indexes)), np.concatenate((self.counts[1], counts))
+            )
             self.held, self.holding = [], 0
 
     def _counted(self) -> Counts:
@@ -111,5 +129,7 @@ def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
     if isinf(threshold):
         return np.full(len(cells), threshold > 0)
     # A Python float would be cut down to the cells' precision.
-    less: NDArray[np.bool_] = cells < (np.float64(threshold) if isinstance(threshold, float) else threshold)
+    less: NDArray[np.bool_] = cells < (
+        np.float64(threshold) if isinstance(threshold, float) else threshold
+    )
     return less

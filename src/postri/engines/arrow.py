@@ -1,7 +1,9 @@
-"""Columns that speak the Arrow PyCapsule protocol: pyarrow, polars, pandas and others, without importing any of them.
+"""Columns that speak the Arrow PyCapsule protocol: pyarrow, polars, pandas and others, without
+importing any of them.
 
-A column's declared type is judged on its schema, before an array is touched. An array is released when its last view is gone.
-The structs are those of https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html.
+A column's declared type is judged on its schema, before an array is touched. An array is released
+when its last view is gone. The structs are those of
+https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html.
 """
 
 from __future__ import annotations
@@ -18,7 +20,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, decimal_type, float_type, integer_type, text_type, timestamp_type
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    NO_ORDER,
+    ColumnType,
+    decimal_type,
+    float_type,
+    integer_type,
+    text_type,
+    timestamp_type,
+)
 from postri.engines.piece import Piece
 from postri.errors import InputError, SourceError
 
@@ -32,16 +44,26 @@ def read_column(source: object) -> tuple[ColumnType, list[Piece]]:
     """The declared type of an Arrow column and its chunks, as views where the memory layout allows."""
     _check_before_export(source)
     # A stream comes first: a chunked source may have to copy itself together to become one array.
-    layout, chunks = _read_stream(source) if hasattr(source, "__arrow_c_stream__") else _read_array(source)
+    layout, chunks = (
+        _read_stream(source) if hasattr(source, "__arrow_c_stream__") else _read_array(source)
+    )
     read = layout.read
-    return layout.column, [] if read is None else [Piece(read(chunk), chunk.valid()) for chunk in chunks]
+    return layout.column, [] if read is None else [
+        Piece(read(chunk), chunk.valid()) for chunk in chunks
+    ]
 
 
 class ArrowSchema(ctypes.Structure):
     """A declared type."""
 
     _fields_ = (
-        *(("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64), ("n_children", c_int64)),
+        *(
+            ("format", c_char_p),
+            ("name", c_char_p),
+            ("metadata", c_void_p),
+            ("flags", c_int64),
+            ("n_children", c_int64),
+        ),
         *((field, c_void_p) for field in ("children", "dictionary", "release", "private_data")),
     )
 
@@ -50,21 +72,33 @@ class ArrowArray(ctypes.Structure):
     """The buffers of one chunk."""
 
     _fields_ = (
-        *((field, c_int64) for field in ("length", "null_count", "offset", "n_buffers", "n_children")),
-        *((field, c_void_p) for field in ("buffers", "children", "dictionary", "release", "private_data")),
+        *(
+            (field, c_int64)
+            for field in ("length", "null_count", "offset", "n_buffers", "n_children")
+        ),
+        *(
+            (field, c_void_p)
+            for field in ("buffers", "children", "dictionary", "release", "private_data")
+        ),
     )
 
 
 class ArrowArrayStream(ctypes.Structure):
     """A source of chunks."""
 
-    _fields_ = tuple((field, c_void_p) for field in ("get_schema", "get_next", "get_last_error", "release", "private_data"))
+    _fields_ = tuple(
+        (field, c_void_p)
+        for field in ("get_schema", "get_next", "get_last_error", "release", "private_data")
+    )
 
 
 _Struct = ArrowSchema | ArrowArray | ArrowArrayStream
 _Filled = TypeVar("_Filled", ArrowSchema, ArrowArray)
-# A prototype of our own: argtypes set on ctypes.pythonapi would be seen by every other user of ctypes in the process.
-_capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+# A prototype of our own: argtypes set on ctypes.pythonapi would be seen by every other user of
+# ctypes in the process.
+_capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _Release = ctypes.CFUNCTYPE(None, c_void_p)
 _Fill = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 
@@ -86,7 +120,8 @@ class _Chunk:
     array: ArrowArray
 
     def __post_init__(self) -> None:
-        # Not at exit: a view may still be in use by then, and the process gives its memory back anyway.
+        # Not at exit: a view may still be in use by then, and the process gives its memory back
+        # anyway.
         weakref.finalize(self, _release, self.array).atexit = False
 
     def values(self, dtype: np.dtype, stride: int) -> np.ndarray:
@@ -97,7 +132,9 @@ class _Chunk:
         """The bits of a buffer, one byte each."""
         start, skip = divmod(self.array.offset, 8)
         count = skip + self.array.length
-        packed = self._view(buffer, start, -(-count // 8) if self.array.length else 0, np.dtype(np.uint8), 1)
+        packed = self._view(
+            buffer, start, -(-count // 8) if self.array.length else 0, np.dtype(np.uint8), 1
+        )
         return np.unpackbits(packed, bitorder="little")[skip:count]
 
     def valid(self) -> np.ndarray | None:
@@ -109,11 +146,22 @@ class _Chunk:
     def _address(self, buffer: int) -> int | None:
         return c_void_p.from_address(self.array.buffers + buffer * ctypes.sizeof(c_void_p)).value
 
-    def _view(self, buffer: int, start: int, count: int, dtype: np.dtype, stride: int) -> np.ndarray:
+    def _view(
+        self, buffer: int, start: int, count: int, dtype: np.dtype, stride: int
+    ) -> np.ndarray:
         if count == 0:  # An empty array may come without buffers.
             return np.empty(0, dtype)
-        data = ((self._address(buffer) or 0) + start, True)  # True: read-only, the memory is shared with the source.
-        interface = {"data": data, "shape": (count,), "strides": (stride,), "typestr": dtype.str, "version": 3}
+        data = (
+            (self._address(buffer) or 0) + start,
+            True,
+        )  # True: read-only, the memory is shared with the source.
+        interface = {
+            "data": data,
+            "shape": (count,),
+            "strides": (stride,),
+            "typestr": dtype.str,
+            "version": 3,
+        }
         # NumPy keeps this object as the base of the view, and with it the chunk.
         return np.asarray(SimpleNamespace(chunk=self, __array_interface__=interface))
 
@@ -132,22 +180,44 @@ def _fixed(column: ColumnType, dtype: str, stride: int = 0) -> _Layout:
 
 
 def _days(chunk: _Chunk) -> np.ndarray:
-    """The days of date64, which counts milliseconds. Its range is wider than that of dates, and is cut to it."""
-    days: np.ndarray = np.clip(chunk.values(np.dtype(np.int64), 8) // 86_400_000, DATE.low, DATE.high)
+    """The days of date64, which counts milliseconds.
+
+    Its range is wider than that of dates, and is cut to it.
+    """
+    days: np.ndarray = np.clip(
+        chunk.values(np.dtype(np.int64), 8) // 86_400_000, DATE.low, DATE.high
+    )
     return days.astype(np.int32)
 
 
 _INTEGERS = {"c": 8, "s": 16, "i": 32, "l": 64}
 _LAYOUTS = (
     {code: _fixed(integer_type(bits), f"int{bits}") for code, bits in _INTEGERS.items()}
-    | {code.upper(): _fixed(integer_type(bits, signed=False), f"uint{bits}") for code, bits in _INTEGERS.items()}
-    | {code: _fixed(float_type(bits), f"float{bits}") for code, bits in {"e": 16, "f": 32, "g": 64}.items()}
-    | {"b": _Layout(BOOLEAN, lambda chunk: chunk.bits(1)), "tdD": _fixed(DATE, "int32"), "tdm": _Layout(DATE, _days)}
+    | {
+        code.upper(): _fixed(integer_type(bits, signed=False), f"uint{bits}")
+        for code, bits in _INTEGERS.items()
+    }
+    | {
+        code: _fixed(float_type(bits), f"float{bits}")
+        for code, bits in {"e": 16, "f": 32, "g": 64}.items()
+    }
+    | {
+        "b": _Layout(BOOLEAN, lambda chunk: chunk.bits(1)),
+        "tdD": _fixed(DATE, "int32"),
+        "tdm": _Layout(DATE, _days),
+    }
 )
 _UNITS = {"s": ("s", 1), "m": ("ms", 10**3), "u": ("us", 10**6), "n": ("ns", 10**9)}
 _REFUSED = (
     {"n": "null", "z": "binary", "Z": "large_binary", "vz": "binary_view"}
-    | {"w": "fixed_size_binary", "+l": "list", "+L": "large_list", "+vl": "list_view", "+vL": "large_list_view", "+w": "fixed_size_list"}
+    | {
+        "w": "fixed_size_binary",
+        "+l": "list",
+        "+L": "large_list",
+        "+vl": "list_view",
+        "+vL": "large_list_view",
+        "+w": "fixed_size_list",
+    }
     | {"+m": "map", "+ud": "dense_union", "+us": "sparse_union", "+r": "run_end_encoded"}
     | {"tts": "time32[s]", "ttm": "time32[ms]", "ttu": "time64[us]", "ttn": "time64[ns]"}
     | {"tiM": "interval[month]", "tiD": "interval[day_time]", "tin": "interval[month_day_nano]"}
@@ -159,7 +229,10 @@ _WHOLE_TABLE = "source has the declared type struct, which holds several columns
 
 def _layout(schema: ArrowSchema) -> _Layout:
     code = schema.format.decode(errors="replace")
-    if schema.dictionary and ArrowSchema.from_address(schema.dictionary).format.decode(errors="replace") in _TEXTS:
+    if (
+        schema.dictionary
+        and ArrowSchema.from_address(schema.dictionary).format.decode(errors="replace") in _TEXTS
+    ):
         return _Layout(text_type("dictionary"), None)
     if encoded := _encoded(schema):
         raise _no_order(encoded)
@@ -183,7 +256,9 @@ def _encoded(schema: ArrowSchema) -> str | None:
 
 
 def _metadata(address: int) -> Iterator[bytes]:
-    """The keys and values of a schema's metadata, in turn: a count of pairs, then each text after its length."""
+    """The keys and values of a schema's metadata, in turn: a count of pairs, then each text after
+    its length.
+    """
     pairs = c_int32.from_address(address).value
     address += 4
     for _ in range(2 * pairs):
@@ -206,7 +281,10 @@ def _decimal(code: str) -> _Layout | None:
     digits, scale, bits = int(match[1]), int(match[2]), int(match[3] or 128)
     if digits > 18 or bits > 128:
         name = f"decimal{bits}({digits},{scale})"
-        raise InputError(f"the column has the declared type {name}; cast it to a decimal of at most 18 digits (decimal128 or narrower)")
+        raise InputError(
+            f"the column has the declared type {name}; cast it to a decimal of at most 18 "
+            "digits (decimal128 or narrower)"
+        )
     # Up to 18 digits fit in 64 bits: the low limb, which comes first in memory, is the whole value.
     return _fixed(decimal_type(digits, scale), f"int{min(bits, 64)}", bits // 8)
 
@@ -216,7 +294,9 @@ def _no_order(name: str) -> InputError:
 
 
 def _check_before_export(source: object) -> None:
-    """Refuse what would be exported by a look at its values: pandas infers the Arrow type of these, and may fail on a cell."""
+    """Refuse what would be exported by a look at its values: pandas infers the Arrow type of these,
+    and may fail on a cell.
+    """
     if hasattr(type(source), "columns"):
         raise InputError(_WHOLE_TABLE)
     if (name := str(getattr(source, "dtype", ""))) in ("object", "category"):
@@ -242,7 +322,9 @@ def _stream_layout(stream: ArrowArrayStream) -> _Layout:
 
 
 def _stream_chunks(stream: ArrowArrayStream) -> Iterator[_Chunk]:
-    while (array := _fill(stream, stream.get_next, ArrowArray())).release:  # A stream ends with a released array.
+    while (
+        array := _fill(stream, stream.get_next, ArrowArray())
+    ).release:  # A stream ends with a released array.
         yield _Chunk(array)
 
 
@@ -253,7 +335,9 @@ def _fill(stream: ArrowArrayStream, callback: int, struct: _Filled) -> _Filled:
 
 
 def _read_array(source: object) -> tuple[_Layout, list[_Chunk]]:
-    _capsules, (schema, array) = _export(source, "__arrow_c_array__", b"arrow_schema", b"arrow_array")
+    _capsules, (schema, array) = _export(
+        source, "__arrow_c_array__", b"arrow_schema", b"arrow_array"
+    )
     theirs = ArrowArray.from_address(array)
     _check_alive(theirs)
     layout = _layout(ArrowSchema.from_address(schema))
@@ -268,5 +352,7 @@ def _export(source: object, method: str, *names: bytes) -> tuple[object, list[in
     with contextlib.suppress(Exception):
         given = getattr(source, method)()
         capsules = given if isinstance(given, tuple) else (given,)
-        return capsules, [_capsule_pointer(capsule, name) for capsule, name in zip(capsules, names, strict=True)]
+        return capsules, [
+            _capsule_pointer(capsule, name) for capsule, name in zip(capsules, names, strict=True)
+        ]
     raise SourceError(f"{method} of the source failed; check that it can be converted to Arrow")

@@ -1,6 +1,8 @@
-"""What an engine is, and how rank windows are found in it: a sample for a bracket, then one counting scan.
+"""What an engine is, and how rank windows are found in it: a sample for a bracket, then one
+counting scan.
 
-An engine knows nothing of epsilon or of randomness. It is asked for windows by quantile and half-size alone.
+An engine knows nothing of epsilon or of randomness. It is asked for windows by quantile and
+half-size alone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from postri.window import Indexes, RankWindow, holds, trim
 
 SMALL = 1 << 17
 SAMPLE = 1 << 18
-# So many standard errors a guess leaves to spare; the second one, by the same sample in memory, many more.
+# So many standard errors a guess leaves to spare; the second one, by the same sample in memory,
+# many more.
 SLACK, WIDE_SLACK = 4, 40
 
 
@@ -37,8 +40,16 @@ class CsvFormat:
 
     def __post_init__(self) -> None:
         for name, mark, least in ("delimiter", self.delimiter, 1), ("quote", self.quote, 0):
-            if not isinstance(mark, str) or not least <= len(mark) <= 1 or mark in ("\r", "\n") or not mark.isascii():
-                raise InputError(f"{name} must be one ASCII character{'' if least else ' or empty'}, got {shown(mark)}")
+            if (
+                not isinstance(mark, str)
+                or not least <= len(mark) <= 1
+                or mark in ("\r", "\n")
+                or not mark.isascii()
+            ):
+                raise InputError(
+                    f"{name} must be one ASCII character{'' if least else ' or empty'}, got "
+                    f"{shown(mark)}"
+                )
         if self.delimiter == self.quote:
             raise InputError(f"delimiter and quote must differ, got {shown(self.quote)} for both")
 
@@ -53,7 +64,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Bracket:
-    """Grid indexes `low..high` that are counted one by one; everything below is counted in one number."""
+    """Grid indexes `low..high` that are counted one by one; everything below is counted in one
+    number.
+    """
 
     low: int
     high: int
@@ -61,7 +74,9 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bracket to be counted, and the target whose window is wanted in a group: what lies beyond that may be left out."""
+    """A bracket to be counted, and the target whose window is wanted in a group: what lies beyond
+    that may be left out.
+    """
 
     bracket: Bracket
     target: Target
@@ -87,19 +102,30 @@ class Engine(Protocol):
         """The declared type of a column."""
 
     def computed(self, columns: Mapping[str, Value]) -> Engine:
-        """The same table, which can also be asked about these columns, by names that it does not list."""
+        """The same table, which can also be asked about these columns, by names that it does not
+        list.
+        """
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection) -> list[list[RankWindow]]:
-        """For each group the window of each target, from shared scans. The same for every engine that holds the same cells."""
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection
+    ) -> list[list[RankWindow]]:
+        """For each group the window of each target, from shared scans.
+
+        The same for every engine that holds the same cells.
+        """
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
-        """Refuse, by the declared type, a grid on which it cannot give each cell its index: sums and units need that."""
+        """Refuse, by the declared type, a grid on which it cannot give each cell its index: sums
+        and units need that.
+        """
 
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
-        """For each group how many rows there are; with a column, how many in which it has a cell that can be read."""
+        """For each group how many rows there are; with a column, how many in which it has a cell
+        that can be read.
+        """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds."""
@@ -115,7 +141,11 @@ class Counter(Protocol):
     """How many groups there are."""
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
-        """Where the windows should lie, by a sample, for each group and target: narrow first, then wider. Speed alone depends on it."""
+        """Where the windows should lie, by a sample, for each group and target: narrow first, then
+        wider.
+
+        Speed alone depends on it.
+        """
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """For each bracket the counts of its indexes, the rows below them, and n; whole atoms."""
@@ -136,9 +166,11 @@ CHANGED = "the rows of the table changed while they were counted; ask again when
 
 
 def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
-    """For each group the trimmed window of each target, in a constant number of scans: two guesses at most, then everything.
+    """For each group the trimmed window of each target, in a constant number of scans: two guesses
+    at most, then everything.
 
-    Few rows are worth no guess: neither those of a small table, nor those of the groups whose windows a first guess missed.
+    Few rows are worth no guess: neither those of a small table, nor those of the groups whose
+    windows a first guess missed.
     """
     asked = [(group, target) for group in range(counter.groups) for target in targets]
     found: dict[int, RankWindow] = {}
@@ -158,11 +190,18 @@ def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> lis
     return [[found[i + j] for j in range(len(targets))] for i in range(0, len(asked), len(targets))]
 
 
-def sampled_brackets(sample: Indexes, share: float, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+def sampled_brackets(
+    sample: Indexes, share: float, targets: Sequence[Target], grid: Grid
+) -> Iterator[list[Bracket]]:
     """Guesses from a sorted sample in memory, which is this share of all rows."""
     for slack in (SLACK, WIDE_SLACK):
         yield [
-            _between(sample, target, slack * sqrt(len(sample) * target.p * (1 - target.p)) + target.half * share + 4, grid)
+            _between(
+                sample,
+                target,
+                slack * sqrt(len(sample) * target.p * (1 - target.p)) + target.half * share + 4,
+                grid,
+            )
             for target in targets
         ]
 
@@ -170,4 +209,7 @@ def sampled_brackets(sample: Indexes, share: float, targets: Sequence[Target], g
 def _between(sample: Indexes, target: Target, spare: float, grid: Grid) -> Bracket:
     """From so many places before p of the sample to so many after."""
     low, high = floor(target.p * len(sample) - spare), ceil(target.p * len(sample) + spare)
-    return Bracket(int(sample[low]) if low >= 0 else grid.first, int(sample[high]) if high < len(sample) else grid.last)
+    return Bracket(
+        int(sample[low]) if low >= 0 else grid.first,
+        int(sample[high]) if high < len(sample) else grid.last,
+    )

@@ -1,4 +1,6 @@
-"""Stopping a question from another thread: the scan that runs is interrupted, and no other one begins."""
+"""Stopping a question from another thread: the scan that runs is interrupted, and no other one
+begins.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ from contextvars import ContextVar
 from threading import Event, Lock, Thread
 
 Stop = Callable[[], object]
-"""Interrupts what a scan runs in its database. May be called from another thread, more than once, and when there is nothing to stop."""
+"""Interrupts what a scan runs in its database.
+
+May be called from another thread, more than once, and when there is nothing to stop.
+"""
 
 PACE = 0.1
 
@@ -22,7 +27,10 @@ class Cancel:
         self._lock = Lock()
 
     def now(self, error: Exception) -> None:
-        """The scan that runs, and every later one, raises this error, if it is the first. Returns at once."""
+        """The scan that runs, and every later one, raises this error, if it is the first.
+
+        Returns at once.
+        """
         with self._lock:
             if self._error is not None:
                 return
@@ -38,7 +46,10 @@ class Cancel:
 
     @contextmanager
     def scan(self, stop: Stop) -> Iterator[None]:
-        """A scan that `stop` interrupts. Whatever it raises or returns once it is cancelled, the error of `now` is raised."""
+        """A scan that `stop` interrupts.
+
+        Whatever it raises or returns once it is cancelled, the error of `now` is raised.
+        """
         over = Event()
         with self._lock:
             self.check()

@@ -1,8 +1,9 @@
 """CSV files: a record is a line, a cell is text, and the one grammar reads it.
 
-DuckDB hands over whole lines, and an anchored pattern splits each on its own. A line that does not have as many well-formed cells as the
-header has names is dropped; whatever stands in it, no other line is touched. (A CSV reader that follows quotes across lines would let one
-cell swallow the rows of other people.)
+DuckDB hands over whole lines, and an anchored pattern splits each on its own. A line that does not
+have as many well-formed cells as the header has names is dropped; whatever stands in it, no other
+line is touched. (A CSV reader that follows quotes across lines would let one cell swallow the rows
+of other people.)
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from postri.predicates import Bound, Value
 from postri.window import RankWindow
 
 LONGEST_LINE = 2**21
-# Two code points that no text may hold: one that never separates cells, one that never stands for null.
+# Two code points that no text may hold: one that never separates cells, one that never stands for
+# null.
 NEVER, NOWHERE = "\U0010ffff", "\U0010fffe"
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -43,15 +45,23 @@ VALUE = "value"
 class CsvEngine:
     """The columns of one CSV file, or of several with the same header."""
 
-    def __init__(self, paths: Sequence[str], types: Mapping[str, ColumnType], style: CsvFormat) -> None:
+    def __init__(
+        self, paths: Sequence[str], types: Mapping[str, ColumnType], style: CsvFormat
+    ) -> None:
         self._database = Database(paths)
         self._paths, self._style, self._types = paths, style, types
         self.names = _header(paths[0], style) if style.header else list(types)
         for other in paths[1:] if style.header else ():
             if _header(other, style) != self.names:
-                raise InputError(f"{other!r} has other columns than {paths[0]!r}; files that are read together must have the same header")
+                raise InputError(
+                    f"{other!r} has other columns than {paths[0]!r}; files that are read "
+                    "together must have the same header"
+                )
         if not self.names:
-            raise InputError("a CSV file without a header needs the names of all its columns, in order: columns={'first': None, ...}")
+            raise InputError(
+                "a CSV file without a header needs the names of all its columns, in order: "
+                "columns={'first': None, ...}"
+            )
         self._computed: dict[str, Value] = {}
 
     def type_of(self, column: str | None) -> ColumnType:
@@ -59,7 +69,9 @@ class CsvEngine:
         if str(column) in self._computed:
             return self._computed[str(column)].type
         if self.names.count(str(column)) > 1:
-            raise InputError(f"the header has more than one column {column!r}; rename all but one of them")
+            raise InputError(
+                f"the header has more than one column {column!r}; rename all but one of them"
+            )
         return self._types.get(str(column), UNTYPED)
 
     def computed(self, columns: Mapping[str, Value]) -> CsvEngine:
@@ -68,13 +80,17 @@ class CsvEngine:
         engine._computed = {**self._computed, **columns}
         return engine
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
         asked = self._asked(str(column), grid, rows)
         return asked.engine.windows(asked.column, asked.grid, targets, asked.rows)
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
-        """Any grid will do for cells; for values that are computed from them, one on which DuckDB can compute indexes."""
+        """Any grid will do for cells; for values that are computed from them, one on which DuckDB
+        can compute indexes.
+        """
         if str(column) in self._computed:
             asked = self._asked(str(column), grid, EVERY_ROW)
             asked.engine.check_indexed(asked.column, grid)
@@ -95,26 +111,46 @@ class CsvEngine:
         return self._engine(typed).sizes(present, selected)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
-        """On how many records each condition holds, by one scan. One that looks at no column is judged on all lines, by another."""
-        typed, decided = TypedRecords(self.names), [condition for condition in conditions if condition.inputs]
+        """On how many records each condition holds, by one scan.
+
+        One that looks at no column is judged on all lines, by another.
+        """
+        typed, decided = (
+            TypedRecords(self.names),
+            [condition for condition in conditions if condition.inputs],
+        )
         typed.read(wanted for condition in decided for wanted in condition.inputs)
         numbers = iter(self._engine(typed).matching(decided) if decided else ())
         lines = self._lines_that_matter() if len(decided) < len(conditions) else 0
-        return [next(numbers) if condition.inputs else lines if condition.mask({})[0] else 0 for condition in conditions]
+        return [
+            next(numbers) if condition.inputs else lines if condition.mask({})[0] else 0
+            for condition in conditions
+        ]
 
     def _lines_that_matter(self) -> int:
         """All lines but empty ones, whether they are records or not."""
-        (lines,) = self._database.columns(f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, {literal(BLANKS)}) <> ''")
+        (lines,) = self._database.columns(
+            f"SELECT count(*) AS lines FROM {self._lines()} WHERE trim(line, "
+            f"{literal(BLANKS)}) <> ''"
+        )
         return int(lines[0])
 
     def _asked(self, column: str, grid: Grid, rows: Selection) -> Asked:
-        """A column on a grid, and the rows that a question selects. Cells are indexes then; values that are computed are typed."""
+        """A column on a grid, and the rows that a question selects.
+
+        Cells are indexes then; values that are computed are typed.
+        """
         typed, selected = self._typed(rows)
         if column in self._computed:
             return Asked(self._computing(typed, column), VALUE, grid, selected)
         index = typed.index(column, grid, whole=reads_whole(self.type_of(column), grid))
         # On this grid every whole number is its own index.
-        return Asked(self._engine(typed), index, replace(grid, kind="number", base=Fraction(0), step=Fraction(1)), selected)
+        return Asked(
+            self._engine(typed),
+            index,
+            replace(grid, kind="number", base=Fraction(0), step=Fraction(1)),
+            selected,
+        )
 
     def _typed(self, rows: Selection) -> tuple[TypedRecords, Selection]:
         typed = TypedRecords(self.names)
@@ -129,7 +165,11 @@ class CsvEngine:
         places = typed.places
         cells = ", ".join(f"{self._cell(place)} AS cell{place}" for place in places) or "1 AS one"
         texts = f"(SELECT {cells} FROM {self._records(places)} WHERE record.line <> '') AS texts"
-        return SqlEngine(Records(self._database, typed.relation(texts), typed.functions), typed.types, typed.inputs)
+        return SqlEngine(
+            Records(self._database, typed.relation(texts), typed.functions),
+            typed.types,
+            typed.inputs,
+        )
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes, and without the blanks around it."""
@@ -142,19 +182,29 @@ class CsvEngine:
     def _records(self, places: Sequence[int]) -> str:
         """Each line with some of its cells; all are empty where the line is not a record."""
         names = ["'line'", *(f"'cell{place}'" for place in sorted(places))]
-        split = f"{{'record': regexp_extract(line, {literal(self._pattern(places))}, [{', '.join(names)}])}}"
+        split = (
+            f"{{'record': regexp_extract(line, {literal(self._pattern(places))}, "
+            f"[{', '.join(names)}])}}"
+        )
         # The list keeps DuckDB from evaluating the pattern a second time in a filter.
-        return f"(SELECT unnest([{split}], recursive := false).record AS record FROM {self._lines()})"
+        return (
+            f"(SELECT unnest([{split}], recursive := false).record AS record FROM {self._lines()})"
+        )
 
     def _pattern(self, places: Sequence[int]) -> str:
         """A line of as many well-formed cells as there are columns, with some of them in groups."""
-        comma, quote = (f"\\x{{{ord(mark):x}}}" if mark else "" for mark in (self._style.delimiter, self._style.quote))
+        comma, quote = (
+            f"\\x{{{ord(mark):x}}}" if mark else ""
+            for mark in (self._style.delimiter, self._style.quote)
+        )
         cell = f"(?:{quote}[^{quote}]*{quote})+|[^{quote}{comma}]*" if quote else f"[^{comma}]*"
         cells = [f"({cell})" if i in places else f"(?:{cell})" for i in range(len(self.names))]
         return f"\\A({comma.join(cells)})\\z"
 
     def _lines(self) -> str:
-        """The lines of the file as one column of text; lines that are too long or not UTF-8 are left out."""
+        """The lines of the file as one column of text; lines that are too long or not UTF-8 are
+        left out.
+        """
         options = {
             "columns": "{'line': 'VARCHAR'}",
             "skip": int(self._style.header),
@@ -167,11 +217,23 @@ class CsvEngine:
             "compression": "'none'",
             "ignore_errors": True,
             **dict.fromkeys(
-                ("auto_detect", "header", "strict_mode", "null_padding", "store_rejects", "hive_partitioning", "union_by_name", "filename"),
+                (
+                    "auto_detect",
+                    "header",
+                    "strict_mode",
+                    "null_padding",
+                    "store_rejects",
+                    "hive_partitioning",
+                    "union_by_name",
+                    "filename",
+                ),
                 False,
             ),
         }
-        return f"read_csv([{', '.join(map(literal, self._paths))}], {', '.join(f'{name} = {value}' for name, value in options.items())})"
+        return (
+            f"read_csv([{', '.join(map(literal, self._paths))}], "
+            f"{', '.join(f'{name} = {value}' for name, value in options.items())})"
+        )
 
 
 @dataclass(frozen=True)
@@ -186,7 +248,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Records:
-    """A relation of typed records. Lines must all be read to know any, so there is no sample, and one scan."""
+    """A relation of typed records.
+
+    Lines must all be read to know any, so there is no sample, and one scan.
+    """
 
     database: Database
     relation: str
@@ -213,10 +278,16 @@ def _header(path: str, style: CsvFormat) -> list[str]:
     with Path(path).open("rb") as file:
         start = file.read(LONGEST_LINE)
     line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[:1] or [b""]
-    # What Python says of bytes that it cannot decode holds all of them, and in a file without a header these are cells.
+    # What Python says of bytes that it cannot decode holds all of them, and in a file without a
+    # header these are cells.
     with suppress(ValueError, csv.Error):
         text = line[0].decode("utf-8")
         # A quote that cannot occur in the line quotes nothing.
-        (names,) = csv.reader([text], delimiter=style.delimiter, quotechar=style.quote or "\x00", strict=True)
+        (names,) = csv.reader(
+            [text], delimiter=style.delimiter, quotechar=style.quote or "\x00", strict=True
+        )
         return names
-    raise InputError(f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare columns with header=False")
+    raise InputError(
+        f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare "
+        "columns with header=False"
+    )

@@ -1,8 +1,9 @@
 """The cells of CSV files as typed columns inside DuckDB, which reads most of them itself.
 
-Numbers of up to 18 digits are whole multiples of 1 or of 10^-6, 10^-12 or 10^-16, days are days and moments microseconds: from there on
-whole-number arithmetic is exact. Longer numbers are read in double precision where that leaves no doubt of their index. For all other
-cells DuckDB calls the one grammar.
+Numbers of up to 18 digits are whole multiples of 1 or of 10^-6, 10^-12 or 10^-16, days are days and
+moments microseconds: from there on whole-number arithmetic is exact. Longer numbers are read in
+double precision where that leaves no doubt of their index. For all other cells DuckDB calls the one
+grammar.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ SHORT = "[+-]?([0-9]{1,40}[.]?[0-9]{0,40}|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?"
 NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity)"
 # DuckDB knows a year before the first.
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-DAY_NUMBER = "CASE WHEN {0} >= '0001' THEN date_diff('day', DATE '1970-01-01', TRY_CAST({0} AS DATE)) END"
+DAY_NUMBER = (
+    "CASE WHEN {0} >= '0001' THEN date_diff('day', DATE '1970-01-01', TRY_CAST({0} AS DATE)) END"
+)
 MOMENT = f"{DAY}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?)?"
 MOMENT_NUMBER = "CASE WHEN {0} >= '0001' THEN epoch_us(TRY_CAST({0} AS TIMESTAMP)) END"
 # Cells that are alike are read once, as far as there is room.
@@ -43,7 +46,9 @@ REMEMBERED = 1 << 16
 
 @dataclass(frozen=True)
 class Form:
-    """A usual form of cells: the pattern that they match, the whole number that a cell `{0}` means, and of which unit."""
+    """A usual form of cells: the pattern that they match, the whole number that a cell `{0}` means,
+    and of which unit.
+    """
 
     pattern: str
     number: str
@@ -51,7 +56,9 @@ class Form:
 
 
 class TypedRecords:
-    """Typed columns of the records of a file, as a question asks for them: a relation, and the functions that it calls."""
+    """Typed columns of the records of a file, as a question asks for them: a relation, and the
+    functions that it calls.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -69,7 +76,11 @@ class TypedRecords:
 
     def relation(self, texts: str) -> str:
         """The typed columns from a relation of such texts."""
-        typed = f"SELECT {', '.join(['*', *(f'{each} AS {name}' for name, each in self._expressions.items())])} FROM {texts}"
+        typed = (
+            "SELECT "
+            f"{', '.join(['*', *(f'{each} AS {name}' for name, each in self._expressions.items())])} "
+            f"FROM {texts}"
+        )
         return f"({typed if self._indexed is None else self._indexed(typed)}) AS records"
 
     def select(self, rows: Selection) -> Selection:
@@ -78,7 +89,9 @@ class TypedRecords:
         keys = tuple(self._key(f"key{i}", key) for i, key in enumerate(rows.keys))
         if rows.units is None:
             return replace(rows, keys=keys)
-        unit = self._add("unit", "VARCHAR", self._unit(self._cell(rows.units.column), rows.units.type))
+        unit = self._add(
+            "unit", "VARCHAR", self._unit(self._cell(rows.units.column), rows.units.type)
+        )
         return replace(rows, keys=keys, units=UnitColumn(unit, TEXT, rows.units.rows))
 
     def read(self, inputs: Iterable[Input]) -> None:
@@ -90,13 +103,27 @@ class TypedRecords:
                 self.inputs[wanted] = Cells(wanted.type, name)
 
     def present(self, column: str, declared: ColumnType) -> str:
-        """A column that is null where a cell cannot be read as what was declared; where it is empty, if nothing was."""
-        cell, whole = self._cell(column), declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN
-        read = self._unit(cell, declared) if whole else self._typed(cell, TEXT if declared.kind is None else declared)
-        return self._add("present", "BIGINT", f"CASE WHEN {read} IS NOT NULL THEN CAST(1 AS BIGINT) END")
+        """A column that is null where a cell cannot be read as what was declared; where it is
+        empty, if nothing was.
+        """
+        cell, whole = (
+            self._cell(column),
+            declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN,
+        )
+        read = (
+            self._unit(cell, declared)
+            if whole
+            else self._typed(cell, TEXT if declared.kind is None else declared)
+        )
+        return self._add(
+            "present", "BIGINT", f"CASE WHEN {read} IS NOT NULL THEN CAST(1 AS BIGINT) END"
+        )
 
     def index(self, column: str, grid: Grid, *, whole: bool) -> str:
-        """A column that tells where on a grid the cells of another lie. `whole` reads whole numbers only."""
+        """A column that tells where on a grid the cells of another lie.
+
+        `whole` reads whole numbers only.
+        """
         cell = self._cell(column)
         called = self._called(cell, lambda text: read_index(text, grid, whole=whole), "BIGINT")
         self._indexed = lambda typed: _indexed(typed, cell, grid, called, whole=whole)
@@ -112,7 +139,9 @@ class TypedRecords:
         self._expressions[name], self.types[name] = expression, declared
         return name
 
-    def _called(self, cell: str, read: Callable[[str], int | float | str | None], returns: str) -> str:
+    def _called(
+        self, cell: str, read: Callable[[str], int | float | str | None], returns: str
+    ) -> str:
         name = f"postri_read{len(self.functions)}"
         self.functions[name] = Function(lru_cache(REMEMBERED)(read), returns)
         return f"{name}({cell})"
@@ -125,39 +154,77 @@ class TypedRecords:
             return "CAST(NULL AS BIGINT)"
         usual = None
         if wanted.kind == "number":
-            usual = (PLAIN, DOUBLE_NUMBER) if wanted.unit is None else (WHOLE, WHOLE_NUMBER) if wanted.unit == 1 else None
+            usual = (
+                (PLAIN, DOUBLE_NUMBER)
+                if wanted.unit is None
+                else (WHOLE, WHOLE_NUMBER)
+                if wanted.unit == 1
+                else None
+            )
         elif wanted.kind == "date":
             usual = DAY, DAY_NUMBER
         elif not wanted.zoned and wanted.unit == MICROSECOND:
             usual = MOMENT, MOMENT_NUMBER
-        return _either(cell, usual, self._called(cell, lambda text: read_as(text, wanted), "DOUBLE" if wanted.unit is None else "BIGINT"))
+        return _either(
+            cell,
+            usual,
+            self._called(
+                cell,
+                lambda text: read_as(text, wanted),
+                "DOUBLE" if wanted.unit is None else "BIGINT",
+            ),
+        )
 
     def _unit(self, cell: str, declared: ColumnType) -> str:
         """The text of a unit."""
         if declared.kind != "number":
             return self._typed(cell, TEXT)
         usual = WHOLE, f"CAST({WHOLE_NUMBER} AS VARCHAR)"
-        return _either(cell, usual, self._called(cell, lambda text: unit_of(text, declared), "VARCHAR"))
+        return _either(
+            cell, usual, self._called(cell, lambda text: unit_of(text, declared), "VARCHAR")
+        )
 
     def _key(self, name: str, keys: KeyColumn) -> KeyColumn:
-        """A column of keys: of texts, of whole numbers, or of the numbers that keys have among all others."""
+        """A column of keys: of texts, of whole numbers, or of the numbers that keys have among all
+        others.
+        """
         cell = self._cell(keys.column)
         if keys.type.kind == "text":
             return KeyColumn(self._add(name, "VARCHAR", self._typed(cell, TEXT)), TEXT, keys.raws)
-        exact = [None if raw is None or isinstance(raw, str) else Fraction(raw * (keys.type.unit or 1)) for raw in keys.raws]
-        known: Mapping[Any, int] = {each: number for number, each in enumerate(exact) if each is not None}
+        exact = [
+            None if raw is None or isinstance(raw, str) else Fraction(raw * (keys.type.unit or 1))
+            for raw in keys.raws
+        ]
+        known: Mapping[Any, int] = {
+            each: number for number, each in enumerate(exact) if each is not None
+        }
         raws: tuple[int | None, ...] = tuple(range(len(exact)))
-        if keys.type.kind == "number" and keys.type != BOOLEAN and all(each.denominator == 1 and abs(each) < 2**63 for each in known):
-            raws, called = tuple(None if each is None else int(each) for each in exact), self._called(cell, _whole_of(known), "BIGINT")
+        if (
+            keys.type.kind == "number"
+            and keys.type != BOOLEAN
+            and all(each.denominator == 1 and abs(each) < 2**63 for each in known)
+        ):
+            raws, called = (
+                tuple(None if each is None else int(each) for each in exact),
+                self._called(cell, _whole_of(known), "BIGINT"),
+            )
             expression = _either(cell, (WHOLE, WHOLE_NUMBER), called)
         else:
-            expression = _either(cell, None, self._called(cell, lambda text: known.get(key_of(text, keys.type)), "BIGINT"))
+            expression = _either(
+                cell,
+                None,
+                self._called(cell, lambda text: known.get(key_of(text, keys.type)), "BIGINT"),
+            )
         return KeyColumn(self._add(name, "BIGINT", expression), integer_type(64), raws)
 
 
 def _either(cell: str, usual: tuple[str, str] | None, called: str) -> str:
     """A cell of the usual form as DuckDB reads it, any other by a function; null where it is empty."""
-    form = f"WHEN regexp_full_match({cell}, '{usual[0]}') THEN {usual[1].format(cell)} " if usual else ""
+    form = (
+        f"WHEN regexp_full_match({cell}, '{usual[0]}') THEN {usual[1].format(cell)} "
+        if usual
+        else ""
+    )
     return f"CASE {form}WHEN {cell} <> '' THEN {called} END"
 
 
@@ -176,16 +243,29 @@ def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool) -> 
     forms = [(form, index) for form in _forms(grid, whole=whole) if (index := _index(form, grid))]
     patterns, indexes = [form.pattern for form, _ in forms], [index for _, index in forms]
     near = None if whole or grid.kind != "number" else _near_index(grid, called)
-    doubles = f"CASE kind WHEN {len(patterns)} THEN {DOUBLE_NUMBER.format(cell)} END" if near else "NULL"
+    doubles = (
+        f"CASE kind WHEN {len(patterns)} THEN {DOUBLE_NUMBER.format(cell)} END" if near else "NULL"
+    )
     if near:
         patterns, indexes = [*patterns, SHORT], [*indexes, near]
     if grid.kind != "date":
-        patterns, indexes = [*patterns, NUMBER if grid.kind == "number" else f"{DAY}.+"], [*indexes, called]
-    kinds = " ".join(f"WHEN regexp_full_match({cell}, '{pattern}') THEN {i}" for i, pattern in enumerate(patterns))
-    raws = " ".join(f"WHEN {i} THEN {form.number.format(cell)}" for i, (form, _) in enumerate(forms))
+        patterns, indexes = (
+            [*patterns, NUMBER if grid.kind == "number" else f"{DAY}.+"],
+            [*indexes, called],
+        )
+    kinds = " ".join(
+        f"WHEN regexp_full_match({cell}, '{pattern}') THEN {i}"
+        for i, pattern in enumerate(patterns)
+    )
+    raws = " ".join(
+        f"WHEN {i} THEN {form.number.format(cell)}" for i, (form, _) in enumerate(forms)
+    )
     found = " ".join(f"WHEN {i} THEN {index}" for i, index in enumerate(indexes))
     named = f"SELECT *, CASE {kinds} END AS kind FROM ({typed}) AS typed"
-    numbered = f"SELECT *, {f'CASE kind {raws} END' if raws else 'NULL'} AS raw, {doubles} AS near FROM ({named}) AS named"
+    numbered = (
+        f"SELECT *, {f'CASE kind {raws} END' if raws else 'NULL'} AS raw, {doubles} AS near FROM "
+        f"({named}) AS named"
+    )
     return f'SELECT *, CASE kind {found} END AS "{INDEX}" FROM ({numbered}) AS numbered'
 
 
@@ -199,21 +279,34 @@ def _forms(grid: Grid, *, whole: bool) -> Iterator[Form]:
         return
     yield Form(WHOLE, WHOLE_NUMBER, Fraction(1))
     for scale in SCALES:
-        scaled = f"CAST(TRY_CAST({{0}} AS DECIMAL({DIGITS},{scale})) AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0))"
+        scaled = (
+            f"CAST(TRY_CAST({{0}} AS DECIMAL({DIGITS},{scale})) AS DECIMAL(38,{scale})) * "
+            f"CAST({10**scale} AS DECIMAL(38,0))"
+        )
         number, unit = f"TRY_CAST({scaled} AS BIGINT)", Fraction(1, 10**scale)
         if whole:
-            number, unit = f"CASE WHEN {number} % {10**scale} = 0 THEN {number} // {10**scale} END", Fraction(1)
+            number, unit = (
+                f"CASE WHEN {number} % {10**scale} = 0 THEN {number} // {10**scale} END",
+                Fraction(1),
+            )
         yield Form(f"[+-]?[0-9]{{1,{DIGITS - scale}}}[.][0-9]{{1,{scale}}}", number, unit)
 
 
 def _index(form: Form, grid: Grid) -> str | None:
-    """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on this grid."""
+    """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on
+    this grid.
+    """
     keys = keys_of(Reading(grid, form.unit), Bracket(grid.first, grid.last), DuckDialect())
-    return None if keys.shift is None else f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
+    return (
+        None
+        if keys.shift is None
+        else f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
+    )
 
 
 def _near_index(grid: Grid, called: str) -> str | None:
-    """The index of a number to which `near` is the nearest of double precision; None on a grid that is too fine for that.
+    """The index of a number to which `near` is the nearest of double precision; None on a grid that
+    is too fine for that.
 
     Where its place is in doubt, a function is called.
     """
@@ -222,6 +315,15 @@ def _near_index(grid: Grid, called: str) -> str | None:
         return None
     place = f"((near - {double(start)}) / {double(step)})"
     nearest = f"floor({place} + {double(0.5)})"
-    beyond = f"WHEN {place} < {double(grid.first - 1.0)} THEN {grid.first} WHEN {place} > {double(grid.last + 1.0)} THEN {grid.last}"
-    inside = f"CAST(least(greatest({nearest}, {double(float(grid.first))}), {double(float(grid.last))}) AS BIGINT)"
-    return f"CASE {beyond} WHEN abs({place} - {nearest}) < {double(0.5 - Reading(grid, None).doubt)} THEN {inside} ELSE {called} END"
+    beyond = (
+        f"WHEN {place} < {double(grid.first - 1.0)} THEN {grid.first} WHEN {place} > "
+        f"{double(grid.last + 1.0)} THEN {grid.last}"
+    )
+    inside = (
+        f"CAST(least(greatest({nearest}, {double(float(grid.first))}), "
+        f"{double(float(grid.last))}) AS BIGINT)"
+    )
+    return (
+        f"CASE {beyond} WHEN abs({place} - {nearest}) < {double(0.5 - Reading(grid, None).doubt)} "
+        f"THEN {inside} ELSE {called} END"
+    )

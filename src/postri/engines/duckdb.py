@@ -1,4 +1,6 @@
-"""DuckDB: locked down to the files that it is given, or a connection of the user's. The only module that loads it.
+"""DuckDB: locked down to the files that it is given, or a connection of the user's.
+
+The only module that loads it.
 
 What DuckDB says when it fails may carry a cell, so its messages never leave this module.
 """
@@ -35,7 +37,8 @@ CONFIG = {
     "temp_directory": "",
 }
 LOCKED = (
-    # Parquet's statistics leave NaN out, and with them DuckDB concludes that there is none: a test for it would be optimized away.
+    # Parquet's statistics leave NaN out, and with them DuckDB concludes that there is none: a test
+    # for it would be optimized away.
     "SET disabled_optimizers = 'statistics_propagation'",
     "SET enable_external_access = false",
     # Progress is told to those who ask for it, and printed nowhere.
@@ -46,7 +49,8 @@ LOCKED = (
 )
 
 
-# How many rows a sample has: of a table and of each group, if it takes blocks, and if it takes single rows.
+# How many rows a sample has: of a table and of each group, if it takes blocks, and if it takes
+# single rows.
 BLOCKS_OF_TABLE, BLOCKS_OF_GROUP, MOST_OF_TABLE = 1 << 19, 1 << 12, 1 / 8
 # Where groups take two passes, a wider bracket costs less.
 FEWER_OF_GROUP = 1 << 11
@@ -80,22 +84,41 @@ class Database:
 
     def schema(self, query: str) -> list[tuple[str, str]]:
         """The names and declared types of a query's columns; reads no row."""
-        failure = SourceError("cannot open the file: it is damaged, or of another format than its name says")
+        failure = SourceError(
+            "cannot open the file: it is damaged, or of another format than its name says"
+        )
         with self._turn:
-            rows = quietly(lambda: self._connection.execute(f"DESCRIBE {query}").fetchall(), failure)
+            rows = quietly(
+                lambda: self._connection.execute(f"DESCRIBE {query}").fetchall(), failure
+            )
         return [(str(row[0]), str(row[1])) for row in rows]
 
-    def columns(self, query: str, values: Sequence[Any] = (), functions: Mapping[str, Function] = NO_FUNCTIONS) -> list[NDArray[Any]]:
-        """The result of a query, a column at a time; the query returns no nulls. It may call functions of a text."""
+    def columns(
+        self,
+        query: str,
+        values: Sequence[Any] = (),
+        functions: Mapping[str, Function] = NO_FUNCTIONS,
+    ) -> list[NDArray[Any]]:
+        """The result of a query, a column at a time; the query returns no nulls.
+
+        It may call functions of a text.
+        """
         with self._turn, watched(self._connection.query_progress), ExitStack() as stack:
             for name, function in functions.items():
-                self._connection.create_function(name, function.read, ["VARCHAR"], function.returns, null_handling=SPECIAL)
+                self._connection.create_function(
+                    name, function.read, ["VARCHAR"], function.returns, null_handling=SPECIAL
+                )
                 stack.callback(self._connection.remove_function, name)
-            return counted(lambda: self._connection.execute(query, list(values)).fetchnumpy(), self._connection)
+            return counted(
+                lambda: self._connection.execute(query, list(values)).fetchnumpy(), self._connection
+            )
 
 
 class RelationSource:
-    """A table, view or query of a connection that the user holds. It is read where it is; nothing is created or changed."""
+    """A table, view or query of a connection that the user holds.
+
+    It is read where it is; nothing is created or changed.
+    """
 
     dialect = DuckDialect()
     relation = "source"
@@ -104,7 +127,10 @@ class RelationSource:
         self._relation = relation
 
     def statement(self, scan: Scan) -> str:
-        """Groups of a table take two passes over it. Another relation may be no snapshot, or slow to read: it takes one."""
+        """Groups of a table take two passes over it.
+
+        Another relation may be no snapshot, or slow to read: it takes one.
+        """
         return narrowed(scan) if scan.grouped and scan.sampled and self._is_table else listed(scan)
 
     def types(self) -> dict[str, str]:
@@ -113,23 +139,40 @@ class RelationSource:
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns."""
-        return counted(lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(), self._relation._con)
+        return counted(
+            lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(),
+            self._relation._con,
+        )
 
     def estimate(self) -> int:
         """DuckDB knows its tables' sizes."""
         return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
-        """Blocks of rows, which cost next to nothing; then single rows, which a table that is in some order needs."""
-        size = max(BLOCKS_OF_TABLE, (FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP) * groups)
+        """Blocks of rows, which cost next to nothing; then single rows, which a table that is in
+        some order needs.
+        """
+        size = max(
+            BLOCKS_OF_TABLE, (FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP) * groups
+        )
         share = min(1.0, size / rows, MOST_OF_TABLE)
-        yield Sample(f"(SELECT * FROM {self._named()} USING SAMPLE {100 * share:.6f}% (system)) AS sampled", share)
+        yield Sample(
+            f"(SELECT * FROM {self._named()} USING SAMPLE {100 * share:.6f}% (system)) AS sampled",
+            share,
+        )
         yield single_rows(self.relation, rows, groups)
 
     def _named(self) -> str:
-        """A table by its own name: only so does DuckDB skip the blocks that are not sampled. Other relations have no name."""
+        """A table by its own name: only so does DuckDB skip the blocks that are not sampled.
+
+        Other relations have no name.
+        """
         query = self._relation.sql_query()
-        return query.removeprefix(WHOLE) if self._is_table and query.startswith(WHOLE) else self.relation
+        return (
+            query.removeprefix(WHOLE)
+            if self._is_table and query.startswith(WHOLE)
+            else self.relation
+        )
 
     @property
     def _is_table(self) -> bool:
@@ -139,11 +182,15 @@ class RelationSource:
 def single_rows(relation: str, rows: int, groups: int) -> Sample:
     """Rows from everywhere: a scan."""
     size = min(rows, max(SINGLE_ROWS, ROWS_OF_GROUP * groups))
-    return Sample(f"(SELECT * FROM {relation} USING SAMPLE {size} ROWS (reservoir)) AS sampled", size / rows)
+    return Sample(
+        f"(SELECT * FROM {relation} USING SAMPLE {size} ROWS (reservoir)) AS sampled", size / rows
+    )
 
 
 def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
-    """What the work returns; whatever it says when it fails may carry a cell, so that stays in here."""
+    """What the work returns; whatever it says when it fails may carry a cell, so that stays in
+    here.
+    """
     try:
         return work()
     except Exception:
@@ -152,8 +199,13 @@ def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
     raise failure
 
 
-def counted(work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConnection) -> list[NDArray[Any]]:
-    """The columns that a query returns. It works on a thread of its own: one that is busy with a query hears no Ctrl-C."""
+def counted(
+    work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConnection
+) -> list[NDArray[Any]]:
+    """The columns that a query returns.
+
+    It works on a thread of its own: one that is busy with a query hears no Ctrl-C.
+    """
     found: list[dict[str, Any]] = []
     # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
     done = Event()
@@ -180,18 +232,25 @@ def counted(work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConne
 
 def relation_of(database: Any, table: str) -> duckdb.DuckDBPyRelation:
     """A table of a connection, or of a database file, which is opened for reading alone."""
-    missing = InputError(f"DuckDB has no table {shown(table)} that can be read; name it as schema.table")
+    missing = InputError(
+        f"DuckDB has no table {shown(table)} that can be read; name it as schema.table"
+    )
     if isinstance(database, duckdb.DuckDBPyConnection):
         return _table(database, table, missing)
     path = os.fspath(database)
     if not os.path.isfile(path):
         raise InputError(f"there is no database file {path!r}")
     config: dict[str, Any] = {**CONFIG, "enable_external_access": "false"}
-    connection = quietly(lambda: duckdb.connect(path, read_only=True, config=config), SourceError(f"DuckDB cannot open {path!r}"))
+    connection = quietly(
+        lambda: duckdb.connect(path, read_only=True, config=config),
+        SourceError(f"DuckDB cannot open {path!r}"),
+    )
     return _table(connection, table, missing)
 
 
-def _table(connection: duckdb.DuckDBPyConnection, table: str, missing: PostriError) -> duckdb.DuckDBPyRelation:
+def _table(
+    connection: duckdb.DuckDBPyConnection, table: str, missing: PostriError
+) -> duckdb.DuckDBPyRelation:
     relation: duckdb.DuckDBPyRelation = quietly(lambda: connection.table(table), missing)
     return relation
 

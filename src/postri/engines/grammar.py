@@ -1,14 +1,16 @@
-"""The one grammar of cells without a declared type: items of lists and object arrays, and texts of CSV files.
+"""The one grammar of cells without a declared type: items of lists and object arrays, and texts of
+CSV files.
 
     number    = [sign] (digits ["." [digits]] | "." digits) [("e" | "E") [sign] digits]
     infinity  = [sign] ("inf" | "infinity"), in any case
     date      = YYYY-MM-DD
     timestamp = date, then optionally (" " | "T") HH:MM[:SS[.ffffff]] and a zone (Z | ±HH:MM)
 
-White space around a cell is ignored; digits are ASCII. Numbers from 10^1000 on count as infinite, and digits after the thousandth that
-matters are ignored. A timestamp is read if it has a zone just where the domain has one, and no part of a microsecond. An object counts
-as what it is: a whole number, a fraction, a decimal, a float (by its exact binary value), a date, a datetime. True, False, None, NaN and
-everything else are dropped, without an error.
+White space around a cell is ignored; digits are ASCII. Numbers from 10^1000 on count as infinite,
+and digits after the thousandth that matters are ignored. A timestamp is read if it has a zone just
+where the domain has one, and no part of a microsecond. An object counts as what it is: a whole
+number, a fraction, a decimal, a float (by its exact binary value), a date, a datetime. True, False,
+None, NaN and everything else are dropped, without an error.
 """
 
 from __future__ import annotations
@@ -30,16 +32,22 @@ from postri.grid import Grid
 NUMBER = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.IGNORECASE)
 INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+TIMESTAMP = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
 BLANKS = " \t\r\n\f\v"
-# No domain reaches this many decimal digits; a longer number is as good as infinite, or as good as zero.
+# No domain reaches this many decimal digits; a longer number is as good as infinite, or as good as
+# zero.
 FAR = 1_000
 
 Cell = Fraction | float
 
 
 def read_index(cell: Any, grid: Grid, *, whole: bool) -> int | None:
-    """The grid index of an untyped cell, or None if it is dropped. `whole` reads whole numbers only."""
+    """The grid index of an untyped cell, or None if it is dropped.
+
+    `whole` reads whole numbers only.
+    """
     number = read(cell, grid.kind, zoned=grid.zoned)
     if number is None:
         return None
@@ -56,7 +64,8 @@ def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
     try:
         return _object_number(cell) if kind == "number" else _object_moment(cell, kind, zoned)
     except Exception:
-        # Whatever an odd object does when it is looked at, it is dropped: an error would tell of it.
+        # Whatever an odd object does when it is looked at, it is dropped: an error would tell of
+        # it.
         return None
 
 
@@ -78,12 +87,17 @@ def _assembled(negative: bool, digits: str, exponent: str) -> Cell:
     power = len(mantissa) - len(part) + _power(exponent)
     if power > FAR:
         return -inf if negative else inf
-    number = Fraction(int(mantissa[:FAR]), 10 ** len(mantissa[:FAR])) * Fraction(10) ** max(power, -FAR)
+    number = Fraction(int(mantissa[:FAR]), 10 ** len(mantissa[:FAR])) * Fraction(10) ** max(
+        power, -FAR
+    )
     return -number if negative else number
 
 
 def _power(exponent: str) -> int:
-    """The exponent, or one that is far enough: Python refuses to read numbers of some thousand digits."""
+    """The exponent, or one that is far enough:
+
+    Python refuses to read numbers of some thousand digits.
+    """
     digits = exponent.lstrip("+-").lstrip("0")
     size = int(digits or "0") if len(digits) < 9 else 10**9
     return -size if exponent.startswith("-") else size
@@ -104,7 +118,9 @@ def _object_number(cell: Any) -> Cell | None:
 
 
 def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:
-    pattern, reader = (DATE, date.fromisoformat) if kind == "date" else (TIMESTAMP, datetime.fromisoformat)
+    pattern, reader = (
+        (DATE, date.fromisoformat) if kind == "date" else (TIMESTAMP, datetime.fromisoformat)
+    )
     try:
         return _object_moment(reader(text), kind, zoned) if pattern.fullmatch(text) else None
     except (ValueError, OverflowError):
@@ -122,6 +138,10 @@ def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
         return position(cell) if isinstance(cell, date) and not isinstance(cell, datetime) else None
     if isinstance(cell, date) and not isinstance(cell, datetime):
         cell = datetime(cell.year, cell.month, cell.day)
-    if not isinstance(cell, datetime) or (cell.tzinfo is not None) != zoned or getattr(cell, "nanosecond", 0) != 0:
+    if (
+        not isinstance(cell, datetime)
+        or (cell.tzinfo is not None) != zoned
+        or getattr(cell, "nanosecond", 0) != 0
+    ):
         return None
     return position(cell)

@@ -45,7 +45,10 @@ class TypedColumn:
     def at(self, here: Places) -> TypedColumn:
         """Some of its rows."""
         whole = Piece.joined(self.pieces)
-        return replace(self, pieces=[Piece(whole.values[here], None if whole.valid is None else whole.valid[here])])
+        return replace(
+            self,
+            pieces=[Piece(whole.values[here], None if whole.valid is None else whole.valid[here])],
+        )
 
     def vector(self, _: Input) -> Vector:
         """Its cells, for a predicate."""
@@ -57,10 +60,16 @@ class TypedColumn:
         whole = Piece.joined(self.pieces)
         values = whole.values if keys.ends is None else np.clip(whole.values, *keys.ends)
         found = np.full(len(values), -1, np.int64)
-        known = sorted((int(raw), number) for number, raw in enumerate(keys.raws) if isinstance(raw, int))
+        known = sorted(
+            (int(raw), number) for number, raw in enumerate(keys.raws) if isinstance(raw, int)
+        )
         if known and len(found):
-            # Keys lie in the range of the type. In another one, NumPy would compare numbers without a sign in double precision.
-            raws, numbers = np.array([raw for raw, _ in known], values.dtype), np.array([n for _, n in known])
+            # Keys lie in the range of the type. In another one, NumPy would compare numbers without
+            # a sign in double precision.
+            raws, numbers = (
+                np.array([raw for raw, _ in known], values.dtype),
+                np.array([n for _, n in known]),
+            )
             spots = np.minimum(np.searchsorted(raws, values), len(raws) - 1)
             found = np.where(raws[spots] == values, numbers[spots], -1)
         return found if whole.valid is None else np.where(whole.valid, found, -1)
@@ -69,7 +78,11 @@ class TypedColumn:
         """The text of each unit."""
         whole = Piece.joined(self.pieces)
         texts: list[str | None] = [str(int(cell)) for cell in whole.values]
-        return texts if whole.valid is None else [text if valid else None for text, valid in zip(texts, whole.valid, strict=True)]
+        return (
+            texts
+            if whole.valid is None
+            else [text if valid else None for text, valid in zip(texts, whole.valid, strict=True)]
+        )
 
     def present(self) -> NDArray[np.bool_]:
         """In which rows there is a cell that can be read."""
@@ -80,7 +93,11 @@ class TypedColumn:
         whole = Piece.joined(self.pieces)
         counted = whole.counted()
         found: list[int | None] = [None] * len(whole.values)
-        for place, index in zip(np.flatnonzero(counted), Reading(grid, self.type.unit).indexes(whole.values[counted]), strict=True):
+        for place, index in zip(
+            np.flatnonzero(counted),
+            Reading(grid, self.type.unit).indexes(whole.values[counted]),
+            strict=True,
+        ):
             found[place] = int(index)
         return found
 
@@ -99,7 +116,10 @@ class UntypedColumn:
         """The column on a grid: its cells become indexes once."""
         indexes = read_indexes(self.cells, grid, whole=reads_whole(self.type, grid))
         # The cells are indexes by now: a grid on which every whole number is its own index.
-        return ArrayCounter([Piece(indexes)], Reading(replace(grid, base=Fraction(0), step=Fraction(1)), Fraction(1)))
+        return ArrayCounter(
+            [Piece(indexes)],
+            Reading(replace(grid, base=Fraction(0), step=Fraction(1)), Fraction(1)),
+        )
 
     def at(self, here: Places) -> UntypedColumn:
         """Some of its rows."""
@@ -113,17 +133,23 @@ class UntypedColumn:
         """The place of each cell among the keys; -1 where it is none of them."""
         unit = keys.type.unit or 1
         numbers: Mapping[Any, int] = {
-            raw if isinstance(raw, str) else raw * unit: number for number, raw in enumerate(keys.raws) if raw is not None
+            raw if isinstance(raw, str) else raw * unit: number
+            for number, raw in enumerate(keys.raws)
+            if raw is not None
         }
         found = (key_of(cell, keys.type) for cell in self.cells)
         return np.array([-1 if cell is None else numbers.get(cell, -1) for cell in found], np.int64)
 
     def unit_texts(self) -> list[str | None]:
-        """The text of each unit: of text and of whole numbers, or of whole numbers alone where they were declared."""
+        """The text of each unit: of text and of whole numbers, or of whole numbers alone where they
+        were declared.
+        """
         return [unit_of(cell, self.type) for cell in self.cells]
 
     def present(self) -> NDArray[np.bool_]:
-        """In which rows there is a cell that can be read as what was declared; as anything, if nothing was."""
+        """In which rows there is a cell that can be read as what was declared; as anything, if
+        nothing was.
+        """
         return np.array([_is_present(cell, self.type) for cell in self.cells], np.bool_)
 
     def indexes(self, grid: Grid) -> list[int | None]:
@@ -149,7 +175,9 @@ class TextColumn:
     def group_numbers(self, keys: KeyColumn) -> Indexes:
         """The place of each cell among the keys; -1 where it is none of them."""
         numbers: Mapping[Any, int] = {raw: number for number, raw in enumerate(keys.raws)}
-        return np.array([numbers.get(cell, -1) if cell is not None else -1 for cell in self.cells], np.int64)
+        return np.array(
+            [numbers.get(cell, -1) if cell is not None else -1 for cell in self.cells], np.int64
+        )
 
     def present(self) -> NDArray[np.bool_]:
         """In which rows there is a text."""
@@ -188,7 +216,9 @@ def read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> Indexes:
 def _alike(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> Indexes:
     """The same for cells of one numeric kind, all at once; TypeError for another kind."""
     if issubclass(kind, int | np.integer) and not issubclass(kind, bool | np.timedelta64):
-        return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=np.int64 if issubclass(kind, int) else kind))
+        return Reading(grid, Fraction(1)).indexes(
+            np.array(cells, dtype=np.int64 if issubclass(kind, int) else kind)
+        )
     if not issubclass(kind, float | np.floating):
         raise TypeError
     with np.errstate(over="ignore"):
@@ -199,8 +229,12 @@ def _alike(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> Indexes
 
 
 def reads_whole(column: ColumnType, grid: Grid) -> bool:
-    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor domain was given."""
-    return grid.kind == "number" and (column.unit == 1 or (column.kind is None and grid.anchor is not None))
+    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor
+    domain was given.
+    """
+    return grid.kind == "number" and (
+        column.unit == 1 or (column.kind is None and grid.anchor is not None)
+    )
 
 
 def as_text(cell: Any) -> str | None:
@@ -222,12 +256,16 @@ def _is_present(cell: Any, declared: ColumnType) -> bool:
         # NaN is the one number that differs from itself.
         return cell is not None and not (isinstance(cell, float | np.floating) and cell != cell)  # noqa: PLR0124
     return (
-        _as_whole(cell) if declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN else read_as(cell, declared)
+        _as_whole(cell)
+        if declared.unit == 1 and declared.kind == "number" and declared != BOOLEAN
+        else read_as(cell, declared)
     ) is not None
 
 
 def unit_of(cell: Any, declared: ColumnType) -> str | None:
-    """The text of an untyped unit: of text and of whole numbers, or of whole numbers alone where they were declared."""
+    """The text of an untyped unit: of text and of whole numbers, or of whole numbers alone where
+    they were declared.
+    """
     if declared.kind == "number":
         return _as_whole(cell)
     whole = isinstance(cell, int | np.integer) and not isinstance(cell, bool | np.timedelta64)
@@ -236,7 +274,11 @@ def unit_of(cell: Any, declared: ColumnType) -> str | None:
 
 def _as_whole(cell: Any) -> str | None:
     number = read(cell, "number")
-    return _digits(number.numerator) if isinstance(number, Fraction) and number.denominator == 1 else None
+    return (
+        _digits(number.numerator)
+        if isinstance(number, Fraction) and number.denominator == 1
+        else None
+    )
 
 
 def _digits(whole: int) -> str:
@@ -274,11 +316,21 @@ def _vector(cells: Sequence[Any], kind: ColumnType) -> Vector:
         values: NDArray[Any] = np.empty(len(cells), object)
         values[:] = ["" if cell is None else cell for cell in cells]
         return Vector(values, valid)
-    return Vector(np.array([0 if cell is None else cell for cell in cells], np.float64 if kind.unit is None else np.int64), valid)
+    return Vector(
+        np.array(
+            [0 if cell is None else cell for cell in cells],
+            np.float64 if kind.unit is None else np.int64,
+        ),
+        valid,
+    )
 
 
-def chosen_rows(selection: Selection, column_of: Callable[[str], Column], value: Ordered, grid: Grid) -> list[Places]:
-    """The rows of each group that count, whether their cell does or not; with units, those among whose cells theirs are the first."""
+def chosen_rows(
+    selection: Selection, column_of: Callable[[str], Column], value: Ordered, grid: Grid
+) -> list[Places]:
+    """The rows of each group that count, whether their cell does or not; with units, those among
+    whose cells theirs are the first.
+    """
 
     def texts(here: Places) -> list[str | None]:
         return [None if index is None else str(index) for index in value.at(here).indexes(grid)]
@@ -286,7 +338,9 @@ def chosen_rows(selection: Selection, column_of: Callable[[str], Column], value:
     return _chosen(selection, column_of, np.ones(len(value), np.bool_), texts)
 
 
-def present_rows(selection: Selection, column_of: Callable[[str], Column], present: NDArray[np.bool_]) -> list[Places]:
+def present_rows(
+    selection: Selection, column_of: Callable[[str], Column], present: NDArray[np.bool_]
+) -> list[Places]:
     """The rows of each group, of those that are present."""
     return _chosen(selection, column_of, present, lambda here: [""] * len(here))
 
@@ -304,23 +358,45 @@ def _chosen(
         found = column_of(keys.column).group_numbers(keys)
         numbers = np.where((found < 0) | (numbers < 0), -1, numbers + found * selection.place(i))
     if selection.where is not None:
-        mask = selection.where.mask({wanted: column_of(wanted.column).vector(wanted) for wanted in selection.where.inputs})
+        mask = selection.where.mask(
+            {wanted: column_of(wanted.column).vector(wanted) for wanted in selection.where.inputs}
+        )
         numbers[~np.broadcast_to(mask, len(numbers))] = -1
     here = np.flatnonzero(numbers >= 0)
     if selection.units is not None:
-        here = _bounded(here, numbers, column_of(selection.units.column).unit_texts(), texts(here), selection.units)
+        here = _bounded(
+            here,
+            numbers,
+            column_of(selection.units.column).unit_texts(),
+            texts(here),
+            selection.units,
+        )
     order = here[np.argsort(numbers[here], kind="stable")]
     return np.split(order, np.searchsorted(numbers[order], np.arange(1, selection.number)))
 
 
-def _bounded(here: Places, numbers: Indexes, units: Sequence[str | None], texts: Sequence[str | None], bound: UnitColumn) -> Places:
-    """The first so many rows of each unit, by the md5 of `unit:grid index:number of the group`; a mere row has an empty index."""
+def _bounded(
+    here: Places,
+    numbers: Indexes,
+    units: Sequence[str | None],
+    texts: Sequence[str | None],
+    bound: UnitColumn,
+) -> Places:
+    """The first so many rows of each unit, by the md5 of `unit:grid index:number of the group`; a
+    mere row has an empty index.
+    """
     rows_of: dict[str, list[tuple[str, int]]] = {}
     for place, text in zip(here, texts, strict=True):
         unit = units[place]
         if unit is not None and text is not None:
-            rows_of.setdefault(unit, []).append((md5_of(f"{unit}:{text}:{numbers[place]}"), int(place)))
-    kept = [place for rows in rows_of.values() for _, place in (sorted(rows)[: bound.rows] if len(rows) > bound.rows else rows)]
+            rows_of.setdefault(unit, []).append(
+                (md5_of(f"{unit}:{text}:{numbers[place]}"), int(place))
+            )
+    kept = [
+        place
+        for rows in rows_of.values()
+        for _, place in (sorted(rows)[: bound.rows] if len(rows) > bound.rows else rows)
+    ]
     return np.array(sorted(kept), np.intp)
 
 

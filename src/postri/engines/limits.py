@@ -1,4 +1,6 @@
-"""The ends of brackets as a statement writes them: literals where there is one group, else columns of a joined list."""
+"""The ends of brackets as a statement writes them: literals where there is one group, else columns
+of a joined list.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +15,39 @@ from postri.engines.keys import LARGEST, LARGEST_UNSIGNED, SMALLEST
 from postri.engines.reading import Raw, Reading
 from postri.engines.selected import Selected
 
-# Cells near a target are told from the others by so many buckets; an index never lies in more than two of them.
+# Cells near a target are told from the others by so many buckets; an index never lies in more than
+# two of them.
 BUCKETS = 64
 BUCKET_LIMITS = ("start", "first", "final", "width")
 
 
 class Limits:
-    """Numbers that differ by group, as a query names them: literals where there is one group, else columns of a joined list."""
+    """Numbers that differ by group, as a query names them: literals where there is one group, else
+    columns of a joined list.
+    """
 
-    def __init__(self, values: Mapping[str, Mapping[int, str]], dialect: Dialect, *, groups: int) -> None:
+    def __init__(
+        self, values: Mapping[str, Mapping[int, str]], dialect: Dialect, *, groups: int
+    ) -> None:
         self._values, self._dialect, self._literal = values, dialect, groups == 1
 
     def __getitem__(self, name: str) -> str:
         return self._values[name][0] if self._literal else name
 
     def joined(self, relation: str) -> str:
-        """The relation with these columns beside its own; rows of groups that are not listed are left out."""
+        """The relation with these columns beside its own; rows of groups that are not listed are
+        left out.
+        """
         if self._literal:
             return relation
         groups = next(iter(self._values.values()))
-        columns = {"number": [str(group) for group in groups], **{name: list(each.values()) for name, each in self._values.items()}}
-        return f"{relation} JOIN {self._dialect.listed_rows(columns, 'limits')} ON grp = limits.number"
+        columns = {
+            "number": [str(group) for group in groups],
+            **{name: list(each.values()) for name, each in self._values.items()},
+        }
+        return (
+            f"{relation} JOIN {self._dialect.listed_rows(columns, 'limits')} ON grp = limits.number"
+        )
 
 
 @dataclass(frozen=True)
@@ -44,16 +58,30 @@ class Ends:
     reading: Reading
 
     def limits(self, brackets: Sequence[Mapping[int, Bracket]], groups: Sequence[int]) -> Limits:
-        """For each target the first and last cell of each group's bracket, and the buckets that divide it."""
-        values = {name: each for i, one in enumerate(brackets) for name, each in self._of_target(i, one, groups).items()}
+        """For each target the first and last cell of each group's bracket, and the buckets that
+        divide it.
+        """
+        values = {
+            name: each
+            for i, one in enumerate(brackets)
+            for name, each in self._of_target(i, one, groups).items()
+        }
         return Limits(values, self.selected.dialect, groups=self.selected.rows.number)
 
-    def _of_target(self, i: int, brackets: Mapping[int, Bracket], groups: Iterable[int]) -> dict[str, dict[int, str]]:
+    def _of_target(
+        self, i: int, brackets: Mapping[int, Bracket], groups: Iterable[int]
+    ) -> dict[str, dict[int, str]]:
         """A bracket that is not wanted holds nothing."""
-        limits: dict[str, dict[int, str]] = {name: {} for name in (f"low{i}", f"last{i}", *(f"{each}{i}" for each in BUCKET_LIMITS))}
+        limits: dict[str, dict[int, str]] = {
+            name: {} for name in (f"low{i}", f"last{i}", *(f"{each}{i}" for each in BUCKET_LIMITS))
+        }
         double = self.selected.dialect.double
         for group in groups:
-            low, last = (self.first(brackets[group].low), self.last(brackets[group].high)) if group in brackets else (inf, -inf)
+            low, last = (
+                (self.first(brackets[group].low), self.last(brackets[group].high))
+                if group in brackets
+                else (inf, -inf)
+            )
             texts = (self.literal(low), self.literal(last), *map(double, self.buckets(low, last)))
             for name, text in zip(limits, texts, strict=True):
                 limits[name][group] = text
@@ -73,17 +101,21 @@ class Ends:
         return self.last(index - 1)
 
     def buckets(self, low: Raw, last: Raw) -> tuple[float, float, float, float]:
-        """Where the buckets start, the ends to which cells are clamped before, and how wide each bucket is.
+        """Where the buckets start, the ends to which cells are clamped before, and how wide each
+        bucket is.
 
-        A bucket is wide enough for any index, rounding of double precision included. The cells of the first and the last index, which
-        reach beyond the domain, are clamped into two buckets at most. No quotient is tiny or huge: some databases fail on those.
+        A bucket is wide enough for any index, rounding of double precision included. The cells of
+        the first and the last index, which reach beyond the domain, are clamped into two buckets at
+        most. No quotient is tiny or huge: some databases fail on those.
         """
         first, final = (self._inside(end) for end in (low, last))
         width = max((final - first) / BUCKETS, self._widest(first, final))
         return first - width, first - width / 2, final + width / 2, width
 
     def clamps(self, low: Raw, last: Raw) -> tuple[float, float, float]:
-        """The ends to which cells are clamped, and within which distance of a cell all cells of its index then lie, in double precision."""
+        """The ends to which cells are clamped, and within which distance of a cell all cells of its
+        index then lie, in double precision.
+        """
         first, final = (self._inside(end) for end in (low, last))
         width = self._widest(first, final)
         return first - width, final + width, 2 * width
@@ -95,7 +127,9 @@ class Ends:
 
     def _widest(self, first: float, final: float) -> float:
         grid, unit = self.reading.grid, self.reading.unit
-        return 2 * float(grid.step if unit is None else grid.step / unit) + 4 * ulp(max(abs(first), abs(final)))
+        return 2 * float(grid.step if unit is None else grid.step / unit) + 4 * ulp(
+            max(abs(first), abs(final))
+        )
 
     def literal(self, raw: Raw) -> str:
         """A raw cell as statements compare it with cells."""
@@ -107,7 +141,9 @@ class Ends:
         if self.reading.unit is None:
             return self.selected.dialect.double(raw)
         low, high = (0, LARGEST_UNSIGNED) if self.unsigned else (SMALLEST, LARGEST)
-        return self.selected.dialect.integer(str(int(min(max(raw, low), high))), unsigned=self.unsigned)
+        return self.selected.dialect.integer(
+            str(int(min(max(raw, low), high))), unsigned=self.unsigned
+        )
 
     @cached_property
     def unsigned(self) -> bool:

@@ -12,10 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import BOOLEAN, DATE, NO_ORDER, ColumnType, float_type, integer_type, text_type, timestamp_type
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    NO_ORDER,
+    ColumnType,
+    float_type,
+    integer_type,
+    text_type,
+    timestamp_type,
+)
 from postri.engines.array import ArrayCounter
 from postri.engines.base import Target, Total, find_windows
-from postri.engines.held import Column, TextColumn, TypedColumn, UntypedColumn, chosen_rows, computed_column, present_rows
+from postri.engines.held import (
+    Column,
+    TextColumn,
+    TypedColumn,
+    UntypedColumn,
+    chosen_rows,
+    computed_column,
+    present_rows,
+)
 from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
@@ -26,16 +43,26 @@ from postri.window import RankWindow
 DAYS = {"D": 1, "W": 7}
 SECONDS = {
     **{"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1)},
-    **{unit: Fraction(1, 10**digits) for unit, digits in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))},
+    **{
+        unit: Fraction(1, 10**digits)
+        for unit, digits in (("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18))
+    },
 }
 FAR_YEARS = 30_000
 MISSING = np.iinfo(np.int64).min
 
 
 class ArrayEngine:
-    """Columns by name, or one column under the name None. A column is opened, or computed, when it is first asked for."""
+    """Columns by name, or one column under the name None.
 
-    def __init__(self, columns: Mapping[str | None, Callable[[], Column]], computed: Mapping[str, Value] | None = None) -> None:
+    A column is opened, or computed, when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str | None, Callable[[], Column]],
+        computed: Mapping[str, Value] | None = None,
+    ) -> None:
         self._openers, self._computed = columns, computed or {}
         self._columns: dict[str | None, Column] = {}
         self._counters: dict[tuple[str | None, Grid, Selection], list[ArrayCounter]] = {}
@@ -43,12 +70,16 @@ class ArrayEngine:
     @property
     def names(self) -> list[str] | None:
         """The names of the columns; None if there is one without a name."""
-        return None if None in self._openers else [name for name in self._openers if name is not None]
+        return (
+            None if None in self._openers else [name for name in self._openers if name is not None]
+        )
 
     def _column(self, name: str | None) -> Column:
         if name not in self._columns:
             value = self._computed.get(str(name))
-            self._columns[name] = self._openers[name]() if value is None else computed_column(value, self._column)
+            self._columns[name] = (
+                self._openers[name]() if value is None else computed_column(value, self._column)
+            )
         return self._columns[name]
 
     def type_of(self, column: str | None) -> ColumnType:
@@ -57,15 +88,27 @@ class ArrayEngine:
         return self._column(column).type if value is None else value.type
 
     def computed(self, columns: Mapping[str, Value]) -> ArrayEngine:
-        """The same table, which can also be asked about these columns. Its own are opened once for both."""
-        return ArrayEngine({name: partial(self._column, name) for name in self._openers}, {**self._computed, **columns})
+        """The same table, which can also be asked about these columns.
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+        Its own are opened once for both.
+        """
+        return ArrayEngine(
+            {name: partial(self._column, name) for name in self._openers},
+            {**self._computed, **columns},
+        )
+
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
         key = (column, grid, rows)
         if key not in self._counters:
             self._counters = {key: list(self._chosen(column, grid, rows))}
-        return [window for counter in self._counters[key] for window in find_windows(counter, grid, targets)]
+        return [
+            window
+            for counter in self._counters[key]
+            for window in find_windows(counter, grid, targets)
+        ]
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do: indexes are Python's numbers here."""
@@ -76,7 +119,9 @@ class ArrayEngine:
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
-        present = np.ones(self._length(), np.bool_) if column is None else self._column(column).present()
+        present = (
+            np.ones(self._length(), np.bool_) if column is None else self._column(column).present()
+        )
         return [len(here) for here in present_rows(rows, self._column, present)]
 
     def _length(self) -> int:
@@ -89,7 +134,12 @@ class ArrayEngine:
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds."""
         rows = self._length()
-        masks = [condition.mask({each: self._column(each.column).vector(each) for each in condition.inputs}) for condition in conditions]
+        masks = [
+            condition.mask(
+                {each: self._column(each.column).vector(each) for each in condition.inputs}
+            )
+            for condition in conditions
+        ]
         return [int(np.count_nonzero(np.broadcast_to(mask, rows))) for mask in masks]
 
     def _chosen(self, column: str | None, grid: Grid, rows: Selection) -> Iterator[ArrayCounter]:
@@ -99,13 +149,20 @@ class ArrayEngine:
         if rows.plain:
             yield value.counter(grid)
             return
-        yield from (value.at(here).counter(grid) for here in chosen_rows(rows, self._column, value, grid))
+        yield from (
+            value.at(here).counter(grid) for here in chosen_rows(rows, self._column, value, grid)
+        )
 
 
 def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
-    """A NumPy array as a column: its dtype is its declared type; an object array has none but what the user declared."""
+    """A NumPy array as a column: its dtype is its declared type; an object array has none but what
+    the user declared.
+    """
     if array.ndim != 1:
-        raise InputError(f"a column must be one-dimensional, got an array of {array.ndim} dimensions; choose one of its columns")
+        raise InputError(
+            f"a column must be one-dimensional, got an array of {array.ndim} dimensions; "
+            "choose one of its columns"
+        )
     if array.dtype.kind == "O":
         return UntypedColumn(declared, array)  # type: ignore[arg-type]  # an array is a sequence in all but name
     if array.dtype.kind in "UT":
@@ -120,9 +177,18 @@ def numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
 
 
 def text_column(declared: str, cells: Any) -> TextColumn:
-    """Texts that a library holds, by its own way to make a list of them. What is not text is null."""
-    listed = next(getattr(cells, name)() for name in ("to_pylist", "to_list", "tolist") if hasattr(cells, name))
-    return TextColumn(text_type(declared), [cell if isinstance(cell, str) else None for cell in listed])
+    """Texts that a library holds, by its own way to make a list of them.
+
+    What is not text is null.
+    """
+    listed = next(
+        getattr(cells, name)()
+        for name in ("to_pylist", "to_list", "tolist")
+        if hasattr(cells, name)
+    )
+    return TextColumn(
+        text_type(declared), [cell if isinstance(cell, str) else None for cell in listed]
+    )
 
 
 def _typed(dtype: np.dtype[Any]) -> tuple[ColumnType, Callable[[NDArray[Any]], NDArray[Any]]]:
@@ -157,10 +223,17 @@ def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _days(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Days since 1970-01-01 of months or years; what lies beyond the calendar stays beyond it, and does not overflow."""
+    """Days since 1970-01-01 of months or years; what lies beyond the calendar stays beyond it, and
+    does not overflow.
+    """
     unit, count = np.datetime_data(array.dtype)
     stored = _whole(array)
     most = FAR_YEARS * (12 if unit == "M" else 1) // count
-    days: NDArray[np.int64] = np.clip(stored, -most, most).view(f"datetime64[{count}{unit}]").astype("datetime64[D]").view(np.int64)
+    days: NDArray[np.int64] = (
+        np.clip(stored, -most, most)
+        .view(f"datetime64[{count}{unit}]")
+        .astype("datetime64[D]")
+        .view(np.int64)
+    )
     days[stored == MISSING] = MISSING
     return days

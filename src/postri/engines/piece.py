@@ -45,7 +45,12 @@ class Piece:
         valid = (
             None
             if all(piece.valid is None for piece in pieces)
-            else np.concatenate([np.ones(len(piece.values), np.bool_) if piece.valid is None else piece.valid for piece in pieces])
+            else np.concatenate(
+                [
+                    np.ones(len(piece.values), np.bool_) if piece.valid is None else piece.valid
+                    for piece in pieces
+                ]
+            )
         )
         return cls(np.concatenate([piece.values for piece in pieces]), valid)
 

@@ -1,7 +1,8 @@
 """PostgreSQL: a table of a server, counted there. The only module that loads its driver.
 
-All queries of one question run in one transaction, which reads one snapshot and can write nothing. What the server says when it fails may
-carry a cell, and what the driver says of a URL may carry a password, so no message of theirs leaves this module.
+All queries of one question run in one transaction, which reads one snapshot and can write nothing.
+What the server says when it fails may carry a cell, and what the driver says of a URL may carry a
+password, so no message of theirs leaves this module.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ except ImportError:
     raise missing_extra("The PostgreSQL engine", "psycopg", "postgres") from None
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-# To compile the many small steps of a statement takes longer than it saves, unless there are far more rows than a server likes to scan.
+# To compile the many small steps of a statement takes longer than it saves, unless there are far
+# more rows than a server likes to scan.
 UNCOMPILED = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_settings WHERE name = 'jit'"
 WIDTHS = {20: ">i8", 21: ">i2", 23: ">i4", 701: ">f8"}
 # How many rows a sample has, and how many of each group.
@@ -99,7 +101,9 @@ class OwnServer:
             yield connection
 
     def _connect(self) -> Connection:
-        return psycopg.connect(self._url, autocommit=True, client_encoding="utf8", fallback_application_name="postri")
+        return psycopg.connect(
+            self._url, autocommit=True, client_encoding="utf8", fallback_application_name="postri"
+        )
 
 
 class BorrowedServer:
@@ -114,7 +118,10 @@ class BorrowedServer:
         if self._connection.closed:
             raise InputError("the connection is closed; give an open one or a URL")
         if self._connection.info.transaction_status != TransactionStatus.IDLE:
-            raise InputError("the connection is inside a transaction; commit it or roll it back first, or give a URL")
+            raise InputError(
+                "the connection is inside a transaction; commit it or roll it back first, or "
+                "give a URL"
+            )
         autocommit = self._connection.autocommit
         self._connection.autocommit = True
         try:
@@ -164,19 +171,29 @@ class PostgresSource:
         return quietly(lambda: _planned(connection, query), _failed)
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
-        """Single rows by where they lie, or blocks where that may not be known; then rows by a scan. A view or a foreign table has none."""
+        """Single rows by where they lie, or blocks where that may not be known; then rows by a
+        scan.
+
+        A view or a foreign table has none.
+        """
         rows = max(rows, 1)
         size = min(rows, max(SAMPLE, SAMPLE_OF_GROUP * groups))
         share = size / rows
         if pages := self._pages():
             yield Sample(_scattered(self.relation, size, pages, rows), share)
         elif self.samplable:
-            yield Sample(f"{self.relation} TABLESAMPLE SYSTEM ({100 * share:.6f}) REPEATABLE (1)", share)
+            yield Sample(
+                f"{self.relation} TABLESAMPLE SYSTEM ({100 * share:.6f}) REPEATABLE (1)", share
+            )
         if self.samplable:
-            yield Sample(f"{self.relation} TABLESAMPLE BERNOULLI ({100 * share:.6f}) REPEATABLE (1)", share)
+            yield Sample(
+                f"{self.relation} TABLESAMPLE BERNOULLI ({100 * share:.6f}) REPEATABLE (1)", share
+            )
 
     def _pages(self) -> int:
-        """How many pages a plain table has; 0 for others, and where this role may not see where a row lies."""
+        """How many pages a plain table has; 0 for others, and where this role may not see where a
+        row lies.
+        """
         if self.connection is None:
             with self.snapshot() as inside:
                 return inside._pages()
@@ -185,9 +202,14 @@ class PostgresSource:
 
 
 def _scattered(relation: str, size: int, pages: int, rows: int) -> str:
-    """One row from each of many pages, evenly spread: rows in some order do not mislead it. A place without a row gives none."""
+    """One row from each of many pages, evenly spread: rows in some order do not mislead it.
+
+    A place without a row gives none.
+    """
     lines = max(1, rows // pages)
-    place = f"('(' || spot * {pages} / {size} || ',' || 1 + (spot * {STRIDE}) % {lines} || ')')::tid"
+    place = (
+        f"('(' || spot * {pages} / {size} || ',' || 1 + (spot * {STRIDE}) % {lines} || ')')::tid"
+    )
     places = f"SELECT {place} FROM generate_series(0::bigint, {size - 1}) AS spot"
     return f"(SELECT * FROM {relation} WHERE ctid = ANY (ARRAY({places}))) AS sampled"
 
@@ -205,15 +227,23 @@ class PostgresEngine(SqlEngine):
 
 
 def postgres_engine(url_or_connection: Any, table: str) -> SqlEngine:
-    """The engine for `schema.table`, or for a table in the search path. Looks at the catalog, at no cell."""
+    """The engine for `schema.table`, or for a table in the search path.
+
+    Looks at the catalog, at no cell.
+    """
     if not isinstance(table, str) or not table:
         raise InputError(f"the table must be named as 'schema.table', got {shown(table)}")
     server = _server(url_or_connection)
     with server.transaction() as connection:
         oid, schema, name, kind = _found(connection, table)
-        types = {str(column): str(declared) for column, declared in _rows(connection, COLUMNS, {"table": oid})}
+        types = {
+            str(column): str(declared)
+            for column, declared in _rows(connection, COLUMNS, {"table": oid})
+        }
     quoted = PostgresDialect().name
-    return PostgresEngine(PostgresSource(f"{quoted(schema)}.{quoted(name)}", kind in SAMPLED, server), types)
+    return PostgresEngine(
+        PostgresSource(f"{quoted(schema)}.{quoted(name)}", kind in SAMPLED, server), types
+    )
 
 
 def _server(url_or_connection: Any) -> Server:
@@ -221,11 +251,17 @@ def _server(url_or_connection: Any) -> Server:
         return OwnServer(url_or_connection)
     if isinstance(url_or_connection, psycopg.Connection):
         return BorrowedServer(url_or_connection)
-    raise InputError(f"give the URL of a server or a connection of psycopg 3, got an object of type {type(url_or_connection).__name__}")
+    raise InputError(
+        "give the URL of a server or a connection of psycopg 3, got an object of type "
+        f"{type(url_or_connection).__name__}"
+    )
 
 
 def _check_url(url: str) -> None:
-    """Refuse what is no URL. A password may stand anywhere in one that is misspelt, so nothing of it is shown."""
+    """Refuse what is no URL.
+
+    A password may stand anywhere in one that is misspelt, so nothing of it is shown.
+    """
     scheme, mark, _ = url.partition("://")
     known = scheme in ("postgresql", "postgres") if mark else "=" in url
     if known:
@@ -233,7 +269,8 @@ def _check_url(url: str) -> None:
             conninfo_to_dict(url)
             return
     raise InputError(
-        "this is not the URL of a PostgreSQL server; write postgresql://user:password@host:port/database, special signs as %XX"
+        "this is not the URL of a PostgreSQL server; write "
+        "postgresql://user:password@host:port/database, special signs as %XX"
     )
 
 
@@ -242,19 +279,26 @@ def _found(connection: Connection, table: str) -> tuple[int, str, str, str]:
     schema, name = split_name(table)
     rows = _rows(connection, FIND, {"schema": schema, "table": name}) if "\0" not in table else []
     if not rows:
-        others = [str(other) for (other,) in _rows(connection, OTHERS, {"qualified": schema is not None})]
+        others = [
+            str(other) for (other,) in _rows(connection, OTHERS, {"qualified": schema is not None})
+        ]
         hint = nearest(table, others) if others else "this role can read none"
         raise InputError(f"PostgreSQL has no table {shown(table)}; {hint}")
     oid, found_schema, found_name, kind, readable = rows[0]
     if kind not in TABLES:
         raise InputError(f"{shown(table)} is not a table or view")
     if not readable:
-        raise InputError(f"the role of this connection may not read {shown(table)}; grant it USAGE on the schema and SELECT on the table")
+        raise InputError(
+            f"the role of this connection may not read {shown(table)}; grant it USAGE on the "
+            "schema and SELECT on the table"
+        )
     return int(oid), str(found_schema), str(found_name), str(kind)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """The schema, if there is one, and the table: the names as they are, or in double quotes, which a name with a dot needs."""
+    """The schema, if there is one, and the table: the names as they are, or in double quotes, which
+    a name with a dot needs.
+    """
     found = re.fullmatch(r'(?s:("(?:[^"]|"")+"|[^.]+)\.(.+))', text)
     if found is None or _is_quoted(text):
         return None, _bare(text)
@@ -270,7 +314,11 @@ def _bare(part: str) -> str:
 
 
 def quietly(work: Callable[[], Result], failure: Callable[[str], PostriError]) -> Result:
-    """What the work returns. Of what the driver says when it fails, only the SQLSTATE goes on: the rest may carry a cell or a password."""
+    """What the work returns.
+
+    Of what the driver says when it fails, only the SQLSTATE goes on: the rest may carry a cell or a
+    password.
+    """
     try:
         return work()
     except Exception as error:
@@ -284,13 +332,23 @@ def _failed(state: str) -> PostriError:
 
 
 def _unreachable(state: str) -> PostriError:
-    return SourceError(f"cannot connect to PostgreSQL{state}; check host, port, database, user and password")
+    return SourceError(
+        f"cannot connect to PostgreSQL{state}; check host, port, database, user and password"
+    )
 
 
-def _executed(connection: Connection, query: str, values: dict[str, Any] | None = None, *, binary: bool = False) -> psycopg.Cursor[Any]:
+def _executed(
+    connection: Connection,
+    query: str,
+    values: dict[str, Any] | None = None,
+    *,
+    binary: bool = False,
+) -> psycopg.Cursor[Any]:
     """The query's cursor, whatever the connection's own settings are."""
     encoded = query.encode(connection.info.encoding)
-    return psycopg.Cursor(connection, row_factory=tuple_row).execute(encoded, values, prepare=False, binary=binary)
+    return psycopg.Cursor(connection, row_factory=tuple_row).execute(
+        encoded, values, prepare=False, binary=binary
+    )
 
 
 def _run(connection: Connection, command: str) -> None:
@@ -307,7 +365,9 @@ def _rows(connection: Connection, query: str, values: dict[str, Any]) -> Sequenc
 
 
 def _arrays(connection: Connection, query: str) -> list[NDArray[Any]]:
-    """The cells as the server sends them: whole numbers and double precision, which need no conversion."""
+    """The cells as the server sends them: whole numbers and double precision, which need no
+    conversion.
+    """
     result = _executed(connection, query, binary=True).pgresult
     assert result is not None
     columns = []

@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 Percent = Callable[[], float]
-"""How far a scan has come, from 0 to 100; negative while nobody knows. May be asked from another thread."""
+"""How far a scan has come, from 0 to 100; negative while nobody knows.
+
+May be asked from another thread.
+"""
 
 Show = Callable[[Percent], AbstractContextManager[None]]
 

@@ -1,6 +1,7 @@
 """How a raw cell becomes a grid index: rounded half to even, clamped to the ends.
 
-The map never reverses the order of two cells. So an engine may count raw cells between thresholds (`cut`) and map to indexes afterwards.
+The map never reverses the order of two cells. So an engine may count raw cells between thresholds
+(`cut`) and map to indexes afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from postri.window import Indexes
 
 Raw = int | float
 HALF = Fraction(1, 2)
-# Below this index double precision tells the place in the grid so well that only near-halves need exact arithmetic.
+# Below this index double precision tells the place in the grid so well that only near-halves need
+# exact arithmetic.
 FLOAT_INDEX = 2.0**40
 
 
@@ -41,7 +43,9 @@ class Reading:
         return index_of(self.number(raw), self.grid)
 
     def cut(self, index: int) -> Raw:
-        """The least raw cell whose index is at least this one: minus infinity for the first index, infinity past the last."""
+        """The least raw cell whose index is at least this one: minus infinity for the first index,
+        infinity past the last.
+        """
         if index <= self.grid.first:
             return -inf
         if index > self.grid.last:
@@ -56,18 +60,26 @@ class Reading:
 
     @cached_property
     def shift(self) -> int | None:
-        """By how much a whole raw cell exceeds its index, where that is the same for all inside the domain."""
+        """By how much a whole raw cell exceeds its index, where that is the same for all inside the
+        domain.
+        """
         start = self.grid.base / self.grid.step
         return int(start) if self.unit == self.grid.step and start.denominator == 1 else None
 
     @cached_property
     def doubt(self) -> float:
-        """Within which distance of a half a place `(cell - base) / step` on the grid, computed in double precision, is in doubt.
+        """Within which distance of a half a place `(cell - base) / step` on the grid, computed in
+        double precision, is in doubt.
 
-        The cell (where it is nearest to a text), the base, the step and the two operations are each off by 2^-53 of their size at most.
-        So is the sum by which a place is rounded. With places up to `furthest`, all that is less than 6 * furthest * 2^-53.
+        The cell (where it is nearest to a text), the base, the step and the two operations are each
+        off by 2^-53 of their size at most. So is the sum by which a place is rounded. With places
+        up to `furthest`, all that is less than 6 * furthest * 2^-53.
         """
-        furthest = max(abs(self.grid.first), abs(self.grid.last)) + abs(self.grid.base / self.grid.step) + 2
+        furthest = (
+            max(abs(self.grid.first), abs(self.grid.last))
+            + abs(self.grid.base / self.grid.step)
+            + 2
+        )
         return float(min(furthest, Fraction(2**60))) * 2.0**-50
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
@@ -75,10 +87,14 @@ class Reading:
         return self._of_floats(raw) if self.unit is None else self._of_integers(raw, self.unit)
 
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
-        low, high = _inside(self.cut(self.grid.first + 1), raw.dtype, -1), _inside(self.cut(self.grid.last), raw.dtype, 0)
+        low, high = (
+            _inside(self.cut(self.grid.first + 1), raw.dtype, -1),
+            _inside(self.cut(self.grid.last), raw.dtype, 0),
+        )
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
-            # The same distances in both: wrapping arithmetic is exact, whatever the two origins are.
+            # The same distances in both: wrapping arithmetic is exact, whatever the two origins
+            # are.
             shift = (self.index(low) - low) % 2**64
             moved: Indexes = (clamped.astype(np.uint64) + np.uint64(shift)).view(np.int64)
             return moved
@@ -90,7 +106,12 @@ class Reading:
         start = -self.grid.base / self.grid.step
         divisor = slope.denominator * start.denominator
         factor, (shift, offset) = int(slope * divisor), divmod(int(start * divisor), divisor)
-        fits = largest * factor < 2**63 and divisor < 2**60 and abs(shift) < 2**62 and (factor == 1 or largest * factor < 2**62)
+        fits = (
+            largest * factor < 2**63
+            and divisor < 2**60
+            and abs(shift) < 2**62
+            and (factor == 1 or largest * factor < 2**62)
+        )
         scaled = (raw.astype(np.int64) if fits else raw.astype(object)) * factor
         quotient, rest = scaled // divisor, scaled % divisor + offset
         quotient, rest = quotient + shift + rest // divisor, rest % divisor
@@ -103,7 +124,9 @@ class Reading:
             cells = raw.astype(np.float64)
         indexes = np.full(len(cells), self.grid.first, dtype=np.int64)
         indexes[cells >= self.cut(self.grid.last)] = self.grid.last
-        between = np.flatnonzero((cells >= self.cut(self.grid.first + 1)) & (cells < self.cut(self.grid.last)))
+        between = np.flatnonzero(
+            (cells >= self.cut(self.grid.first + 1)) & (cells < self.cut(self.grid.last))
+        )
         places, sure = self._places(cells[between])
         indexes[between[sure]] = places[sure]
         doubtful, inverse = np.unique(cells[between[~sure]], return_inverse=True)
@@ -118,7 +141,11 @@ class Reading:
             places = (cells - start) / step
             nearest = np.rint(places)
             small = (np.abs(places) < FLOAT_INDEX) & (np.abs(cells) < FLOAT_INDEX * step)
-            sure = small & (np.abs(places - nearest) < 0.5 - self.doubt) & (abs(start) < FLOAT_INDEX * step)
+            sure = (
+                small
+                & (np.abs(places - nearest) < 0.5 - self.doubt)
+                & (abs(start) < FLOAT_INDEX * step)
+            )
         return np.where(sure, nearest, 0).astype(np.int64), sure
 
 

@@ -1,4 +1,7 @@
-"""From what a user has to an engine: by protocol, without importing anybody's library. Looks at names and declared types, at no cell."""
+"""From what a user has to an engine: by protocol, without importing anybody's library.
+
+Looks at names and declared types, at no cell.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,21 @@ from postri.exact import shown
 # What pandas calls texts; categories may be objects.
 TEXTS = ("str", "string", "object")
 SOURCES = (
-    "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of columns, a DuckDB relation, "
+    "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of "
+    "columns, a DuckDB relation, "
     "or the path of a CSV or Parquet file"
 )
 
 
 def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFormat) -> Engine:
-    """The engine for a source, with the types that the user declares of columns whose source declares none."""
+    """The engine for a source, with the types that the user declares of columns whose source
+    declares none.
+    """
     if declared is not None and not isinstance(declared, Mapping):
-        raise InputError(f"columns must map names to types, such as {{'salary': 'integer'}}, got {shown(declared)}")
+        raise InputError(
+            f"columns must map names to types, such as {{'salary': 'integer'}}, got "
+            f"{shown(declared)}"
+        )
     types = {name: _declared(name, text) for name, text in (declared or {}).items()}
     if isinstance(source, str | os.PathLike):
         from postri.engines.files import file_engine
@@ -41,15 +50,26 @@ def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFo
 
         relation = RelationSource(source)
         engine = SqlEngine(relation, relation.types())
-    elif type(source).__name__ == "DataFrame" and type(source).__module__.startswith("pyspark.sql."):
+    elif type(source).__name__ == "DataFrame" and type(source).__module__.startswith(
+        "pyspark.sql."
+    ):
         from postri.engines.spark import SparkSource
 
         frame = SparkSource(source)
         engine = SqlEngine(frame, frame.types())
     else:
         names = _names(source)
-        columns = {None: lambda: source} if names is None else {name: partial(source.__getitem__, name) for name in names}
-        engine = ArrayEngine({name: partial(_column, take, name, types.get(str(name), UNTYPED)) for name, take in columns.items()})
+        columns = (
+            {None: lambda: source}
+            if names is None
+            else {name: partial(source.__getitem__, name) for name in names}
+        )
+        engine = ArrayEngine(
+            {
+                name: partial(_column, take, name, types.get(str(name), UNTYPED))
+                for name, take in columns.items()
+            }
+        )
     _check_declared(types, engine.names)
     return engine
 
@@ -58,14 +78,19 @@ def _declared(name: str, text: object) -> ColumnType:
     if text is None:
         return UNTYPED
     if not isinstance(text, str) or text not in DECLARABLE:
-        raise InputError(f"the type of column {name!r} must be one of {', '.join(DECLARABLE)}, got {shown(text)}")
+        raise InputError(
+            f"the type of column {name!r} must be one of {', '.join(DECLARABLE)}, got {shown(text)}"
+        )
     return DECLARABLE[text]
 
 
 def _check_declared(types: Iterable[str], names: Iterable[str] | None) -> None:
     for name in types:
         if name not in (names or ()):
-            raise InputError(f"a type is declared for an unknown column {name!r}" + (f"; {nearest(name, names)}" if names else ""))
+            raise InputError(
+                f"a type is declared for an unknown column {name!r}"
+                + (f"; {nearest(name, names)}" if names else "")
+            )
 
 
 def _names(source: Any) -> list[Any] | None:
@@ -74,7 +99,9 @@ def _names(source: Any) -> list[Any] | None:
         raise InputError(f"a {type(source).__name__} has no rows yet; collect it first")
     if isinstance(source, Mapping):
         return list(source)
-    names = getattr(getattr(source, "dtype", None), "names", None) or getattr(source, "column_names", None)
+    names = getattr(getattr(source, "dtype", None), "names", None) or getattr(
+        source, "column_names", None
+    )
     if names is None and hasattr(source, "columns") and hasattr(source, "__getitem__"):
         names = source.columns
     return None if names is None else list(names)
@@ -84,18 +111,26 @@ def _column(take: Callable[[], Any], name: str | None, declared: ColumnType) -> 
     """One column of a table, or a source that is one."""
     column = _handed_over(take, declared)
     if not isinstance(column, UntypedColumn) and declared is not UNTYPED:
-        raise InputError(f"the column {name!r} has the declared type {column.type.name} already; leave it out of columns=...")
+        raise InputError(
+            f"the column {name!r} has the declared type {column.type.name} already; leave it "
+            "out of columns=..."
+        )
     return column
 
 
 def _handed_over(take: Callable[[], Any], declared: ColumnType) -> Column:
-    """The column as its library gives it. What a library says when it fails may carry a cell: it stays out of the error."""
+    """The column as its library gives it.
+
+    What a library says when it fails may carry a cell: it stays out of the error.
+    """
     try:
         return _opened(take(), declared)
     except PostriError:
         raise
     except Exception as error:
-        failure = SourceError(f"cannot read the column: the library that holds it failed with {type(error).__name__}")
+        failure = SourceError(
+            f"cannot read the column: the library that holds it failed with {type(error).__name__}"
+        )
     raise failure
 
 
@@ -113,16 +148,25 @@ def _opened(source: Any, declared: ColumnType) -> Column:
         return UntypedColumn(declared, source)
     if hasattr(source, "__array__"):
         return numpy_column(np.asarray(source), declared)
-    raise InputError(f"cannot read an object of type {type(source).__name__} as a column; give {SOURCES}")
+    raise InputError(
+        f"cannot read an object of type {type(source).__name__} as a column; give {SOURCES}"
+    )
 
 
 def _arrow(source: Any) -> Column:
     declared, pieces = read_column(source)
-    return text_column(declared.name, source) if declared.kind == "text" else TypedColumn(declared, pieces)
+    return (
+        text_column(declared.name, source)
+        if declared.kind == "text"
+        else TypedColumn(declared, pieces)
+    )
 
 
 def _extension(source: Any, dtype: Any) -> Column:
-    """A pandas column whose type is not NumPy's: Arrow's, nullable numbers, timestamps with a zone."""
+    """A pandas column whose type is not NumPy's:
+
+    Arrow's, nullable numbers, timestamps with a zone.
+    """
     if hasattr(dtype, "pyarrow_dtype"):
         return _arrow(source)
     if (dtype.categories.dtype if dtype.name == "category" else dtype).name in TEXTS:
@@ -132,7 +176,10 @@ def _extension(source: Any, dtype: Any) -> Column:
         column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
     elif dtype.kind == "M" and getattr(dtype, "unit", None) in SECONDS:
         raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
-        return TypedColumn(timestamp_type(str(dtype), int(1 / SECONDS[dtype.unit]), zoned=True), [Piece(raw, valid)])
+        return TypedColumn(
+            timestamp_type(str(dtype), int(1 / SECONDS[dtype.unit]), zoned=True),
+            [Piece(raw, valid)],
+        )
     else:
         raise InputError(f"the column has the declared type {dtype}, {NO_ORDER}")
     assert isinstance(column, TypedColumn)

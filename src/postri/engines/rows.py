@@ -1,7 +1,8 @@
-"""Which rows count and how they are divided: a predicate, public keys, and at most so many rows of each unit.
+"""Which rows count and how they are divided: a predicate, public keys, and at most so many rows of
+each unit.
 
-All of it is public, and checked against names and declared types before a cell is touched. A row stays or goes by what stands in it, and
-in the rows of the same unit, alone.
+All of it is public, and checked against names and declared types before a cell is touched. A row
+stays or goes by what stands in it, and in the rows of the same unit, alone.
 """
 
 from __future__ import annotations
@@ -37,10 +38,15 @@ class Groups:
     def of(cls, by: Mapping[str, Sequence[Key]]) -> Groups:
         """The groups that a caller names, or InputError."""
         if not isinstance(by, Mapping) or not by:
-            raise InputError(f"by must map columns to their public keys, such as {{'city': ['Oslo', 'Bergen']}}, got {shown(by)}")
+            raise InputError(
+                f"by must map columns to their public keys, such as {{'city': ['Oslo', "
+                f"'Bergen']}}, got {shown(by)}"
+            )
         groups = cls(tuple((name, _checked_keys(name, keys)) for name, keys in by.items()))
         if groups.size > MOST_GROUPS:
-            raise InputError(f"there may be at most {MOST_GROUPS:,} groups, got {groups.size:,}; name fewer keys")
+            raise InputError(
+                f"there may be at most {MOST_GROUPS:,} groups, got {groups.size:,}; name fewer keys"
+            )
         return groups
 
     @property
@@ -56,23 +62,35 @@ class Groups:
 
 def _checked_keys(name: object, keys: object) -> tuple[Key, ...]:
     if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
-        raise InputError(f"the public keys of {shown(name)} must be a list, such as ['Oslo', 'Bergen'], got {shown(keys)}")
+        raise InputError(
+            f"the public keys of {shown(name)} must be a list, such as ['Oslo', 'Bergen'], "
+            f"got {shown(keys)}"
+        )
     found = tuple(keys)
     if not found:
-        raise InputError(f"name at least one public key of {shown(name)}: keys are never taken from the data")
+        raise InputError(
+            f"name at least one public key of {shown(name)}: keys are never taken from the data"
+        )
     for key in found:
         if not isinstance(key, str | int | Decimal | date):
-            raise InputError(f"a public key must be text, a whole number, a decimal, a date or True or False, got {shown(key)}")
+            raise InputError(
+                "a public key must be text, a whole number, a decimal, a date or True or "
+                f"False, got {shown(key)}"
+            )
         _check_key(key)
     if len({(kind_of_key(key), key) for key in found}) < len(found):
         raise InputError(f"the public keys of {shown(name)} must differ from one another")
     if len({kind_of_key(key) for key in found}) > 1:
-        raise InputError(f"the public keys of {shown(name)} must be of one kind, got {shown(list(found))}")
+        raise InputError(
+            f"the public keys of {shown(name)} must be of one kind, got {shown(list(found))}"
+        )
     return found
 
 
 def _check_key(key: Key) -> None:
-    """Refuse what no cell can be: half of a surrogate pair, NaN and infinities, a moment outside the calendar."""
+    """Refuse what no cell can be: half of a surrogate pair, NaN and infinities, a moment outside
+    the calendar.
+    """
     if isinstance(key, Decimal):
         exact(key, "a public key")
     try:
@@ -112,7 +130,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column to divide by: how its cells are read, and the raw cell of each key (None: no cell is that)."""
+    """A column to divide by: how its cells are read, and the raw cell of each key (None: no cell is
+    that).
+    """
 
     column: str
     type: ColumnType
@@ -120,10 +140,14 @@ class KeyColumn:
 
     @property
     def ends(self) -> tuple[int, int] | None:
-        """The raw cells of the calendar's ends, for which cells beyond it count, as in predicates; None where that decides nothing."""
+        """The raw cells of the calendar's ends, for which cells beyond it count, as in predicates;
+        None where that decides nothing.
+        """
         if self.type.kind not in ("date", "timestamp") or self.type.unit is None:
             return None
-        first, last = (date.min, date.max) if self.type.kind == "date" else (datetime.min, datetime.max)
+        first, last = (
+            (date.min, date.max) if self.type.kind == "date" else (datetime.min, datetime.max)
+        )
         ends = ceil(position(first) / self.type.unit), floor(position(last) / self.type.unit)
         return ends if set(ends) & set(self.raws) else None
 
@@ -139,7 +163,10 @@ class UnitColumn:
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of a question, bound to the columns of a table. The number of a group counts its keys, the last column fastest."""
+    """The rows of a question, bound to the columns of a table.
+
+    The number of a group counts its keys, the last column fastest.
+    """
 
     where: Bound | None = None
     keys: tuple[KeyColumn, ...] = ()
@@ -159,7 +186,15 @@ class Selection:
     def columns(self) -> list[str]:
         """The columns that it looks at."""
         inputs = [wanted.column for wanted in self.where.inputs] if self.where else []
-        return list(dict.fromkeys([*inputs, *(key.column for key in self.keys), *([self.units.column] if self.units else [])]))
+        return list(
+            dict.fromkeys(
+                [
+                    *inputs,
+                    *(key.column for key in self.keys),
+                    *([self.units.column] if self.units else []),
+                ]
+            )
+        )
 
     def place(self, i: int) -> int:
         """By how much the i-th column's next key moves the number of a group."""
@@ -169,13 +204,24 @@ class Selection:
 EVERY_ROW = Selection()
 
 
-def bind(rows: Rows, names: Sequence[str] | None, type_of: Callable[[str], ColumnType]) -> Selection:
-    """The rows in terms of a table's columns, or InputError. Looks at names and declared types alone."""
+def bind(
+    rows: Rows, names: Sequence[str] | None, type_of: Callable[[str], ColumnType]
+) -> Selection:
+    """The rows in terms of a table's columns, or InputError.
+
+    Looks at names and declared types alone.
+    """
     if names is None and rows != Rows():
-        raise InputError("the source is one column without a name; where=, by= and units need a table with named columns")
+        raise InputError(
+            "the source is one column without a name; where=, by= and units need a table "
+            "with named columns"
+        )
     known = list(names or ())
     where = rows.where.bind(known, type_of) if rows.where else None
-    keys = tuple(_key_column(_known(name, known), keys, type_of) for name, keys in (rows.groups.columns if rows.groups else ()))
+    keys = tuple(
+        _key_column(_known(name, known), keys, type_of)
+        for name, keys in (rows.groups.columns if rows.groups else ())
+    )
     return Selection(where, keys, _unit_column(rows.units, known, type_of) if rows.units else None)
 
 
@@ -186,18 +232,34 @@ def _known(name: Any, names: Sequence[str]) -> str:
     return same[0]
 
 
-def _key_column(column: str, keys: Sequence[Key], type_of: Callable[[str], ColumnType]) -> KeyColumn:
+def _key_column(
+    column: str, keys: Sequence[Key], type_of: Callable[[str], ColumnType]
+) -> KeyColumn:
     declared, kind = type_of(column), kind_of_key(keys[0])
     if declared.kind is None:
-        return KeyColumn(column, _read_as(keys[0]), tuple(key if isinstance(key, str) else position(key) for key in keys))
+        return KeyColumn(
+            column,
+            _read_as(keys[0]),
+            tuple(key if isinstance(key, str) else position(key) for key in keys),
+        )
     has = "boolean" if declared == BOOLEAN else declared.kind
     if has != kind or (declared.unit is None and has != "text"):
-        wanted = "take another column, or a type without rounding" if declared.unit is None and has == kind else f"give keys of kind {has}"
-        raise InputError(
-            f"the column {column!r} has the declared type {declared.name}, which has no such key as {shown(keys[0])}; {wanted}"
+        wanted = (
+            "take another column, or a type without rounding"
+            if declared.unit is None and has == kind
+            else f"give keys of kind {has}"
         )
-    if has == "timestamp" and any(isinstance(key, datetime) and (key.tzinfo is not None) != declared.zoned for key in keys):
-        raise InputError(f"the keys of {column!r} must have a time zone just where its declared type {declared.name} has one")
+        raise InputError(
+            f"the column {column!r} has the declared type {declared.name}, which has no such "
+            f"key as {shown(keys[0])}; {wanted}"
+        )
+    if has == "timestamp" and any(
+        isinstance(key, datetime) and (key.tzinfo is not None) != declared.zoned for key in keys
+    ):
+        raise InputError(
+            f"the keys of {column!r} must have a time zone just where its declared type "
+            f"{declared.name} has one"
+        )
     return KeyColumn(column, declared, tuple(_raw_key(key, declared) for key in keys))
 
 
@@ -206,7 +268,11 @@ def _read_as(key: Key) -> ColumnType:
     if isinstance(key, bool):
         return BOOLEAN
     zoned = isinstance(key, datetime) and key.tzinfo is not None
-    return text_type("text") if isinstance(key, str) else replace(UNTYPED, kind=kind_of(key), zoned=zoned)
+    return (
+        text_type("text")
+        if isinstance(key, str)
+        else replace(UNTYPED, kind=kind_of(key), zoned=zoned)
+    )
 
 
 def _raw_key(key: Key, declared: ColumnType) -> RawKey:
@@ -219,10 +285,15 @@ def _raw_key(key: Key, declared: ColumnType) -> RawKey:
     return int(raw) if inside else None
 
 
-def _unit_column(units: Units, names: Sequence[str], type_of: Callable[[str], ColumnType]) -> UnitColumn:
+def _unit_column(
+    units: Units, names: Sequence[str], type_of: Callable[[str], ColumnType]
+) -> UnitColumn:
     column = _known(units.column, names)
     declared = type_of(column)
     whole = declared.kind == "number" and declared.unit == 1 and declared != BOOLEAN
     if declared.kind not in ("text", None) and not whole:
-        raise InputError(f"the column {column!r} has the declared type {declared.name}; a unit column must hold whole numbers or text")
+        raise InputError(
+            f"the column {column!r} has the declared type {declared.name}; a unit column must "
+            "hold whole numbers or text"
+        )
     return UnitColumn(column, declared, units.rows)

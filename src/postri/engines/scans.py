@@ -1,7 +1,9 @@
-"""The scans of a database: a sample for a bracket, then one statement for n, what lies below a point, and the counts near the window.
+"""The scans of a database: a sample for a bracket, then one statement for n, what lies below a
+point, and the counts near the window.
 
-The counts are cut to the window inside the database, so that no more returns than the window needs. Rows are never sorted: only the few
-distinct keys of a bracket are. All groups share the scans. What databases write differently is in their `Dialect`.
+The counts are cut to the window inside the database, so that no more returns than the window needs.
+Rows are never sorted: only the few distinct keys of a bracket are. All groups share the scans. What
+databases write differently is in their `Dialect`.
 """
 
 from __future__ import annotations
@@ -60,16 +62,30 @@ class Source(Protocol):
         """What a query returns, a column at a time, without nulls."""
 
     def estimate(self) -> int:
-        """About how many rows there are, if that is cheap to know; 0 if not. Only speed depends on it."""
+        """About how many rows there are, if that is cheap to know; 0 if not.
+
+        Only speed depends on it.
+        """
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
-        """Some of the rows, as cheap as can be, then less cheap where the first may mislead. Speed alone depends on them."""
+        """Some of the rows, as cheap as can be, then less cheap where the first may mislead.
+
+        Speed alone depends on them.
+        """
 
 
 class SqlEngine:
-    """The columns of one table inside a database. What is computed stands beside them: by its name, or as a predicate reads a column."""
+    """The columns of one table inside a database.
 
-    def __init__(self, source: Source, types: dict[str, str], computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED) -> None:
+    What is computed stands beside them: by its name, or as a predicate reads a column.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        types: dict[str, str],
+        computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED,
+    ) -> None:
         self._source, self._types, self._computed = source, types, computed
 
     @property
@@ -91,15 +107,22 @@ class SqlEngine:
         return self._cells(column).type
 
     def computed(self, columns: Mapping[str, Value]) -> SqlEngine:
-        """The same table, which can also be asked about these columns: expressions of the raw cells of others."""
+        """The same table, which can also be asked about these columns: expressions of the raw cells
+        of others.
+        """
         engine, dialect = copy(self), self._source.dialect
         engine._computed = {
             **self._computed,
-            **{name: Cells(value.type, value.sql(dialect, self._read)) for name, value in columns.items()},
+            **{
+                name: Cells(value.type, value.sql(dialect, self._read))
+                for name, value in columns.items()
+            },
         }
         return engine
 
-    def windows(self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW) -> list[list[RankWindow]]:
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
         reading = Reading(grid, self._cells(column).type.unit)
         with self.snapshot() as source:
@@ -126,12 +149,23 @@ class SqlEngine:
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""
         with self.snapshot() as source:
-            counts = [source.dialect.count_of(condition.sql(source.dialect, self._read)) for condition in conditions]
-            listed = ", ".join(f"{source.dialect.integer(count, unsigned=False)} AS number{i}" for i, count in enumerate(counts))
-            return [int(column[0]) for column in source.columns(f"SELECT {listed} FROM {source.relation}")]
+            counts = [
+                source.dialect.count_of(condition.sql(source.dialect, self._read))
+                for condition in conditions
+            ]
+            listed = ", ".join(
+                f"{source.dialect.integer(count, unsigned=False)} AS number{i}"
+                for i, count in enumerate(counts)
+            )
+            return [
+                int(column[0])
+                for column in source.columns(f"SELECT {listed} FROM {source.relation}")
+            ]
 
     def snapshot(self) -> AbstractContextManager[Source]:
-        """The source while one question is counted; all its queries see the same rows where the database can say so."""
+        """The source while one question is counted; all its queries see the same rows where the
+        database can say so.
+        """
         return nullcontext(self._source)
 
 
@@ -145,40 +179,78 @@ class SqlCounter:
         self._n: dict[int, int] | None = None
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
-        """By order statistics of samples, which the database picks out: nothing of a sample but these returns."""
+        """By order statistics of samples, which the database picks out: nothing of a sample but
+        these returns.
+        """
         for sample in self._source.samples(self.rows, self.groups):
-            picks = [Pick.of(target, sample.share, sample.share * self.rows / self.groups) for target in targets]
-            groups, sizes, *found = self._source.columns(self._ranked(sample.relation, [share for pick in picks for share in pick.shares]))
-            marks, known = np.full((self.groups, len(found)), grid.first), np.zeros(self.groups, np.int64)
-            marks[groups], known[groups] = np.column_stack([self._reading.indexes(column) for column in found]), sizes
+            picks = [
+                Pick.of(target, sample.share, sample.share * self.rows / self.groups)
+                for target in targets
+            ]
+            groups, sizes, *found = self._source.columns(
+                self._ranked(sample.relation, [share for pick in picks for share in pick.shares])
+            )
+            marks, known = (
+                np.full((self.groups, len(found)), grid.first),
+                np.zeros(self.groups, np.int64),
+            )
+            marks[groups], known[groups] = (
+                np.column_stack([self._reading.indexes(column) for column in found]),
+                sizes,
+            )
             starts = np.cumsum([len(pick.shares) for pick in picks])[:-1]
-            brackets = [pick.brackets(known, part, grid) for pick, part in zip(picks, np.split(marks, starts, axis=1), strict=True)]
+            brackets = [
+                pick.brackets(known, part, grid)
+                for pick, part in zip(picks, np.split(marks, starts, axis=1), strict=True)
+            ]
             yield [bracket for each in zip(*brackets, strict=True) for bracket in each]
 
     def _ranked(self, relation: str, shares: Sequence[float]) -> str:
-        """For each group the number of its cells, and those cells below which such shares of them lie."""
+        """For each group the number of its cells, and those cells below which such shares of them
+        lie.
+        """
         aggregates, cells = self._dialect.order_statistics("cell", shares)
-        tallied = f"SELECT grp, {named({'size': 'count(*)', **aggregates})} FROM {self._selected.kept(relation)} GROUP BY grp"
+        tallied = (
+            f"SELECT grp, {named({'size': 'count(*)', **aggregates})} FROM "
+            f"{self._selected.kept(relation)} GROUP BY grp"
+        )
         raws = ", ".join(f"{self._selected.raw(cell)} AS raw{i}" for i, cell in enumerate(cells))
         return f"SELECT grp, size, {raws} FROM ({tallied}) AS tallied"
 
     def count(self, wanted: Sequence[Wanted]) -> list[RankWindow]:
         """One scan for all groups and targets."""
         targets = list(dict.fromkeys(each.target for each in wanted))
-        brackets = [{each.group: each.bracket for each in wanted if each.target == target} for target in targets]
+        brackets = [
+            {each.group: each.bracket for each in wanted if each.target == target}
+            for target in targets
+        ]
         found = self._counted(targets, brackets)
         return [found.window(each, targets.index(each.target)) for each in wanted]
 
-    def _counted(self, targets: Sequence[Target], brackets: Sequence[Mapping[int, Bracket]]) -> Counted:
+    def _counted(
+        self, targets: Sequence[Target], brackets: Sequence[Mapping[int, Bracket]]
+    ) -> Counted:
         every = [bracket for each in brackets for bracket in each.values()]
         whole = Bracket(min(each.low for each in every), max(each.high for each in every))
-        keys = keys_of(self._reading, whole, self._dialect, unsigned=self._selected.cells.type.high == LARGEST_UNSIGNED)
+        keys = keys_of(
+            self._reading,
+            whole,
+            self._dialect,
+            unsigned=self._selected.cells.type.high == LARGEST_UNSIGNED,
+        )
         scan = Scan(self._selected, self._reading, self._source.relation, targets, brackets, keys)
         # Everything is too much for a list.
-        everything = self.rows > SMALL and (whole.low, whole.high) == (self._reading.grid.first, self._reading.grid.last)
-        statement = grouped(scan) if everything and self.groups == 1 else self._source.statement(scan)
+        everything = self.rows > SMALL and (whole.low, whole.high) == (
+            self._reading.grid.first,
+            self._reading.grid.last,
+        )
+        statement = (
+            grouped(scan) if everything and self.groups == 1 else self._source.statement(scan)
+        )
         found = Counted.of(self._source.columns(statement), keys)
-        if self._n is not None and any(self._n.get(group, 0) != found.n(group) for group in scan.groups):
+        if self._n is not None and any(
+            self._n.get(group, 0) != found.n(group) for group in scan.groups
+        ):
             raise SourceChanged(CHANGED)
         self._n = {**(self._n or {}), **{group: found.n(group) for group in scan.groups}}
         return found

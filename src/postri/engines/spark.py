@@ -1,8 +1,10 @@
-"""Spark: a data frame that stays on its cluster; only counts come to the driver. The only module that loads PySpark.
+"""Spark: a data frame that stays on its cluster; only counts come to the driver.
 
-What Spark says when it fails may carry a cell, so its messages never leave this module. What cannot be silenced from here: the logs of
-executors and of drivers in processes of their own, and Spark's event log and web page, which show every query of a session to those who
-run it.
+The only module that loads PySpark.
+
+What Spark says when it fails may carry a cell, so its messages never leave this module. What cannot
+be silenced from here: the logs of executors and of drivers in processes of their own, and Spark's
+event log and web page, which show every query of a session to those who run it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class SparkSource:
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        # A query sees the frame as a view, and when that goes, Spark forgets what is cached of it: so it is a view of another frame.
+        # A query sees the frame as a view, and when that goes, Spark forgets what is cached of it:
+        # so it is a view of another frame.
         another = f"postri-{_number()}"
         self._source = frame.selectExpr("*", f"'{another}' AS `{another}`")
 
@@ -53,7 +56,10 @@ class SparkSource:
         """The names and declared types of the columns."""
         exact = self._frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
         times = Counter(name if exact else name.lower() for name, _ in self._frame.dtypes)
-        return {name: AMBIGUOUS if times[name if exact else name.lower()] > 1 else declared for name, declared in self._frame.dtypes}
+        return {
+            name: AMBIGUOUS if times[name if exact else name.lower()] > 1 else declared
+            for name, declared in self._frame.dtypes
+        }
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns. An interrupt cancels it in Spark too."""
@@ -80,9 +86,16 @@ class SparkSource:
         return int(self.columns(f"SELECT count(*) AS rows FROM {self.relation}")[0][0])
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
-        """Rows from everywhere. Spark reads the column for that, but decodes nothing else: less than a second for 10 million rows."""
+        """Rows from everywhere.
+
+        Spark reads the column for that, but decodes nothing else: less than a second for 10 million
+        rows.
+        """
         share = min(1.0, max(SAMPLE, SAMPLE_OF_GROUP * groups) / rows)
-        yield Sample(f"{self.relation} TABLESAMPLE ({100 * share:.9f} PERCENT) REPEATABLE (1) AS sampled", share)
+        yield Sample(
+            f"{self.relation} TABLESAMPLE ({100 * share:.9f} PERCENT) REPEATABLE (1) AS sampled",
+            share,
+        )
 
 
 def _number() -> str:
@@ -106,7 +119,8 @@ class _Job:
         """Do the work. An interrupt cancels it."""
         from pyspark import InheritableThread
 
-        # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+        # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is
+        # not.
         done = Event()
 
         def marked() -> None:
@@ -130,9 +144,16 @@ class _Job:
 
 
 def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
-    """How to mark what a thread runs, and how to cancel it from another. Without Connect, a session's tags are those of one thread."""
+    """How to mark what a thread runs, and how to cancel it from another.
+
+    Without Connect, a session's tags are those of one thread.
+    """
     context = getattr(session, "sparkContext", None)
-    return (session.addTag, session.interruptTag) if context is None else (context.addJobTag, context.cancelJobsWithTag)
+    return (
+        (session.addTag, session.interruptTag)
+        if context is None
+        else (context.addJobTag, context.cancelJobsWithTag)
+    )
 
 
 def _collected(frame: Any) -> list[NDArray[Any]]:
@@ -141,7 +162,10 @@ def _collected(frame: Any) -> list[NDArray[Any]]:
         return [_machine(column.to_numpy()) for column in frame.toArrow().columns]
     rows = frame.collect()
     kinds = {"bigint": np.int64, "int": np.int64, "double": np.float64}
-    return [_machine(np.array([row[i] for row in rows], kinds.get(kind, object))) for i, (_, kind) in enumerate(frame.dtypes)]
+    return [
+        _machine(np.array([row[i] for row in rows], kinds.get(kind, object)))
+        for i, (_, kind) in enumerate(frame.dtypes)
+    ]
 
 
 def _machine(column: NDArray[Any]) -> NDArray[Any]:
@@ -159,11 +183,15 @@ def _condition(error: Exception) -> str:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Nothing is logged in this process or in a driver that it started, until the query ends. Spark's progress bar is no log: it stays."""
+    """Nothing is logged in this process or in a driver that it started, until the query ends.
+
+    Spark's progress bar is no log: it stays.
+    """
     denied, configuration, unheard, loggers = _Nothing(), None, None, _loggers()
     for logger in loggers:
         logger.addFilter(denied)
-    # A session on another machine has no driver here, and a driver may log by other means than Log4j.
+    # A session on another machine has no driver here, and a driver may log by other means than
+    # Log4j.
     with suppress(Exception):
         from pyspark import SparkContext
 
@@ -186,7 +214,9 @@ def _loggers() -> list[logging.Logger]:
     from pyspark.logger import PySparkLogger
 
     connect = [name for name in TALKATIVE_CONNECT if name in sys.modules]
-    return [logging.getLogger(name) for name in TALKATIVE] + [PySparkLogger.getLogger(name) for name in (*TALKATIVE_SPARK, *connect)]
+    return [logging.getLogger(name) for name in TALKATIVE] + [
+        PySparkLogger.getLogger(name) for name in (*TALKATIVE_SPARK, *connect)
+    ]
 
 
 class _Nothing(logging.Filter):

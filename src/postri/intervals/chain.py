@@ -1,7 +1,9 @@
-"""The chain: nested intervals around the drawn value, of which one noisy max picks the first that is deep enough.
+"""The chain: nested intervals around the drawn value, of which one noisy max picks the first that
+is deep enough.
 
-With g_i the depth of the i-th interval, it scores by how far the threshold T lies from the segment [g_(i-1), g_i]. Later links carry a
-growing public bonus, which keeps T free of the number of links: the weights before any link add up to `weight` times its own.
+With g_i the depth of the i-th interval, it scores by how far the threshold T lies from the segment
+[g_(i-1), g_i]. Later links carry a growing public bonus, which keeps T free of the number of links:
+the weights before any link add up to `weight` times its own.
 """
 
 from __future__ import annotations
@@ -34,11 +36,14 @@ class Chain(Step):
 
     @cached_property
     def log_odds(self) -> Fraction:
-        """How many noise scales deeper than 1 row the threshold lies, so that all bad links together win with beta at most."""
+        """How many noise scales deeper than 1 row the threshold lies, so that all bad links
+        together win with beta at most.
+        """
         odds = Fraction(self.weight) / (2 * self.beta)
         if self.noise == "gumbel":
             odds = self.weight * (1 - self.beta) / self.beta
-        # Each bonus is rounded by less than 2^-BOOST_BITS, so a ratio of two weights is off by less than twice that.
+        # Each bonus is rounded by less than 2^-BOOST_BITS, so a ratio of two weights is off by less
+        # than twice that.
         return max(Fraction(0), log_above(odds) + Fraction(2, 1 << BOOST_BITS))
 
     @cached_property
@@ -51,7 +56,9 @@ class Chain(Step):
         return np.array(_boosts(self.weight, links), dtype=np.int64)
 
     def offsets(self, grid: Grid) -> tuple[int, ...]:
-        """How far the links reach: 0, then whole steps that grow geometrically, until every shape covers the grid."""
+        """How far the links reach: 0, then whole steps that grow geometrically, until every shape
+        covers the grid.
+        """
         return _offsets(self.lean * (grid.last - grid.first), self.growth)
 
     def links(self, windows: Windows, grid: Grid, index: int, shape: Shape) -> Links:
@@ -61,7 +68,15 @@ class Chain(Step):
         right = reach // self.lean if shape == "left" else reach
         lows, highs = np.maximum(index - left, grid.first), np.minimum(index + right, grid.last)
         number = 1 + int(np.flatnonzero((lows == grid.first) & (highs == grid.last))[0])
-        return Links(self, windows, grid, 0, lows[:number].astype(np.int64), highs[:number].astype(np.int64), np.arange(number))
+        return Links(
+            self,
+            windows,
+            grid,
+            0,
+            lows[:number].astype(np.int64),
+            highs[:number].astype(np.int64),
+            np.arange(number),
+        )
 
     def scores(self, before: Scores, own: Scores) -> Scores:
         """How good each link is, from the depth of the link before it and its own."""
@@ -86,7 +101,9 @@ def _boosts(weight: int, links: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The links of one chain (`chosen` of them), as a window shows them; each is a run of one candidate."""
+    """The links of one chain (`chosen` of them), as a window shows them; each is a run of one
+    candidate.
+    """
 
     chain: Chain
     windows: Windows
@@ -106,10 +123,16 @@ class Links:
 
     @cached_property
     def _depths(self) -> tuple[Scores, Scores]:
-        """The least and the largest depth that each link can have; they agree where the window shows both ends."""
+        """The least and the largest depth that each link can have; they agree where the window
+        shows both ends.
+        """
         inner = self.highs < self.grid.last
-        most_left, least_left = (self._beyond(ranks) for ranks in self._window.ranks_before(self.lows))
-        least_right, most_right = (self._beyond(ranks) for ranks in self._window.ranks_before(self.highs + inner))
+        most_left, least_left = (
+            self._beyond(ranks) for ranks in self._window.ranks_before(self.lows)
+        )
+        least_right, most_right = (
+            self._beyond(ranks) for ranks in self._window.ranks_before(self.highs + inner)
+        )
         return self._depth(-least_left, least_right), self._depth(-most_left, most_right)
 
     def _beyond(self, ranks: Indexes) -> Scores:
@@ -126,7 +149,9 @@ class Links:
         """The least and the largest score that each link can have."""
         least, most = self._depths
         start = np.array([-self._infinite], dtype=most.dtype)
-        least_before, most_before = (np.concatenate((start, depths[:-1])) for depths in (least, most))
+        least_before, most_before = (
+            np.concatenate((start, depths[:-1])) for depths in (least, most)
+        )
         return self.chain.scores(most_before, least), self.chain.scores(least_before, most)
 
     @cached_property

@@ -32,7 +32,8 @@ class Question:
 class Span:
     """A drawn value and interval, as grid indexes; a value may lie half-way between two.
 
-    `spend` tells how a method divided the question's epsilon, if it does not follow the question's own split.
+    `spend` tells how a method divided the question's epsilon, if it does not follow the question's
+    own split.
     """
 
     value: int | Fraction
@@ -49,7 +50,9 @@ class Method(Protocol):
         """How answers call it."""
 
     def half(self, question: Question, grid: Grid) -> int:
-        """How many rows a window must hold on each side, so that the draw hardly ever asks for a wider one."""
+        """How many rows a window must hold on each side, so that the draw hardly ever asks for a
+        wider one.
+        """
 
     def draw(self, windows: Windows, question: Question, grid: Grid, coins: Coins) -> Span:
         """A value and its interval; costs the question's spend."""

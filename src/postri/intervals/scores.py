@@ -1,4 +1,6 @@
-"""Whole-number scores: counts of rows against the target rank, in units of 1/(2q) rows for the quantile p = a/q."""
+"""Whole-number scores: counts of rows against the target rank, in units of 1/(2q) rows for the
+quantile p = a/q.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ def units_per_row(p: Fraction) -> int:
 
 
 def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
-    """`counts - p*n` in units. Python's integers take over where sums with `largest`, or with `infinite`, would leave int64."""
+    """`counts - p*n` in units.
+
+    Python's integers take over where sums with `largest`, or with `infinite`, would leave int64.
+    """
     if 4 * infinite(n, p, largest) >= FITS:
         counts = counts.astype(object)
     scores: Scores = counts * units_per_row(p) - 2 * p.numerator * n
@@ -29,13 +34,17 @@ def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
 
 
 def infinite(n: int, p: Fraction, largest: int) -> int:
-    """A number that no count of n rows reaches, nor `largest`: it stands for infinity where it can only lose a minimum."""
+    """A number that no count of n rows reaches, nor `largest`: it stands for infinity where it can
+    only lose a minimum.
+    """
     return 2 * (units_per_row(p) * (n + 1) + largest)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One noisy max over such scores: each moves by at most `sensitivity` rows between neighbours, and the draw costs `epsilon`."""
+    """One noisy max over such scores: each moves by at most `sensitivity` rows between neighbours,
+    and the draw costs `epsilon`.
+    """
 
     p: Fraction
     sensitivity: Fraction

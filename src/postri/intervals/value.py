@@ -1,7 +1,7 @@
 """The value step: one noisy max over pairs of a grid point and a shape.
 
-With L = t - #{x < y} and R = #{x <= y} - t, the point y has the depth min(L, R). A lopsided shape wins where one value holds so many
-rows that the quantile lies safely inside it on one side.
+With L = t - #{x < y} and R = #{x <= y} - t, the point y has the depth min(L, R). A lopsided shape
+wins where one value holds so many rows that the quantile lies safely inside it on one side.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ class ValueStep(Step):
 
     @cached_property
     def distrust(self) -> int:
-        """How deep inside a value the quantile must lie before a lopsided shape is favoured, in units.
+        """How deep inside a value the quantile must lie before a lopsided shape is favoured, in
+        units.
 
         At least a row: with little noise the bonus alone would decide between shapes.
         """
         return ceil(max(Fraction(1), self.margin * self.scale) * units_per_row(self.p))
 
     def scores(self, shape: Shape, before: Scores, upto: Scores) -> Scores:
-        """The scores of points with so many units `before` and `upto` them, counted from the target rank."""
+        """The scores of points with so many units `before` and `upto` them, counted from the target
+        rank.
+        """
         left, right = -before, upto
         depth: Scores = np.minimum(left, right)
         if shape == "even":
@@ -55,12 +58,16 @@ class ValueStep(Step):
 
     def runs(self, windows: Windows, grid: Grid) -> ValueRuns:
         """All candidates, as the first window shows them."""
-        return ValueRuns(self, windows, grid, 0, _segments(windows(0), grid.first, grid.last), SHAPES)
+        return ValueRuns(
+            self, windows, grid, 0, _segments(windows(0), grid.first, grid.last), SHAPES
+        )
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Runs of grid points that no count tells apart: atoms, the gaps between them, and what lies outside the window."""
+    """Runs of grid points that no count tells apart: atoms, the gaps between them, and what lies
+    outside the window.
+    """
 
     starts: Indexes
     ends: Indexes
@@ -71,15 +78,22 @@ class Segments:
 
 
 def _segments(window: RankWindow, first: int, last: int) -> Segments:
-    """The segments of the points `first..last`: gap, atom, gap, ..., atom, gap, without the empty gaps."""
-    begin, end = int(np.searchsorted(window.indexes, first)), int(np.searchsorted(window.indexes, last, side="right"))
+    """The segments of the points `first..last`: gap, atom, gap, ..., atom, gap, without the empty
+    gaps.
+    """
+    begin, end = (
+        int(np.searchsorted(window.indexes, first)),
+        int(np.searchsorted(window.indexes, last, side="right")),
+    )
     atoms, ranks = window.indexes[begin:end], np.repeat(window.ranks[begin : end + 1], 2)
     starts, ends = np.empty(2 * len(atoms) + 1, np.int64), np.empty(2 * len(atoms) + 1, np.int64)
     starts[0], starts[1::2], starts[2::2] = first, atoms, atoms + 1
     ends[-1], ends[1::2], ends[:-1:2] = last, atoms, atoms - 1
     kept = _nonempty(atoms, first, last)
     known = _inside(window, starts, ends)
-    return Segments(starts[kept], ends[kept], ranks[:-1][kept], ranks[1:][kept], known[kept], window.n)
+    return Segments(
+        starts[kept], ends[kept], ranks[:-1][kept], ranks[1:][kept], known[kept], window.n
+    )
 
 
 def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
@@ -91,7 +105,9 @@ def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
 
 
 def _inside(window: RankWindow, starts: Indexes, ends: Indexes) -> NDArray[np.bool_]:
-    """Whether a segment's counts are known: all but the segments beyond an end of the window where there are more rows."""
+    """Whether a segment's counts are known: all but the segments beyond an end of the window where
+    there are more rows.
+    """
     known = np.ones(len(starts), dtype=bool)
     if window.below:
         known &= ends >= window.indexes[0]
@@ -102,7 +118,9 @@ def _inside(window: RankWindow, starts: Indexes, ends: Indexes) -> NDArray[np.bo
 
 @dataclass(frozen=True, eq=False)
 class ValueRuns:
-    """Every segment in every shape: run `j` is segment `j % m` in shape `shapes[j // m]`, for m segments."""
+    """Every segment in every shape: run `j` is segment `j % m` in shape `shapes[j // m]`, for m
+    segments.
+    """
 
     step: ValueStep
     windows: Windows
@@ -121,16 +139,25 @@ class ValueRuns:
 
     @cached_property
     def scores(self) -> Scores:
-        """Exact inside the window. Outside, every shape scores at most the depth next to the window's end."""
+        """Exact inside the window.
+
+        Outside, every shape scores at most the depth next to the window's end.
+        """
         seen, step = self.segments, self.step
-        before, upto = (over_target(ranks, seen.n, step.p, step.distrust) for ranks in (seen.before, seen.upto))
+        before, upto = (
+            over_target(ranks, seen.n, step.p, step.distrust) for ranks in (seen.before, seen.upto)
+        )
         bound = step.scores("even", before, upto)
-        return np.concatenate([np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes])
+        return np.concatenate(
+            [np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes]
+        )
 
     @cached_property
     def boosts(self) -> NDArray[np.int64]:
         """The bonus of each run's shape."""
-        return np.repeat(np.array([self.step.boost(shape) for shape in self.shapes]), len(self.segments.starts))
+        return np.repeat(
+            np.array([self.step.boost(shape) for shape in self.shapes]), len(self.segments.starts)
+        )
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -150,4 +177,6 @@ class ValueRuns:
     def open(self, j: int) -> ValueRuns:
         """Run j as the next window shows it."""
         segments = _segments(self.windows(self.level + 1), *self._segment(j))
-        return ValueRuns(self.step, self.windows, self.grid, self.level + 1, segments, (self.shape(j),))
+        return ValueRuns(
+            self.step, self.windows, self.grid, self.level + 1, segments, (self.shape(j),)
+        )

@@ -8,7 +8,17 @@ from postri.ledger.cost import Cost, bounded_range, pure_draw
 from postri.ledger.entry import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
-from postri.ledger.store import Account, Asking, DatasetUsage, Ledger, Limits, Past, Recorded, Request, Usage
+from postri.ledger.store import (
+    Account,
+    Asking,
+    DatasetUsage,
+    Ledger,
+    Limits,
+    Past,
+    Recorded,
+    Request,
+    Usage,
+)
 from postri.ledger.trail import export_csv
 
 __all__ = [

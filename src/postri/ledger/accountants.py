@@ -36,7 +36,9 @@ class Pure:
 
 @dataclass(frozen=True)
 class ZCDP:
-    """Rhos add up, and their sum means an epsilon at this delta (Theorem 14). Many small questions cost far less.
+    """Rhos add up, and their sum means an epsilon at this delta (Theorem 14).
+
+    Many small questions cost far less.
 
     >>> float(ZCDP(Fraction("1e-6")).epsilon(Cost(Fraction(10), Fraction(1, 16))))
     1.660...
@@ -46,10 +48,15 @@ class ZCDP:
 
     def __post_init__(self) -> None:
         if not isinstance(self.delta, Fraction) or not 0 < self.delta < 1:
-            raise InputError(f"delta must be a Fraction strictly between 0 and 1, such as Fraction('1e-6'), got {shown(self.delta)}")
+            raise InputError(
+                "delta must be a Fraction strictly between 0 and 1, such as "
+                f"Fraction('1e-6'), got {shown(self.delta)}"
+            )
 
     def epsilon(self, cost: Cost) -> Fraction:
-        """The epsilon that this total means, rounded up; the sum of the epsilons where that is less."""
+        """The epsilon that this total means, rounded up; the sum of the epsilons where that is
+        less.
+        """
         return min(cost.epsilon, Fraction(ceil(lines(self.delta).least(cost.rho) * DIGITS), DIGITS))
 
     def allows(self, cost: Cost, budget: Fraction) -> bool:

@@ -15,7 +15,8 @@ from postri.ledger.store import DatasetUsage, Ledger, Snapshot, Usage
 def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
     """Everything that is wrong with a ledger, in sentences; empty if it is good.
 
-    `expected_head` is a line that was printed earlier and kept elsewhere (`ledger.head().line`): the ledger must still hold that entry.
+    `expected_head` is a line that was printed earlier and kept elsewhere (`ledger.head().line`):
+    the ledger must still hold that entry.
     """
     problems: list[str] = []
     try:
@@ -54,7 +55,10 @@ class Chain:
         if entry.number != self.number + 1:
             yield f"{_range(self.number + 1, entry.number - 1)} missing."
         if entry.previous != self.last:
-            yield f"Entry {entry.number} does not follow the one before it: entries were changed, moved or cut out."
+            yield (
+                f"Entry {entry.number} does not follow the one before it: entries were changed, "
+                "moved or cut out."
+            )
         if not entry.is_whole():
             yield f"Entry {entry.number} was changed: its hash does not fit what it says."
         self.number, self.last = entry.number, entry.hash
@@ -78,14 +82,22 @@ def _totals(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield from _total(repr(dataset), here, there)
         for analyst in sorted({*here.analysts, *there.analysts}):
             name = f"{analyst!r} on {dataset!r}"
-            yield from _total(name, here.analysts.get(analyst, Usage()), there.analysts.get(analyst, Usage()))
+            yield from _total(
+                name, here.analysts.get(analyst, Usage()), there.analysts.get(analyst, Usage())
+            )
 
 
 def _total(name: str, kept: Usage, counted: Usage) -> Iterator[str]:
     if kept.cost != counted.cost:
-        yield f"The total of {name} is kept as {_words(kept.cost)}, and the entries add up to {_words(counted.cost)}."
+        yield (
+            f"The total of {name} is kept as {_words(kept.cost)}, and the entries add up to "
+            f"{_words(counted.cost)}."
+        )
     if kept.entries != counted.entries:
-        yield f"The number of entries of {name} is kept as {kept.entries}, and there are {counted.entries}."
+        yield (
+            f"The number of entries of {name} is kept as {kept.entries}, and there are "
+            f"{counted.entries}."
+        )
 
 
 def _words(cost: Cost) -> str:
@@ -105,8 +117,17 @@ def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
 def _expected(line: str, chain: Chain) -> Iterator[str]:
     number, _, hash = line.strip().partition(" ")
     if not number.isdecimal():
-        yield "The expected head must be a line such as '12 9f86d0...': the number of an entry and its hash."
+        yield (
+            "The expected head must be a line such as '12 9f86d0...': the number of an entry and "
+            "its hash."
+        )
     elif int(number) > chain.number:
-        yield f"The ledger ends at entry {chain.number}, and the expected head is entry {number}: an old copy, or entries were cut off."
+        yield (
+            f"The ledger ends at entry {chain.number}, and the expected head is entry {number}: "
+            "an old copy, or entries were cut off."
+        )
     elif int(number) and chain.hash_at(int(number)) != hash.strip():
-        yield f"Entry {number} is not the one of the expected head: entries were changed, or this is another ledger."
+        yield (
+            f"Entry {number} is not the one of the expected head: entries were changed, or this "
+            "is another ledger."
+        )

@@ -1,4 +1,6 @@
-"""The ledger inside one transaction: what it knows, and how an entry is appended with all that follows from it."""
+"""The ledger inside one transaction: what it knows, and how an entry is appended with all that
+follows from it.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,30 @@ from functools import cached_property
 from postri.errors import LedgerError, RetryKeyUsed
 from postri.ledger.cost import Cost
 from postri.ledger.entry import FIRST_HASH, Entry, canonical, new_entry
-from postri.ledger.facts import Answered, Fact, Failed, Fate, Reserved, Share, Terms, body_of, read_fact
+from postri.ledger.facts import (
+    Answered,
+    Fact,
+    Failed,
+    Fate,
+    Reserved,
+    Share,
+    Terms,
+    body_of,
+    read_fact,
+)
 from postri.ledger.head import Head
 from postri.ledger.rationals import rational
 from postri.ledger.schema import check_schema
 from postri.ledger.store import Asking, DatasetUsage, Indexes, Past, Usage
 
 BATCH = 500
-# How often the file keeps up to which entry all is known: a process that opens it reads no more than these.
+# How often the file keeps up to which entry all is known: a process that opens it reads no more
+# than these.
 UNDERSTOOD_EVERY = 128
-_LATER = "SELECT number, time, kind, body, previous, hash FROM entries WHERE number > ? ORDER BY number LIMIT ?"
+_LATER = (
+    "SELECT number, time, kind, body, previous, hash FROM entries WHERE number > ? ORDER BY "
+    "number LIMIT ?"
+)
 
 
 @dataclass
@@ -54,7 +70,9 @@ class Book:
         return {dataset: Row(epsilon, rho, terms) for dataset, epsilon, rho, terms in rows}
 
     def understand(self, known: int) -> None:
-        """Read the entries above the known ones; LedgerError if this version does not know one of them."""
+        """Read the entries above the known ones; LedgerError if this version does not know one of
+        them.
+        """
         meta = dict(self._do("SELECT name, value FROM meta").fetchall())
         check_schema(meta.get("schema", 0), "of this session")
         known = max(known, meta.get("understood", 0))
@@ -81,14 +99,18 @@ class Book:
         row.epsilon, row.rho = str(total.epsilon), str(total.rho)
         self._do(
             "INSERT INTO datasets VALUES (?, ?, ?, 1, NULL) "
-            "ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1",
+            "ON CONFLICT (dataset) DO UPDATE SET epsilon = excluded.epsilon, rho = "
+            "excluded.rho, entries = entries + 1",
             (share.dataset, row.epsilon, row.rho),
         )
         if share.analyst is not None:
-            total = self._spent[share.dataset, share.analyst] = self.spent(share.dataset, share.analyst) + share.cost
+            total = self._spent[share.dataset, share.analyst] = (
+                self.spent(share.dataset, share.analyst) + share.cost
+            )
             self._do(
                 "INSERT INTO analysts VALUES (?, ?, ?, ?, 1) "
-                "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1",
+                "ON CONFLICT (dataset, analyst) DO UPDATE SET epsilon = excluded.epsilon, "
+                "rho = excluded.rho, entries = entries + 1",
                 (share.dataset, share.analyst, str(total.epsilon), str(total.rho)),
             )
 
@@ -102,7 +124,8 @@ class Book:
             asked = self.reservation(fact.reservation)
             self._do(
                 "INSERT INTO answers VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (dataset, version, key) DO UPDATE SET reservation = max(reservation, excluded.reservation)",
+                "ON CONFLICT (dataset, version, key) DO UPDATE SET reservation = "
+                "max(reservation, excluded.reservation)",
                 (asked.dataset, asked.version, asked.key, fact.reservation),
             )
 
@@ -115,12 +138,19 @@ class Book:
     def _row(self, dataset: str, analyst: str | None) -> Row:
         if analyst is None:
             return self._datasets.get(dataset, Row())
-        found = self._do("SELECT epsilon, rho FROM analysts WHERE dataset = ? AND analyst = ?", (dataset, analyst)).fetchone()
+        found = self._do(
+            "SELECT epsilon, rho FROM analysts WHERE dataset = ? AND analyst = ?",
+            (dataset, analyst),
+        ).fetchone()
         return Row() if found is None else Row(*found)
 
     def head(self) -> Head:
         """Where the chain ends, and what was spent by then."""
-        return Head(self.number, self.hash, canonical({dataset: (row.epsilon, row.rho) for dataset, row in self._datasets.items()}))
+        return Head(
+            self.number,
+            self.hash,
+            canonical({dataset: (row.epsilon, row.rho) for dataset, row in self._datasets.items()}),
+        )
 
     def terms(self, dataset: str) -> Terms | None:
         """The last terms of a dataset."""
@@ -145,7 +175,9 @@ class Book:
     def answered(self, dataset: str, version: str, key: str) -> int | None:
         """The newest reservation of a question that has an answer."""
         where = "WHERE dataset = ? AND version = ? AND key = ?"
-        row = self._do(f"SELECT reservation FROM answers {where}", (dataset, version, key)).fetchone()
+        row = self._do(
+            f"SELECT reservation FROM answers {where}", (dataset, version, key)
+        ).fetchone()
         return None if row is None else int(row[0])
 
     def past(self, number: int, wording: str | None = None) -> Past:
@@ -160,27 +192,39 @@ class Book:
     def history(self, analyst: str, before: int | None, limit: int) -> list[Past]:
         """What an analyst asked, newest first."""
         rows = self._do(
-            "SELECT reservation, wording FROM wordings WHERE analyst = ? AND reservation < ? ORDER BY reservation DESC LIMIT ?",
+            (
+                "SELECT reservation, wording FROM wordings WHERE analyst = ? AND reservation < ? "
+                "ORDER BY reservation DESC LIMIT ?"
+            ),
             (analyst, self.number + 1 if before is None else before, limit),
         )
         return [self.past(number, wording) for number, wording in rows.fetchall()]
 
     def keep(self, reservation: int, analyst: str, asking: Asking) -> None:
         """How the question was put, and the key of its retries."""
-        self._do("INSERT OR IGNORE INTO wordings VALUES (?, ?, ?)", (analyst, reservation, asking.wording))
+        self._do(
+            "INSERT OR IGNORE INTO wordings VALUES (?, ?, ?)",
+            (analyst, reservation, asking.wording),
+        )
         if asking.retry is not None:
             row = (analyst, asking.retry, reservation, asking.digest)
             self._do("INSERT OR IGNORE INTO retries VALUES (?, ?, ?, ?)", row)
 
     def is_kept(self, reservation: int, analyst: str, asking: Asking) -> bool:
         """Whether there is nothing more to keep."""
-        found = self._do("SELECT 1 FROM wordings WHERE analyst = ? AND reservation = ?", (analyst, reservation)).fetchone()
-        return found is not None and (asking.retry is None or self.retried(analyst, asking) is not None)
+        found = self._do(
+            "SELECT 1 FROM wordings WHERE analyst = ? AND reservation = ?", (analyst, reservation)
+        ).fetchone()
+        return found is not None and (
+            asking.retry is None or self.retried(analyst, asking) is not None
+        )
 
     def retried(self, analyst: str, asking: Asking) -> int | None:
         """The reservation of a key; RetryKeyUsed if it is that of another wording."""
         where = "WHERE analyst = ? AND retry = ?"
-        found = self._do(f"SELECT reservation, wording FROM retries {where}", (analyst, asking.retry)).fetchone()
+        found = self._do(
+            f"SELECT reservation, wording FROM retries {where}", (analyst, asking.retry)
+        ).fetchone()
         if found is not None and found[1] != asking.digest:
             raise RetryKeyUsed
         return None if found is None else int(found[0])
@@ -192,7 +236,10 @@ class Book:
 
     def entry(self, number: int) -> Entry | None:
         """The entry of this number."""
-        row = self._do("SELECT number, time, kind, body, previous, hash FROM entries WHERE number = ?", (number,)).fetchone()
+        row = self._do(
+            "SELECT number, time, kind, body, previous, hash FROM entries WHERE number = ?",
+            (number,),
+        ).fetchone()
         return None if row is None else Entry(*row)
 
     def hash_at(self, number: int) -> str | None:
@@ -215,18 +262,31 @@ class Book:
     def usage(self) -> dict[str, DatasetUsage]:
         """The totals by dataset and analyst."""
         analysts: dict[str, dict[str, Usage]] = {}
-        for dataset, analyst, epsilon, rho, entries in self._do("SELECT dataset, analyst, epsilon, rho, entries FROM analysts"):
-            analysts.setdefault(dataset, {})[analyst] = Usage(Cost(rational(epsilon), rational(rho)), entries)
+        for dataset, analyst, epsilon, rho, entries in self._do(
+            "SELECT dataset, analyst, epsilon, rho, entries FROM analysts"
+        ):
+            analysts.setdefault(dataset, {})[analyst] = Usage(
+                Cost(rational(epsilon), rational(rho)), entries
+            )
         return {
-            dataset: DatasetUsage(Cost(rational(epsilon), rational(rho)), entries, analysts.get(dataset, {}))
-            for dataset, epsilon, rho, entries in self._do("SELECT dataset, epsilon, rho, entries FROM datasets ORDER BY dataset")
+            dataset: DatasetUsage(
+                Cost(rational(epsilon), rational(rho)), entries, analysts.get(dataset, {})
+            )
+            for dataset, epsilon, rho, entries in self._do(
+                "SELECT dataset, epsilon, rho, entries FROM datasets ORDER BY dataset"
+            )
         }
 
     def indexes(self) -> Indexes:
         """The tables that tell where facts stand."""
         answers = self._do("SELECT dataset, version, key, reservation FROM answers")
         return Indexes(
-            dict(self._do("SELECT dataset, terms FROM datasets WHERE terms IS NOT NULL").fetchall()),
+            dict(
+                self._do("SELECT dataset, terms FROM datasets WHERE terms IS NOT NULL").fetchall()
+            ),
             dict(self._do("SELECT reservation, number FROM fates").fetchall()),
-            {(dataset, version, key): reservation for dataset, version, key, reservation in answers},
+            {
+                (dataset, version, key): reservation
+                for dataset, version, key, reservation in answers
+            },
         )

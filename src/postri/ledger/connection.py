@@ -1,4 +1,6 @@
-"""A SQLite file, shared by threads and processes: connections, transactions, and errors in plain words."""
+"""A SQLite file, shared by threads and processes: connections, transactions, and errors in plain
+words.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,13 @@ _WORDS = {
     sqlite3.SQLITE_PERM: "may not be used by this user: change the permissions of the file",
     sqlite3.SQLITE_AUTH: "may not be used by this user: change the permissions of the file",
     sqlite3.SQLITE_FULL: "cannot grow, for the disk is full: make room and ask again; what was recorded is safe",
-    sqlite3.SQLITE_IOERR: "cannot be read or written, for the disk failed: check the disk; what was recorded before is safe",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check that its folder exists and that this user may read and write there",
+    sqlite3.SQLITE_IOERR: (
+        "cannot be read or written, for the disk failed: check the disk; what was recorded "
+        "before is safe"
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened: check that its folder exists and that this user may read and write there"
+    ),
     sqlite3.SQLITE_CORRUPT: "is damaged: put back a backup, then accept it (see the documentation of the ledger)",
     sqlite3.SQLITE_NOTADB: "is not a ledger, or is damaged: name another file, or put back a backup and accept it",
 }
@@ -40,27 +47,46 @@ def worded(path: Path, patience: float = 0.0, what: str = LEDGER) -> Iterator[No
 def _words(error: sqlite3.Error, patience: float) -> str:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"was locked by another process for {patience:g} seconds: ask again, or end the process that holds it; nothing was spent"
-    return _WORDS.get(code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it")
+        return (
+            f"was locked by another process for {patience:g} seconds: ask again, or end the "
+            "process that holds it; nothing was spent"
+        )
+    return _WORDS.get(
+        code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it"
+    )
 
 
 def create_private(path: Path, what: str = LEDGER) -> bool:
-    """Make an empty file that nobody else may read, whatever the umask, and those that SQLite makes beside it; False if there is one."""
+    """Make an empty file that nobody else may read, whatever the umask, and those that SQLite makes
+    beside it; False if there is one.
+    """
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     except FileExistsError:
         return False
     except OSError as error:
-        raise LedgerError(f"{what} {str(path)!r} cannot be made ({error.strerror}): check that its folder exists and is writable") from None
+        raise LedgerError(
+            f"{what} {str(path)!r} cannot be made ({error.strerror}): check that its folder "
+            "exists and is writable"
+        ) from None
     os.fchmod(file, PRIVATE)
     os.close(file)
     return True
 
 
 class Database:
-    """One SQLite file. Threads take turns on one connection, and each process has its own. `what` it is, for messages."""
+    """One SQLite file.
 
-    def __init__(self, path: Path, patience: float, check: Callable[[sqlite3.Connection], object], what: str = LEDGER) -> None:
+    Threads take turns on one connection, and each process has its own. `what` it is, for messages.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        patience: float,
+        check: Callable[[sqlite3.Connection], object],
+        what: str = LEDGER,
+    ) -> None:
         self.path, self.patience, self.what = path, patience, what
         self._check = check
         self.lock = RLock()
@@ -70,7 +96,9 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its start, so that what it reads is what it changes."""
+        """A transaction that holds the write lock from its start, so that what it reads is what it
+        changes.
+        """
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
@@ -82,7 +110,9 @@ class Database:
 
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
-        """The file at one moment on a connection of its own, so that the thread may use the other one meanwhile."""
+        """The file at one moment on a connection of its own, so that the thread may use the other
+        one meanwhile.
+        """
         with self.lock, worded(self.path, self.patience, self.what):
             self._check_open()
             connection = self._connect()
@@ -116,17 +146,21 @@ class Database:
             raise LedgerError(f"{self.what} {str(self.path)!r} is closed")
 
     def _connect(self) -> sqlite3.Connection:
-        # SQLite would open a file that cannot be written to read it, and leave a file beside it that stays unwritable. Opening the file to
-        # find out would drop the locks of this process on it.
+        # SQLite would open a file that cannot be written to read it, and leave a file beside it
+        # that stays unwritable. Opening the file to find out would drop the locks of this process
+        # on it.
         if self.path.exists() and not os.access(self.path, os.W_OK):
             raise LedgerError(f"{self.what} {str(self.path)!r} {_WORDS[sqlite3.SQLITE_READONLY]}")
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
-        connection = sqlite3.connect(uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False
+        )
         try:
             # First the check: a file of somebody else's keeps its mode.
             self._patiently(lambda: self._check(connection))
             self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-            # FULL waits for the disk at every commit: what was reserved stays reserved if the power fails. WAL alone would not wait.
+            # FULL waits for the disk at every commit: what was reserved stays reserved if the power
+            # fails. WAL alone would not wait.
             connection.execute("PRAGMA synchronous = FULL")
             # On macOS the disk's own cache needs to be told.
             connection.execute("PRAGMA fullfsync = ON")
@@ -136,7 +170,10 @@ class Database:
         return connection
 
     def _patiently(self, action: Callable[[], object]) -> None:
-        """Do it again while the file is locked: SQLite does not wait by itself when the journal's mode changes."""
+        """Do it again while the file is locked:
+
+        SQLite does not wait by itself when the journal's mode changes.
+        """
         deadline = monotonic() + self.patience
         while True:
             try:
@@ -166,7 +203,10 @@ _FORKING = Lock()
 
 
 def _before_fork() -> None:
-    """A connection must not cross a fork: its locks belong to one process. So all are closed, and both sides open their own."""
+    """A connection must not cross a fork: its locks belong to one process.
+
+    So all are closed, and both sides open their own.
+    """
     _FORKING.acquire()
     _PAUSED.extend(_OPEN)
     for database in _PAUSED:

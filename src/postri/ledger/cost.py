@@ -11,7 +11,9 @@ from postri.exact import shown
 
 @dataclass(frozen=True)
 class Cost:
-    """What one question or many draw: `epsilon` of pure differential privacy, and `rho` of zero-concentrated. Both add up.
+    """What one question or many draw:
+
+    `epsilon` of pure differential privacy, and `rho` of zero-concentrated. Both add up.
 
     >>> bounded_range(Fraction(1, 20)) + bounded_range(Fraction(1, 20))
     Cost(epsilon=Fraction(1, 10), rho=Fraction(1, 1600))
@@ -29,16 +31,22 @@ class Cost:
 
     def lacking(self, other: Cost) -> Cost:
         """What must be added to this to reach the other one, in each part."""
-        return Cost(max(other.epsilon - self.epsilon, Fraction(0)), max(other.rho - self.rho, Fraction(0)))
+        return Cost(
+            max(other.epsilon - self.epsilon, Fraction(0)), max(other.rho - self.rho, Fraction(0))
+        )
 
 
 def bounded_range(epsilon: Fraction) -> Cost:
-    """One draw of the exponential mechanism, which is noisy max with Gumbel noise: epsilon^2/8 by its bounded range (Theorem 13)."""
+    """One draw of the exponential mechanism, which is noisy max with Gumbel noise: epsilon^2/8 by
+    its bounded range (Theorem 13).
+    """
     return Cost(epsilon, epsilon**2 / 8)
 
 
 def pure_draw(epsilon: Fraction) -> Cost:
-    """One draw of any other epsilon-DP mechanism, such as permute-and-flip or Laplace noise: epsilon^2/2 (Theorem 13)."""
+    """One draw of any other epsilon-DP mechanism, such as permute-and-flip or Laplace noise:
+    epsilon^2/2 (Theorem 13).
+    """
     return Cost(epsilon, epsilon**2 / 2)
 
 

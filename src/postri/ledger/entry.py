@@ -1,8 +1,9 @@
 """Entries: permanent facts, chained by hashes.
 
-The law of this module: an entry is never changed, removed or put elsewhere. What an entry means is never changed either. A new fact gets a
-new kind, a new shape of a body gets a new kind too, and both raise the number of the schema. A ledger that holds what this version does
-not know gives no answers.
+The law of this module: an entry is never changed, removed or put elsewhere. What an entry means is
+never changed either. A new fact gets a new kind, a new shape of a body gets a new kind too, and
+both raise the number of the schema. A ledger that holds what this version does not know gives no
+answers.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from hashlib import sha256
 from typing import Any
 
 FIRST_HASH = "0" * 64
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger: its number and time in UTC, the kind of the fact, the fact as canonical JSON, and its place in the chain."""
+    """One line of the ledger: its number and time in UTC, the kind of the fact, the fact as
+    canonical JSON, and its place in the chain.
+    """
 
     number: int
     time: str

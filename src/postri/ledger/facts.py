@@ -21,7 +21,9 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Share:
-    """A part in an entry: it counts for this dataset, and for this analyst if there is one, and charges them this cost."""
+    """A part in an entry: it counts for this dataset, and for this analyst if there is one, and
+    charges them this cost.
+    """
 
     dataset: str
     analyst: str | None
@@ -54,7 +56,9 @@ class Terms:
     def read(cls, fields: Fields) -> Terms:
         accountant = Pure() if fields["accountant"] == "pure" else ZCDP(rational(fields["delta"]))
         per_question = None if fields["per_question"] is None else rational(fields["per_question"])
-        allowances = MappingProxyType({analyst: rational(amount) for analyst, amount in fields["allowances"].items()})
+        allowances = MappingProxyType(
+            {analyst: rational(amount) for analyst, amount in fields["allowances"].items()}
+        )
         (dataset,) = _texts(fields, "dataset")
         return cls(dataset, rational(fields["budget"]), accountant, per_question, allowances)
 
@@ -76,12 +80,19 @@ class Reserved:
     cost: Cost
 
     def fields(self) -> Fields:
-        words = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst, "key": self.key}
+        words = {
+            "dataset": self.dataset,
+            "version": self.version,
+            "analyst": self.analyst,
+            "key": self.key,
+        }
         return {**words, "analyst_text": self.analyst_text, **_costs(self.cost)}
 
     @classmethod
     def read(cls, fields: Fields) -> Reserved:
-        dataset, version, analyst, key, text = _texts(fields, "dataset", "version", "analyst", "key", "analyst_text")
+        dataset, version, analyst, key, text = _texts(
+            fields, "dataset", "version", "analyst", "key", "analyst_text"
+        )
         return cls(dataset, version, analyst, key, text, _cost(fields))
 
     def shares(self) -> list[Share]:
@@ -100,7 +111,12 @@ class Answered:
     answer: str
 
     def fields(self) -> Fields:
-        return {"reservation": self.reservation, "dataset": self.dataset, "analyst": self.analyst, "answer": self.answer}
+        return {
+            "reservation": self.reservation,
+            "dataset": self.dataset,
+            "analyst": self.analyst,
+            "answer": self.answer,
+        }
 
     @classmethod
     def read(cls, fields: Fields) -> Answered:
@@ -112,7 +128,10 @@ class Answered:
 
 @dataclass(frozen=True)
 class Failed:
-    """A reservation has no answer and never gets one. Its cost stays spent, for data may have been read."""
+    """A reservation has no answer and never gets one.
+
+    Its cost stays spent, for data may have been read.
+    """
 
     kind: ClassVar[str] = "failure"
 
@@ -122,7 +141,12 @@ class Failed:
     reason: str
 
     def fields(self) -> Fields:
-        return {"reservation": self.reservation, "dataset": self.dataset, "analyst": self.analyst, "reason": self.reason}
+        return {
+            "reservation": self.reservation,
+            "dataset": self.dataset,
+            "analyst": self.analyst,
+            "reason": self.reason,
+        }
 
     @classmethod
     def read(cls, fields: Fields) -> Failed:
@@ -134,7 +158,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class Restored:
-    """The steward accepted a ledger that is older than its head, or has lost it. What only the head knew to be spent is charged."""
+    """The steward accepted a ledger that is older than its head, or has lost it.
+
+    What only the head knew to be spent is charged.
+    """
 
     kind: ClassVar[str] = "restored"
 
@@ -142,12 +169,20 @@ class Restored:
     charged: Mapping[str, Cost]
 
     def fields(self) -> Fields:
-        return {"head": self.head, "charged": {dataset: _costs(cost) for dataset, cost in self.charged.items()}}
+        return {
+            "head": self.head,
+            "charged": {dataset: _costs(cost) for dataset, cost in self.charged.items()},
+        }
 
     @classmethod
     def read(cls, fields: Fields) -> Restored:
         head = None if fields["head"] is None else _texts(fields, "head")[0]
-        return cls(head, MappingProxyType({dataset: _cost(costs) for dataset, costs in fields["charged"].items()}))
+        return cls(
+            head,
+            MappingProxyType(
+                {dataset: _cost(costs) for dataset, costs in fields["charged"].items()}
+            ),
+        )
 
     def shares(self) -> list[Share]:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
@@ -156,7 +191,9 @@ class Restored:
 Fact = Terms | Reserved | Answered | Failed | Restored
 Fate = Answered | Failed
 
-_READERS: Mapping[str, Callable[[Fields], Fact]] = {each.kind: each.read for each in (Terms, Reserved, Answered, Failed, Restored)}
+_READERS: Mapping[str, Callable[[Fields], Fact]] = {
+    each.kind: each.read for each in (Terms, Reserved, Answered, Failed, Restored)
+}
 
 
 def body_of(fact: Fact) -> str:
@@ -170,7 +207,8 @@ def read_fact(number: int, kind: str, body: str) -> Fact:
     reader = _READERS.get(kind)
     if reader is None:
         raise LedgerError(
-            f"entry {number} of the ledger is of a kind that this version of postri does not know; use the version that wrote it"
+            f"entry {number} of the ledger is of a kind that this version of postri does not "
+            "know; use the version that wrote it"
         )
     try:
         fact = reader(json.loads(body))
@@ -180,7 +218,8 @@ def read_fact(number: int, kind: str, body: str) -> Fact:
         known = False
     if not known:
         raise LedgerError(
-            f"entry {number} of the ledger has a shape that this version of postri does not know; use the version that wrote it"
+            f"entry {number} of the ledger has a shape that this version of postri does not "
+            "know; use the version that wrote it"
         )
     return fact
 

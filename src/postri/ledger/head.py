@@ -1,7 +1,10 @@
-"""The chain's head in a second place: the last number, its hash and what was spent. It shows when an old copy of a ledger comes back.
+"""The chain's head in a second place: the last number, its hash and what was spent.
 
-The file has two slots, and a new head overwrites the older one in place. So a power failure leaves at least one of them whole, and the disk
-need not be waited for: a head that is older than its ledger is fine. A slot is a line with a checksum, filled up with blanks.
+It shows when an old copy of a ledger comes back.
+
+The file has two slots, and a new head overwrites the older one in place. So a power failure leaves
+at least one of them whole, and the disk need not be waited for: a head that is older than its
+ledger is fine. A slot is a line with a checksum, filled up with blanks.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ PRIVATE = 0o600
 
 @dataclass(frozen=True)
 class Head:
-    """Where a chain ends, and what was spent by then, as canonical JSON: read at every question, and looked into when trouble is found."""
+    """Where a chain ends, and what was spent by then, as canonical JSON: read at every question,
+    and looked into when trouble is found.
+    """
 
     number: int
     hash: str
@@ -40,7 +45,10 @@ class Head:
     @property
     def spent(self) -> dict[str, Cost]:
         """What was spent, by dataset."""
-        return {dataset: Cost(rational(epsilon), rational(rho)) for dataset, (epsilon, rho) in json.loads(self.spending).items()}
+        return {
+            dataset: Cost(rational(epsilon), rational(rho))
+            for dataset, (epsilon, rho) in json.loads(self.spending).items()
+        }
 
 
 def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]) -> str | None:
@@ -48,9 +56,15 @@ def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]
     if head is None:
         return "its head is missing or damaged" if number else None
     if head.number > number:
-        return f"it ends at entry {number}, and its head knows of entry {head.number}: this is an old copy, or entries were cut off"
+        return (
+            f"it ends at entry {number}, and its head knows of entry {head.number}: this is an "
+            "old copy, or entries were cut off"
+        )
     if head.number and hash_at(head.number) != head.hash:
-        return f"its entry {head.number} is not the one that its head knows: entries were changed, or the head is another ledger's"
+        return (
+            f"its entry {head.number} is not the one that its head knows: entries were changed, "
+            "or the head is another ledger's"
+        )
     return None
 
 
@@ -62,19 +76,28 @@ class HeadFile:
 
     def read(self) -> Head | None:
         """The head; None if there is no file or nothing whole in it."""
-        with self._worded(), suppress(FileNotFoundError), self._locked(os.O_RDONLY, fcntl.LOCK_SH) as file:
+        with (
+            self._worded(),
+            suppress(FileNotFoundError),
+            self._locked(os.O_RDONLY, fcntl.LOCK_SH) as file,
+        ):
             return HeldHead(self.path, file).newest
         return None
 
     @contextmanager
     def held(self) -> Iterator[HeldHead]:
-        """The head, to be moved: nobody else can read or move it meanwhile. Makes the file if there is none."""
+        """The head, to be moved: nobody else can read or move it meanwhile.
+
+        Makes the file if there is none.
+        """
         with self._worded(), self._locked(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
             yield HeldHead(self.path, file)
 
     @contextmanager
     def _locked(self, flags: int, lock: int) -> Iterator[int]:
-        """The open file under a lock; opened again if it was replaced while the lock was waited for."""
+        """The open file under a lock; opened again if it was replaced while the lock was waited
+        for.
+        """
         while True:
             file = os.open(self.path, flags | os.O_CLOEXEC, PRIVATE)
             try:
@@ -101,10 +124,16 @@ class HeadFile:
         try:
             yield
         except BlockingIOError:
-            words = f"was locked by another process for {self.patience:g} seconds: ask again, or end the process that holds it"
+            words = (
+                f"was locked by another process for {self.patience:g} seconds: ask again, or end "
+                "the process that holds it"
+            )
             raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
         except OSError as error:
-            words = f"cannot be used ({error.strerror}): make the file and its folder writable for this user, on a disk that has room"
+            words = (
+                f"cannot be used ({error.strerror}): make the file and its folder writable for "
+                "this user, on a disk that has room"
+            )
             raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
 
 
@@ -116,7 +145,11 @@ class HeldHead:
         content = os.pread(file, os.fstat(file).st_size, 0)
         self._size = len(content) // 2
         self._first, second = _slot(content[: self._size]), _slot(content[self._size :])
-        self.newest = second if self._first is None or (second is not None and second.number > self._first.number) else self._first
+        self.newest = (
+            second
+            if self._first is None or (second is not None and second.number > self._first.number)
+            else self._first
+        )
 
     def move(self, head: Head) -> None:
         """Write the slot that is not the newest. A head that outgrew the slots gets a new file."""
@@ -124,7 +157,9 @@ class HeldHead:
         if len(line) >= self._size:
             self.replace(head)
             return
-        os.pwrite(self._file, _padded(line, self._size), self._size if self.newest is self._first else 0)
+        os.pwrite(
+            self._file, _padded(line, self._size), self._size if self.newest is self._first else 0
+        )
 
     def replace(self, head: Head) -> None:
         """Put a new file in the place of the old one, all at once: also for a head that is older."""
@@ -132,7 +167,9 @@ class HeldHead:
         while size <= 2 * len(line):
             size *= 2
         new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb") as file:
+        with open(
+            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb"
+        ) as file:
             os.fchmod(file.fileno(), PRIVATE)
             file.write(_padded(line, size) + _padded(b"", size))
             file.flush()

@@ -19,4 +19,6 @@ def rational(text: str) -> Fraction:
             return Fraction(int(numerator), int(denominator or 1))
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         pass  # Whatever else stands there, the ledger did not write it.
-    raise LedgerError("the ledger holds an amount that is no number: verify it, and put back a backup")
+    raise LedgerError(
+        "the ledger holds an amount that is no number: verify it, and put back a backup"
+    )

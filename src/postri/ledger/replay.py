@@ -1,4 +1,6 @@
-"""What entries add up to, computed from nothing: the check on the totals and indexes that are kept beside them."""
+"""What entries add up to, computed from nothing: the check on the totals and indexes that are kept
+beside them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class Replay:
     def _end(self, number: int, fate: Fate) -> Iterator[str]:
         asked = self._reservations.get(fate.reservation)
         if asked is None or (asked.dataset, asked.analyst) != (fate.dataset, fate.analyst):
-            yield f"Entry {number} ends reservation {fate.reservation}, and there is no such reservation before it."
+            yield (
+                f"Entry {number} ends reservation {fate.reservation}, and there is no such "
+                "reservation before it."
+            )
             return
         if fate.reservation in self.fates:
             yield f"Entry {number} ends reservation {fate.reservation} a second time."
@@ -57,7 +62,10 @@ class Replay:
 
     def usage(self) -> dict[str, DatasetUsage]:
         """The totals."""
-        return {dataset: DatasetUsage(total.cost, total.entries, self._analysts.get(dataset, {})) for dataset, total in self._usage.items()}
+        return {
+            dataset: DatasetUsage(total.cost, total.entries, self._analysts.get(dataset, {}))
+            for dataset, total in self._usage.items()
+        }
 
     def indexes(self) -> Indexes:
         """Where facts stand."""

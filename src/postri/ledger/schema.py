@@ -1,4 +1,7 @@
-"""The tables of a SQLite ledger, as steps from an empty file to the newest schema. A step, once released, is never changed."""
+"""The tables of a SQLite ledger, as steps from an empty file to the newest schema.
+
+A step, once released, is never changed.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,16 @@ FIRST = (
     """CREATE TABLE entries (
         number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL
     )""",
-    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are permanent'); END",
-    "CREATE TRIGGER entries_remain BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are permanent'); END",
-    # All below follows from the entries, and is kept in the same transactions so that no question adds up the past.
+    (
+        "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries "
+        "are permanent'); END"
+    ),
+    (
+        "CREATE TRIGGER entries_remain BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, "
+        "'entries are permanent'); END"
+    ),
+    # All below follows from the entries, and is kept in the same transactions so that no question
+    # adds up the past.
     """CREATE TABLE datasets (
         dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, rho TEXT NOT NULL, entries INTEGER NOT NULL, terms INTEGER
     ) WITHOUT ROWID""",
@@ -33,8 +43,9 @@ FIRST = (
     f"PRAGMA application_id = {APPLICATION}",
 )
 
-# How questions were put, and under which keys they may be tried again: written in the transaction that reserves. They follow from no entry,
-# and nothing is charged or answered by them alone: a row counts if its reservation is of the same analyst and question.
+# How questions were put, and under which keys they may be tried again: written in the transaction
+# that reserves. They follow from no entry, and nothing is charged or answered by them alone: a row
+# counts if its reservation is of the same analyst and question.
 SECOND = (
     """CREATE TABLE wordings (
         analyst TEXT NOT NULL, reservation INTEGER NOT NULL, wording TEXT NOT NULL, PRIMARY KEY (analyst, reservation)
@@ -56,7 +67,10 @@ def schema_of(connection: sqlite3.Connection, path: str) -> int:
         raise LedgerError(f"{path!r} is a database, but not a ledger of postri: name another file")
     row = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
     if row is None:
-        raise LedgerError(f"the ledger {path!r} does not say its schema, so it is damaged: put back a backup, then accept it")
+        raise LedgerError(
+            f"the ledger {path!r} does not say its schema, so it is damaged: put back a "
+            "backup, then accept it"
+        )
     check_schema(row[0], repr(path))
     return int(row[0])
 
@@ -65,7 +79,8 @@ def check_schema(schema: int, name: str) -> None:
     """LedgerError if a newer version wrote it."""
     if schema > len(MIGRATIONS):
         raise LedgerError(
-            f"the ledger {name} was written by a newer version of postri (schema {schema}, this version knows {len(MIGRATIONS)}): "
+            f"the ledger {name} was written by a newer version of postri (schema {schema}, "
+            f"this version knows {len(MIGRATIONS)}): "
             "install that version"
         )
 

@@ -22,7 +22,9 @@ LONGEST_NAME, LONGEST_QUESTION = 200, 4_096
 
 @dataclass(frozen=True)
 class Limits:
-    """The policy's limits for one analyst on one dataset: public numbers, checked in the one transaction that reserves."""
+    """The policy's limits for one analyst on one dataset: public numbers, checked in the one
+    transaction that reserves.
+    """
 
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
@@ -32,14 +34,20 @@ class Limits:
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")
         check_accountant(self.accountant)
-        for amount, name in ((self.per_question, "the most that one question may cost"), (self.allowance, "an allowance")):
+        for amount, name in (
+            (self.per_question, "the most that one question may cost"),
+            (self.allowance, "an allowance"),
+        ):
             if amount is not None:
                 check_amount(amount, name)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One question that asks for budget. `key` is the SHA-256 of its normal form, `question` the normal form, with the analyst's words."""
+    """One question that asks for budget.
+
+    `key` is the SHA-256 of its normal form, `question` the normal form, with the analyst's words.
+    """
 
     dataset: str
     version: str
@@ -67,7 +75,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Recorded:
-    """An answer that was given before. `id` is the number of its reservation, `time` when it was recorded."""
+    """An answer that was given before.
+
+    `id` is the number of its reservation, `time` when it was recorded.
+    """
 
     id: int
     answer_text: str
@@ -78,7 +89,9 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Asking:
-    """How a question was put, as text; and the key under which it may be tried again without a second charge."""
+    """How a question was put, as text; and the key under which it may be tried again without a
+    second charge.
+    """
 
     wording: str
     retry: str | None = None
@@ -96,7 +109,11 @@ class Asking:
 
 @dataclass(frozen=True)
 class Past:
-    """A reservation and what became of it: it has its answer, the reason of its failure, or neither yet. `wording` is how it was put."""
+    """A reservation and what became of it: it has its answer, the reason of its failure, or neither
+    yet.
+
+    `wording` is how it was put.
+    """
 
     id: int
     time: str
@@ -124,7 +141,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class DatasetUsage(Usage):
-    """What was spent on a dataset, and by whom. Charges of a restored ledger belong to no analyst."""
+    """What was spent on a dataset, and by whom.
+
+    Charges of a restored ledger belong to no analyst.
+    """
 
     analysts: Mapping[str, Usage] = field(default_factory=dict)
 
@@ -140,7 +160,9 @@ class Account:
 
 
 class Snapshot(Protocol):
-    """A ledger at one moment, for audits: the entries as they are, and the tables that are kept beside them for speed."""
+    """A ledger at one moment, for audits: the entries as they are, and the tables that are kept
+    beside them for speed.
+    """
 
     @property
     def head(self) -> Head | None:
@@ -162,7 +184,9 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True)
 class Indexes:
-    """Where facts stand: the last terms by dataset, fates by reservation, the newest answered reservation by (dataset, version, key)."""
+    """Where facts stand: the last terms by dataset, fates by reservation, the newest answered
+    reservation by (dataset, version, key).
+    """
 
     terms: Mapping[str, int] = field(default_factory=dict)
     fates: Mapping[int, int] = field(default_factory=dict)
@@ -172,8 +196,8 @@ class Indexes:
 class Ledger(Protocol):
     """The durable, append-only store of spends.
 
-    The order of an answer: `reserve`, touch data, `record`, hand over. A crash may waste budget, and never leaks an answer that is not paid
-    for. There are no refunds.
+    The order of an answer: `reserve`, touch data, `record`, hand over. A crash may waste budget,
+    and never leaks an answer that is not paid for. There are no refunds.
     """
 
     def recorded(self, dataset: str, version: str, key: str) -> Recorded | None:
@@ -181,18 +205,25 @@ class Ledger(Protocol):
         ...
 
     def reserve(self, request: Request, limits: Limits, asking: Asking | None = None) -> int:
-        """Check all limits and charge the cost, in one durable transaction. The number of the entry; BudgetExceeded writes nothing.
+        """Check all limits and charge the cost, in one durable transaction.
+
+        The number of the entry; BudgetExceeded writes nothing.
 
         If the key of a retry has its reservation already, that is returned and nothing is charged.
         """
         ...
 
     def retried(self, analyst: str, asking: Asking) -> Past | None:
-        """What became of a question that was asked with this key before. RetryKeyUsed if that was another one."""
+        """What became of a question that was asked with this key before.
+
+        RetryKeyUsed if that was another one.
+        """
         ...
 
     def keep(self, reservation: int, analyst: str, asking: Asking) -> None:
-        """Keep how an analyst put the question of a recorded answer: it is a part of the analyst's history, and costs nothing."""
+        """Keep how an analyst put the question of a recorded answer: it is a part of the analyst's
+        history, and costs nothing.
+        """
         ...
 
     def past(self, reservation: int) -> Past:
@@ -208,7 +239,10 @@ class Ledger(Protocol):
         ...
 
     def fail(self, reservation: int, reason: str) -> None:
-        """Keep that a reservation has no answer: `reason` is the name of a class. The cost stays spent."""
+        """Keep that a reservation has no answer:
+
+        `reason` is the name of a class. The cost stays spent.
+        """
         ...
 
     def spent(self, dataset: str, analyst: str | None = None) -> Cost:
@@ -246,19 +280,32 @@ class Ledger(Protocol):
 def check_name(name: object, what: str) -> None:
     """InputError unless it can name a dataset, a version or an analyst."""
     if not isinstance(name, str) or not name or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InputError(f"the name of the {what} must be 1 to {LONGEST_NAME} printable characters, got {shown(name)}")
+        raise InputError(
+            f"the name of the {what} must be 1 to {LONGEST_NAME} printable characters, got "
+            f"{shown(name)}"
+        )
 
 
 def check_text(text: object, what: str) -> None:
-    """InputError unless it is a text: entries are permanent, so what goes in must be what can be read again."""
+    """InputError unless it is a text: entries are permanent, so what goes in must be what can be
+    read again.
+    """
     if not isinstance(text, str):
         raise InputError(f"{what} must be a text, got {shown(text)}")
 
 
 def check_retry(retry: object, name: str = "the key of a retry") -> None:
     """InputError unless it can be the key of a retry, which the caller knows by this name."""
-    if not isinstance(retry, str) or not retry or not retry.isascii() or not retry.isprintable() or len(retry) > LONGEST_NAME:
-        raise InputError(f"{name} must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}")
+    if (
+        not isinstance(retry, str)
+        or not retry
+        or not retry.isascii()
+        or not retry.isprintable()
+        or len(retry) > LONGEST_NAME
+    ):
+        raise InputError(
+            f"{name} must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}"
+        )
 
 
 def check_accountant(accountant: object) -> None:

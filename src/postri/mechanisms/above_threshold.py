@@ -1,8 +1,11 @@
-"""The exact AboveThreshold (sparse vector): walks counts in their order and stops at the first that a noisy threshold does not exceed.
+"""The exact AboveThreshold (sparse vector): walks counts in their order and stops at the first that
+a noisy threshold does not exceed.
 
-All noise is discrete Laplace: one draw of scale 2*sensitivity/epsilon for the threshold, one of twice that for each count. Stopping costs
-epsilon, however many counts were passed. Counts of equal value form runs: the failures before the first success in a run are geometric,
-so a run takes one uniform number, whatever its length. Floats with a safe margin pass almost every run, ball arithmetic the rest.
+All noise is discrete Laplace: one draw of scale 2*sensitivity/epsilon for the threshold, one of
+twice that for each count. Stopping costs epsilon, however many counts were passed. Counts of equal
+value form runs: the failures before the first success in a run are geometric, so a run takes one
+uniform number, whatever its length. Floats with a safe margin pass almost every run, ball
+arithmetic the rest.
 """
 
 from __future__ import annotations
@@ -26,11 +29,19 @@ MARGIN = 1e-9
 
 
 def above_threshold(
-    counts: Indexes, sizes: Indexes, threshold: int, *, epsilon: Fraction, sensitivity: Fraction, coins: Coins
+    counts: Indexes,
+    sizes: Indexes,
+    threshold: int,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    coins: Coins,
 ) -> tuple[int, int] | None:
-    """The run, and the place in it, of the first count that reaches the threshold by its noise; None if none does.
+    """The run, and the place in it, of the first count that reaches the threshold by its noise;
+    None if none does.
 
-    Run j is `sizes[j]` counts of the value `counts[j]`; one person moves each count by at most `sensitivity`.
+    Run j is `sizes[j]` counts of the value `counts[j]`; one person moves each count by at most
+    `sensitivity`.
     """
     draw = coins.draw()
     rate = epsilon / (4 * sensitivity)
@@ -48,7 +59,8 @@ def above_threshold(
 
 @dataclass(frozen=True)
 class _Tries:
-    """Counts that lack `gaps` to the noisy threshold; `rate` is one over the scale of each one's noise X.
+    """Counts that lack `gaps` to the noisy threshold; `rate` is one over the scale of each one's
+    noise X.
 
     With q = e^-rate, P(X >= g) is q^g/(1+q) for g >= 0, and P(X < g) is q^(1-g)/(1+q) for g <= 0.
     """
@@ -61,16 +73,24 @@ class _Tries:
         rate = float(self.rate)
         rest = np.log1p(np.exp(-rate))
         beyond = np.exp(-rate * np.maximum(self.gaps, 0) - rest)
-        chances: Floats = np.where(self.gaps > 0, -np.log1p(-beyond), rate * (1.0 - self.gaps) + rest)
+        chances: Floats = np.where(
+            self.gaps > 0, -np.log1p(-beyond), rate * (1.0 - self.gaps) + rest
+        )
         return chances
 
     def failures(self, j: int, uniform: Uniform) -> int:
-        """How many counts of run j fail before the first success, if the run is long enough: a geometric number."""
+        """How many counts of run j fail before the first success, if the run is long enough: a
+        geometric number.
+        """
         gap = int(self.gaps[j])
 
         def chance() -> arb:
             rest = (-ball(self.rate)).exp().log1p()
-            return -(-(-ball(self.rate * gap) - rest).exp()).log1p() if gap > 0 else ball(self.rate * (1 - gap)) + rest
+            return (
+                -(-(-ball(self.rate * gap) - rest).exp()).log1p()
+                if gap > 0
+                else ball(self.rate * (1 - gap)) + rest
+            )
 
         return _whole_part(uniform, chance)
 

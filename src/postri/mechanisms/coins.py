@@ -1,8 +1,9 @@
 """The only source of randomness.
 
-A draw asks for 64-bit words by a key, the path of the candidate that they are for. The operating system's coins ignore the key;
-seeded coins derive the words from it, so that the same candidate gets the same coins whatever else was drawn.
-No word is kept between two requests: there is no buffer that a fork could copy.
+A draw asks for 64-bit words by a key, the path of the candidate that they are for. The operating
+system's coins ignore the key; seeded coins derive the words from it, so that the same candidate
+gets the same coins whatever else was drawn. No word is kept between two requests: there is no
+buffer that a fork could copy.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class SystemCoins:
 
 
 class SeededCoins:
-    """Repeatable coins for tests and experiments. An answer drawn with them says that it is not private."""
+    """Repeatable coins for tests and experiments.
+
+    An answer drawn with them says that it is not private.
+    """
 
     private = False
 

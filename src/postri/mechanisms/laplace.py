@@ -1,4 +1,6 @@
-"""Exact discrete Laplace noise, from coins and whole numbers alone (Canonne, Kamath and Steinke, 2020, algorithms 1 and 2)."""
+"""Exact discrete Laplace noise, from coins and whole numbers alone (Canonne, Kamath and Steinke,
+2020, algorithms 1 and 2).
+"""
 
 from __future__ import annotations
 

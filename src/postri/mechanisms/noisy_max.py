@@ -1,11 +1,14 @@
-"""The exact noisy max: picks the candidate whose score plus noise is largest, exactly as the mathematics says.
+"""The exact noisy max: picks the candidate whose score plus noise is largest, exactly as the
+mathematics says.
 
-Scores are whole numbers in some unit, `rate` is how many noise scales one unit is, and candidates of equal score form runs. The
-largest of w independent noises has the log-CDF value ln(U)/w, with U uniform. Here `surprise` is -ln(U), so a run's noise is a
-decreasing function of surprise/w, and bounds on the coins of U give bounds on the noise.
+Scores are whole numbers in some unit, `rate` is how many noise scales one unit is, and candidates
+of equal score form runs. The largest of w independent noises has the log-CDF value ln(U)/w, with U
+uniform. Here `surprise` is -ln(U), so a run's noise is a decreasing function of surprise/w, and
+bounds on the coins of U give bounds on the noise.
 
-Floats with a safe margin decide almost every draw. The rare hard ones are decided by ball arithmetic on more coins.
-A run whose score is known only from above is opened, with the coins that it has, when its bound could win.
+Floats with a safe margin decide almost every draw. The rare hard ones are decided by ball
+arithmetic on more coins. A run whose score is known only from above is opened, with the coins that
+it has, when its bound could win.
 """
 
 from __future__ import annotations
@@ -27,15 +30,16 @@ if TYPE_CHECKING:
 Noise = Literal["exponential", "gumbel"]
 
 BOOST_BITS = 40
-# Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and still hit by few draws.
+# Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and
+# still hit by few draws.
 NOISE_MARGIN, SCORE_MARGIN = 1e-9, 1e-12
 
 
 class Runs(Protocol):
     """Runs of equal candidates.
 
-    `boosts` are public bonuses in 2^-BOOST_BITS noise scales. Where `known` is false, `scores` is an upper bound.
-    Candidates are numbered by copies: run j holds the copies `span(j)`.
+    `boosts` are public bonuses in 2^-BOOST_BITS noise scales. Where `known` is false, `scores` is
+    an upper bound. Candidates are numbered by copies: run j holds the copies `span(j)`.
     """
 
     @property
@@ -94,7 +98,9 @@ class _Race:
 
 @dataclass(frozen=True)
 class _Heat:
-    """Where a run's noise comes from: surprises that add up, each divided by the number of candidates that it is for."""
+    """Where a run's noise comes from: surprises that add up, each divided by the number of
+    candidates that it is for.
+    """
 
     terms: tuple[tuple[Uniform, int], ...]
     low: float
@@ -102,15 +108,27 @@ class _Heat:
 
 
 class _Batch(Generic[R]):
-    """Runs that entered the race together, with their coins and the upper ends of their noisy scores."""
+    """Runs that entered the race together, with their coins and the upper ends of their noisy
+    scores.
+    """
 
-    def __init__(self, race: _Race, runs: R, key: Key, heat: _Heat | None = None, heir: int = -1, copy: int | None = None) -> None:
+    def __init__(
+        self,
+        race: _Race,
+        runs: R,
+        key: Key,
+        heat: _Heat | None = None,
+        heir: int = -1,
+        copy: int | None = None,
+    ) -> None:
         self.race, self.runs, self.key = race, runs, key
         self.heat, self.heir, self.copy = heat, heir, copy
         self.words = race.draw.words((*key, "words"), len(runs.scores))
         self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
         self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
-        self.tops = self.scaled + self.margins + NOISES[race.noise](self._heats(least_surprise, "low"))
+        self.tops = (
+            self.scaled + self.margins + NOISES[race.noise](self._heats(least_surprise, "low"))
+        )
 
     def _heats(self, surprise: Callable[[Words], Floats], end: str) -> Floats:
         heats = surprise(self.words) / self.runs.sizes
@@ -133,7 +151,10 @@ class _Batch(Generic[R]):
             return self.heat
         first, end = self.runs.span(j)
         own = Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
-        low, high = (float(self._heats(surprise, side)[j]) for surprise, side in ((least_surprise, "low"), (most_surprise, "high")))
+        low, high = (
+            float(self._heats(surprise, side)[j])
+            for surprise, side in ((least_surprise, "low"), (most_surprise, "high"))
+        )
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
@@ -173,12 +194,17 @@ class _Entry(Generic[R]):
     def noisy(self, heat: _Heat) -> arb:
         """The noisy score as far as its coins tell it."""
         runs, race = self.batch.runs, self.batch.race
-        score = race.rate * int(runs.scores[self.j]) + Fraction(int(runs.boosts[self.j]), 1 << BOOST_BITS)
+        score = race.rate * int(runs.scores[self.j]) + Fraction(
+            int(runs.boosts[self.j]), 1 << BOOST_BITS
+        )
         return ball(score) + _noise_ball(race.noise, heat)
 
 
 def _contenders(batches: list[_Batch[R]]) -> list[_Entry[R]]:
-    """The runs that may have won, among them always the winner. A leader of unknown score stands alone: it must be opened."""
+    """The runs that may have won, among them always the winner.
+
+    A leader of unknown score stands alone: it must be opened.
+    """
     leader = max(batches, key=lambda batch: batch.tops.max())
     j = int(leader.tops.argmax())
     if not leader.runs.known[j]:
@@ -230,5 +256,7 @@ NOISES: dict[Noise, Callable[[Floats], Floats]] = {"exponential": _exponential, 
 
 
 def _noise_ball(noise: Noise, heat: _Heat) -> arb:
-    total = sum((uniform.surprise_ball() / size for uniform, size in heat.terms), start=ball(Fraction(0)))
+    total = sum(
+        (uniform.surprise_ball() / size for uniform, size in heat.terms), start=ball(Fraction(0))
+    )
     return -(-(-total).expm1()).log() if noise == "exponential" else -total.log()

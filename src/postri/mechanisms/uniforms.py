@@ -1,4 +1,6 @@
-"""Uniform numbers of which as many bits are known as were needed, and their surprise -ln(U), which is exponentially distributed."""
+"""Uniform numbers of which as many bits are known as were needed, and their surprise -ln(U), which
+is exponentially distributed.
+"""
 
 from __future__ import annotations
 

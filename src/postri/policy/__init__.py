@@ -1,7 +1,8 @@
 """The policy: the steward's file, which says what may be asked of which data, and what it may cost.
 
-`read_policy` reads the file, `check_policy` compares it with the sources, `open_dataset` opens one, `look` shows the steward what types and
-bounds do to the rows, and `skeleton` writes a first file from a schema. Only `look` reads rows.
+`read_policy` reads the file, `check_policy` compares it with the sources, `open_dataset` opens one,
+`look` shows the steward what types and bounds do to the rows, and `skeleton` writes a first file
+from a schema. Only `look` reads rows.
 """
 
 from postri.policy.checking import check_policy, open_dataset

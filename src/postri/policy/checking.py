@@ -39,7 +39,10 @@ class Findings:
 
 
 def open_dataset(policy: Policy, dataset: Dataset) -> Table:
-    """The table of a dataset. Looks at names and declared types, at no row; PolicyError if they are not what the policy says."""
+    """The table of a dataset.
+
+    Looks at names and declared types, at no row; PolicyError if they are not what the policy says.
+    """
     table = open_with(policy, dataset, dataset.columns.values())
     found = Findings()
     for column in dataset.columns.values():
@@ -55,7 +58,9 @@ def _check_declared(table: Table, column: ColumnPolicy) -> None:
 
 
 def check_policy(policy: Policy) -> tuple[list[Problem], list[Problem]]:
-    """The errors and the warnings of a policy against its real sources, in the order of their lines."""
+    """The errors and the warnings of a policy against its real sources, in the order of their
+    lines.
+    """
     found = Findings()
     found.errors.extend(_ledger_errors(policy))
     for dataset in policy.datasets.values():
@@ -70,7 +75,10 @@ def _line(problem: Problem) -> int:
 
 
 def _ledger_errors(policy: Policy) -> Iterator[Problem]:
-    for key, file, line in ("ledger", policy.ledger, policy.ledger_line), ("ledger_head", policy.head, policy.head_line):
+    for key, file, line in (
+        ("ledger", policy.ledger, policy.ledger_line),
+        ("ledger_head", policy.head, policy.head_line),
+    ):
         if file is not None and (text := _unwritable(file)):
             yield Problem(line, f"{key} cannot be written: {text}")
 
@@ -95,9 +103,18 @@ def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
         limits["max_epsilon_per_question"] = dataset.max_epsilon_per_question
     for what, epsilon in limits.items():
         if epsilon > dataset.budget:
-            yield Problem(dataset.line, f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: it limits nothing")
+            yield Problem(
+                dataset.line,
+                (
+                    f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: "
+                    "it limits nothing"
+                ),
+            )
     if not dataset.columns:
-        yield Problem(dataset.line, f"dataset {dataset.name!r} has no columns: nothing but the number of rows can be asked")
+        yield Problem(
+            dataset.line,
+            f"dataset {dataset.name!r} has no columns: nothing but the number of rows can be asked",
+        )
 
 
 def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
@@ -106,14 +123,25 @@ def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
         known = [column for column in dataset.columns.values() if column.name in names]
         table = open_with(policy, dataset, known)
     except PostriError as error:
-        found.errors.append(Problem(dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"))
+        found.errors.append(
+            Problem(
+                dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"
+            )
+        )
         return
     for column in dataset.columns.values():
         if column not in known:
-            found.errors.append(Problem(column.line, f"the source has no column {shown(column.name)}; {nearest(column.name, names)}"))
+            found.errors.append(
+                Problem(
+                    column.line,
+                    f"the source has no column {shown(column.name)}; {nearest(column.name, names)}",
+                )
+            )
     if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
         units = Units(dataset.protect.unit, dataset.protect.rows)
-        found.tried(dataset.line, lambda: _with_hint("protect", lambda: table.bind(Rows(units=units))))
+        found.tried(
+            dataset.line, lambda: _with_hint("protect", lambda: table.bind(Rows(units=units)))
+        )
     for column in known:
         _check_column(table, column, found)
 
@@ -131,7 +159,10 @@ def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
         return
     declared = table.declared(name)
     if column.domain is not None:
-        found.tried(column.line, lambda: _with_hint(f"the bounds of {name!r}", lambda: grid_of(declared, column.domain)))
+        found.tried(
+            column.line,
+            lambda: _with_hint(f"the bounds of {name!r}", lambda: grid_of(declared, column.domain)),
+        )
     if column.keys is not None:
         keys = column.keys
         found.tried(column.line, lambda: table.bind(Rows(groups=Groups.of({name: keys}))))
@@ -141,7 +172,8 @@ def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
 def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
     if not agrees(column.type, declared):
         raise InputError(
-            f"column {column.name!r} has type {column.type!r} in the policy, and the source declares {shown(declared.name)}; "
+            f"column {column.name!r} has type {column.type!r} in the policy, and the source "
+            f"declares {shown(declared.name)}; "
             f'write type = "{type_name(declared)}"'
         )
 
@@ -162,5 +194,8 @@ def _shared_rows(policy: Policy) -> Iterator[Problem]:
     places = [(dataset, places_of(policy, dataset)) for dataset in policy.datasets.values()]
     for (one, here), (other, there) in combinations(places, 2):
         if here & there:
-            text = f"datasets {one.name!r} and {other.name!r} read the same source: what is asked of both adds up, beyond either budget"
+            text = (
+                f"datasets {one.name!r} and {other.name!r} read the same source: what is asked of "
+                "both adds up, beyond either budget"
+            )
             yield Problem(max(one.line, other.line), text)

@@ -11,7 +11,8 @@ from bisect import bisect_right
 
 Place = tuple[str | int, ...]
 
-# A string of any of the four kinds. Two quotes before the closing three belong to a string over several lines.
+# A string of any of the four kinds. Two quotes before the closing three belong to a string over
+# several lines.
 STRING = re.compile(
     r'"""(?:\\[\s\S]|[^\\])*?"""(?:"{0,2})'
     r"|'''[\s\S]*?'''(?:'{0,2})"
@@ -35,7 +36,11 @@ def locate(text: str) -> dict[Place, int]:
 
 
 class _Locator:
-    """Walks once over a text. A table that is named by its parts alone stands where the first part does, until its own header comes."""
+    """Walks once over a text.
+
+    A table that is named by its parts alone stands where the first part does, until its own header
+    comes.
+    """
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0

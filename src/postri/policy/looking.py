@@ -38,10 +38,17 @@ class Look:
 
 
 def look(policy: Policy, dataset: Dataset) -> Look:
-    """Count the rows that are dropped, clamped to a bound, or have a key that is not listed. NOT PRIVATE."""
+    """Count the rows that are dropped, clamped to a bound, or have a key that is not listed.
+
+    NOT PRIVATE.
+    """
     table = open_dataset(policy, dataset)
     columns = [*dataset.columns.values(), *_unit_column(dataset)]
-    tests = {(column.name, what): test for column in columns for what, test in _tests(table, column).items()}
+    tests = {
+        (column.name, what): test
+        for column in columns
+        for what, test in _tests(table, column).items()
+    }
     rows, *counts = _counts(table, [EVERYTHING, *tests.values()])
     found = dict(zip(tests, counts, strict=True))
     return Look(dataset.name, rows, tuple(_seen(column, rows, found) for column in columns))
@@ -90,4 +97,6 @@ def _literal(value: Key) -> tree.Expression:
 def _seen(column: ColumnPolicy, rows: int, found: Mapping[tuple[str, str], int]) -> ColumnLook:
     name, read = column.name, found[column.name, "read"]
     unknown = read - found[name, "known"] if column.keys is not None else None
-    return ColumnLook(name, rows - read, found.get((name, "below")), found.get((name, "above")), unknown)
+    return ColumnLook(
+        name, rows - read, found.get((name, "below")), found.get((name, "above")), unknown
+    )

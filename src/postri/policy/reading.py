@@ -80,13 +80,18 @@ def _text(file: Path) -> str:
     except OSError as error:
         problem = Problem(0, f"the file cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
-        problem = Problem(error.object.count(b"\n", 0, error.start) + 1, "the file must be written in UTF-8, and this line is not")
+        problem = Problem(
+            error.object.count(b"\n", 0, error.start) + 1,
+            "the file must be written in UTF-8, and this line is not",
+        )
     raise PolicyError(str(file), [problem])
 
 
 def _syntax(message: str, text: str) -> Problem:
     """A syntax error on the line that tomllib puts at the end of its message."""
-    found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message, re.DOTALL)
+    found = re.fullmatch(
+        r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message, re.DOTALL
+    )
     if found is None:
         return Problem(0, "this is not TOML: a number has too many digits")
     return Problem(int(found[2] or text.count("\n") + 1), f"this is not TOML: {found[1]}")
@@ -98,15 +103,36 @@ def _policy(top: Section, path: Path) -> Policy:
     ledger = top.get("ledger", file) or path.parent / "postri.ledger"
     head = top.get("ledger_head", file)
     if head == ledger:
-        top.note("ledger_head is the ledger itself; keep the head of its chain in another place", "ledger_head")
+        top.note(
+            "ledger_head is the ledger itself; keep the head of its chain in another place",
+            "ledger_head",
+        )
     if top.values.get("datasets", {}) == {}:
-        top.note("there is no dataset; add a table [datasets.NAME] with source, version, budget and protect")
-    datasets = {name: _dataset(name, section) for name, section in top.sections("datasets", DATASET_NEEDS).items()}
+        top.note(
+            "there is no dataset; add a table [datasets.NAME] with source, version, budget "
+            "and protect"
+        )
+    datasets = {
+        name: _dataset(name, section)
+        for name, section in top.sections("datasets", DATASET_NEEDS).items()
+    }
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
     service = read_service(top.section("service", {}), path.parent)
     if service.tokens is not None and service.tokens in (ledger, head):
-        top.note("tokens is a file of the ledger; keep tokens in a file of their own", "service", "tokens")
-    return Policy(path, ledger, head, found, top.notes.line(("ledger",)), top.notes.line(("ledger_head",)), service)
+        top.note(
+            "tokens is a file of the ledger; keep tokens in a file of their own",
+            "service",
+            "tokens",
+        )
+    return Policy(
+        path,
+        ledger,
+        head,
+        found,
+        top.notes.line(("ledger",)),
+        top.notes.line(("ledger_head",)),
+        service,
+    )
 
 
 def _dataset(name: str, section: Section) -> Dataset | None:
@@ -118,14 +144,33 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     version, budget = section.need("version", v.a_version), section.need("budget", v.an_epsilon)
     protect = _protect(section)
     accountant, delta = _accountant(section)
-    rows, most = section.get("rows", v.a_count), section.get("max_epsilon_per_question", v.an_epsilon)
+    rows, most = (
+        section.get("rows", v.a_count),
+        section.get("max_epsilon_per_question", v.an_epsilon),
+    )
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     if source is None or version is None or budget is None or protect is None:
         return None
     line = section.line
-    return Dataset(name, source, table, version, budget, accountant, delta, rows, most, allowances, protect, columns, csv, line, names)
+    return Dataset(
+        name,
+        source,
+        table,
+        version,
+        budget,
+        accountant,
+        delta,
+        rows,
+        most,
+        allowances,
+        protect,
+        columns,
+        csv,
+        line,
+        names,
+    )
 
 
 def _kind(section: Section, source: str | None, table: str | None) -> SourceKind | None:
@@ -139,9 +184,14 @@ def _accountant(section: Section) -> tuple[Accountant, Fraction | None]:
     accountant = section.get("accountant", partial(v.a_choice, known=ACCOUNTANTS))
     delta = section.get("delta", v.a_share)
     if accountant == "zcdp" and not section.has("delta"):
-        section.note('accountant = "zcdp" needs delta, a number between 0 and 1 such as delta = "1e-6"', "accountant")
+        section.note(
+            'accountant = "zcdp" needs delta, a number between 0 and 1 such as delta = "1e-6"',
+            "accountant",
+        )
     if section.has("delta") and (accountant == "pure" or not section.has("accountant")):
-        section.note('delta goes with accountant = "zcdp"; leave it out, or write that accountant', "delta")
+        section.note(
+            'delta goes with accountant = "zcdp"; leave it out, or write that accountant', "delta"
+        )
     return ACCOUNTANTS[accountant or "pure"], delta
 
 
@@ -157,14 +207,24 @@ def _allowance(name: str, value: object) -> Fraction:
 
 def _protect(outer: Section) -> ProtectedChange | None:
     outer.need("protect", v.a_table)
-    section = outer.section("protect", PROTECT_NEEDS) if isinstance(outer.values.get("protect"), dict) else None
+    section = (
+        outer.section("protect", PROTECT_NEEDS)
+        if isinstance(outer.values.get("protect"), dict)
+        else None
+    )
     if section is None:
         return None
     section.refuse_others(PROTECT_NEEDS)
     change = section.need("change", partial(v.a_choice, known=CHANGES))
     rows = section.need("rows", v.a_count)
     if change in ROW_CHANGES and section.has("unit"):
-        section.note(f"unit goes with {' or '.join(UNIT_CHANGES)}, got change = {change!r}; leave unit out, or write such a change", "unit")
+        section.note(
+            (
+                f"unit goes with {' or '.join(UNIT_CHANGES)}, got change = {change!r}; leave unit "
+                "out, or write such a change"
+            ),
+            "unit",
+        )
     unit = section.need("unit", v.a_name) if change in UNIT_CHANGES else None
     if change is None or rows is None:
         return None
@@ -183,12 +243,21 @@ def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[st
     quote = section.get("quote", lambda _, value: CsvFormat("\0", value).quote)
     header, names = section.get("header", v.a_truth), section.get("names", _names)
     if header is False and not section.has("names"):
-        section.note('a file without a header needs the names of all its columns, in order: names = ["first", "second"]', "header")
+        section.note(
+            'a file without a header needs the names of all its columns, in order: names = ["first", "second"]',
+            "header",
+        )
     if header is not False and section.has("names"):
-        section.note("names are for a file without a header; leave them out, or write header = false", "names")
+        section.note(
+            "names are for a file without a header; leave them out, or write header = false",
+            "names",
+        )
     usual = CsvFormat()
     try:
-        marks = (usual.delimiter if delimiter is None else delimiter, usual.quote if quote is None else quote)
+        marks = (
+            usual.delimiter if delimiter is None else delimiter,
+            usual.quote if quote is None else quote,
+        )
         return CsvFormat(*marks, header is not False), names or ()
     except InputError as error:
         section.note(str(error), "delimiter" if section.has("delimiter") else "quote")
@@ -198,11 +267,15 @@ def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[st
 def _names(what: str, value: object) -> tuple[str, ...]:
     names = [v.a_text("each of names", name) for name in v.a_list(what, value)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"names must differ from one another, got {shown(twice[0])} more than once")
+        raise InputError(
+            f"names must differ from one another, got {shown(twice[0])} more than once"
+        )
     return tuple(names)
 
 
-def _columns(section: Section, kind: SourceKind | None, names: tuple[str, ...]) -> dict[str, ColumnPolicy]:
+def _columns(
+    section: Section, kind: SourceKind | None, names: tuple[str, ...]
+) -> dict[str, ColumnPolicy]:
     found = {}
     for name, inner in section.sections("columns", COLUMN_NEEDS).items():
         if names and name not in names:
@@ -218,8 +291,13 @@ def _column(name: str, section: Section, kind: SourceKind | None) -> ColumnPolic
     if declared is None:
         return None
     if declared == "boolean" and kind == "csv":
-        section.note('a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written', "type")
-    return ColumnPolicy(name, declared, _domain(section, declared), _keys(name, section, declared), section.line)
+        section.note(
+            'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written',
+            "type",
+        )
+    return ColumnPolicy(
+        name, declared, _domain(section, declared), _keys(name, section, declared), section.line
+    )
 
 
 def _domain(section: Section, declared: str) -> Domain | None:
@@ -227,13 +305,26 @@ def _domain(section: Section, declared: str) -> Domain | None:
     if not stated:
         return None
     if declared not in BOUNDED:
-        section.note(f"a column of type {declared} has no bounds; leave {' and '.join(stated)} out", stated[0])
+        section.note(
+            f"a column of type {declared} has no bounds; leave {' and '.join(stated)} out",
+            stated[0],
+        )
         return None
     if missing := [key for key in ("lower", "upper") if key not in stated]:
-        section.note(f"{' and '.join(missing)} must stand beside {' and '.join(stated)}: a domain has both bounds, or none", stated[0])
+        section.note(
+            (
+                f"{' and '.join(missing)} must stand beside {' and '.join(stated)}: a domain has "
+                "both bounds, or none"
+            ),
+            stated[0],
+        )
         return None
     read = partial(v.a_bound, declared=declared)
-    lower, upper, step = section.get("lower", read), section.get("upper", read), section.get("step", _step)
+    lower, upper, step = (
+        section.get("lower", read),
+        section.get("upper", read),
+        section.get("step", _step),
+    )
     if lower is None or upper is None or (step is None and section.has("step")):
         return None
     return section.get("lower", lambda _, __: Domain(lower, upper, 1 if step is None else step))
@@ -247,7 +338,9 @@ def _step(what: str, value: object) -> object:
 
 def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
     if declared == "float" and section.has("keys"):
-        section.note("a column of floats has no keys, because floats are rounded; leave keys out", "keys")
+        section.note(
+            "a column of floats has no keys, because floats are rounded; leave keys out", "keys"
+        )
         return None
     listed, keys = section.get("keys", v.a_list) or [], []
     for number, value in enumerate(listed):
@@ -262,5 +355,7 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
 
 def _key(declared: str, value: object) -> Key:
     if value == TODO:
-        raise InputError("the keys are still to be filled in: write them in place of TODO, or leave keys out")
+        raise InputError(
+            "the keys are still to be filled in: write them in place of TODO, or leave keys out"
+        )
     return v.a_key(declared, value)

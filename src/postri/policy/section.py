@@ -35,7 +35,10 @@ class Notes:
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the file. `needed` says what its keys are for, where one is missing or still to be filled in."""
+    """One table of the file.
+
+    `needed` says what its keys are for, where one is missing or still to be filled in.
+    """
 
     values: Mapping[str, Any]
     place: Place
@@ -60,7 +63,13 @@ class Section:
         if not self.has(key):
             return None
         if self.values[key] == TODO:
-            self.note(f"{key} is still to be filled in: {self.needed.get(key, 'write its value in place of TODO')}", key)
+            self.note(
+                (
+                    f"{key} is still to be filled in: "
+                    f"{self.needed.get(key, 'write its value in place of TODO')}"
+                ),
+                key,
+            )
             return None
         try:
             return read(key, self.values[key])

@@ -29,7 +29,10 @@ def read_service(section: Section | None, folder: Path) -> Service:
     """How to serve, with what is usual where the table says nothing."""
     if section is None:
         return Service()
-    readers: dict[str, Callable[[str, Any], Any]] = {"tokens": partial(v.a_file, folder=folder), **READERS}
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "tokens": partial(v.a_file, folder=folder),
+        **READERS,
+    }
     section.refuse_others(readers)
     found: dict[str, Any] = {key: section.get(key, read) for key, read in readers.items()}
     return Service(**{key: value for key, value in found.items() if value is not None})

@@ -17,7 +17,15 @@ from postri.policy.sources import SourceKind, kind_of_source, open_source, witho
 from postri.policy.types import BOUNDED, TYPES, type_name
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
 WIDTH = 36
 
 HEAD = """\
@@ -26,11 +34,20 @@ HEAD = """\
 # Choose bounds and keys from what everybody knows about the subject, never from the rows.
 """
 DATASET: tuple[tuple[str, str], ...] = (
-    ('version = "1"', "another one when the rows change: recorded answers are then no longer given, spends stay"),
+    (
+        'version = "1"',
+        "another one when the rows change: recorded answers are then no longer given, spends stay",
+    ),
     (f'budget = "{TODO}"', 'what all questions together may cost in epsilon, such as "5"'),
     ('accountant = "pure"', 'or "zcdp", with delta = "1e-6"'),
-    ("# What one person may change: add-or-remove-rows or replace-rows, with rows = how many rows belong to one person at most;", ""),
-    ('# or add-or-remove-units or replace-units, with unit = "the column of persons" and rows = how many rows of each count.', ""),
+    (
+        "# What one person may change: add-or-remove-rows or replace-rows, with rows = how many rows belong to one person at most;",
+        "",
+    ),
+    (
+        '# or add-or-remove-units or replace-units, with unit = "the column of persons" and rows = how many rows of each count.',
+        "",
+    ),
     (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
     ("# rows = 45000", "about how many rows there are, if that is public: forecasts use it"),
     ('# max_epsilon_per_question = "1"', "the most that one question may cost"),
@@ -41,7 +58,9 @@ BOUNDS = (
     (f'# upper = "{TODO}"', "a public bound: cells above count as this"),
 )
 STEPS = {
-    **dict.fromkeys(("decimal", "float"), ('# step = "0.01"', "cells are rounded to it; 1 if left out")),
+    **dict.fromkeys(
+        ("decimal", "float"), ('# step = "0.01"', "cells are rounded to it; 1 if left out")
+    ),
     "timestamp": ("# step = 1", "in seconds; cells are rounded to it"),
 }
 KEYS = {
@@ -65,18 +84,36 @@ def skeleton(
     style, kind = csv or CsvFormat(), kind_of_source(source, table)
     opened = open_source(source, table, style, dict.fromkeys(names))
     name = toml_key(_dataset_name(source, table))
-    lines = [HEAD, *_aligned([('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"), _LEDGER_HEAD])]
-    lines += ["", f"[datasets.{name}]", *_aligned([*_source(source, table, kind, folder), *_style(style, names), *DATASET])]
+    lines = [
+        HEAD,
+        *_aligned(
+            [
+                ('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"),
+                _LEDGER_HEAD,
+            ]
+        ),
+    ]
+    lines += [
+        "",
+        f"[datasets.{name}]",
+        *_aligned([*_source(source, table, kind, folder), *_style(style, names), *DATASET]),
+    ]
     for column in opened.columns:
         lines += ["", *_column(name, column, opened, kind)]
     return "\n".join(lines) + "\n"
 
 
-_LEDGER_HEAD = ('# ledger_head = "head.txt"', "better on another disk: the head of the ledger's chain, against tampering")
+_LEDGER_HEAD = (
+    '# ledger_head = "head.txt"',
+    "better on another disk: the head of the ledger's chain, against tampering",
+)
 
 
 def _aligned(pairs: list[tuple[str, str]]) -> list[str]:
-    return [f"{line:<{WIDTH}}{'  ' * (len(line) >= WIDTH)}# {comment}".rstrip() if comment else line for line, comment in pairs]
+    return [
+        f"{line:<{WIDTH}}{'  ' * (len(line) >= WIDTH)}# {comment}".rstrip() if comment else line
+        for line, comment in pairs
+    ]
 
 
 def _dataset_name(source: str, table: str | None) -> str:
@@ -90,11 +127,17 @@ def _dataset_name(source: str, table: str | None) -> str:
     return "data"
 
 
-def _source(source: str, table: str | None, kind: SourceKind, folder: str | os.PathLike[str] | None) -> list[tuple[str, str]]:
+def _source(
+    source: str, table: str | None, kind: SourceKind, folder: str | os.PathLike[str] | None
+) -> list[tuple[str, str]]:
     written, comment = source, ""
     if kind == "postgres":
         written = without_password(source)
-        comment = "" if written == source else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write user:password@"
+        comment = (
+            ""
+            if written == source
+            else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write user:password@"
+        )
     elif folder is not None and not os.path.isabs(source):
         written = Path(os.path.relpath(source, folder)).as_posix()
     lines = [(f"source = {toml_text(written)}", comment)]
@@ -103,7 +146,11 @@ def _source(source: str, table: str | None, kind: SourceKind, folder: str | os.P
 
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
     usual = CsvFormat()
-    marks = [(key, getattr(style, key)) for key in ("delimiter", "quote") if getattr(style, key) != getattr(usual, key)]
+    marks = [
+        (key, getattr(style, key))
+        for key in ("delimiter", "quote")
+        if getattr(style, key) != getattr(usual, key)
+    ]
     lines = [f"{key} = {toml_text(mark)}" for key, mark in marks]
     if not style.header:
         lines += ["header = false", f"names = [{', '.join(map(toml_text, names))}]"]
@@ -124,9 +171,18 @@ def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator
 def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
     if kind == "csv":
         choices = " | ".join(each for each in TYPES if each != "boolean")
-        return [('type = "text"', f"say what it holds: {choices}"), *BOUNDS, STEPS["decimal"], KEYS["text"]]
+        return [
+            ('type = "text"', f"say what it holds: {choices}"),
+            *BOUNDS,
+            STEPS["decimal"],
+            KEYS["text"],
+        ]
     named = type_name(declared) or "text"
-    lines = [*BOUNDS, *([STEPS[named]] if named in STEPS else [])] if named in BOUNDED else [KEYS[named]]
+    lines = (
+        [*BOUNDS, *([STEPS[named]] if named in STEPS else [])]
+        if named in BOUNDED
+        else [KEYS[named]]
+    )
     return [(f'type = "{named}"', ""), *lines]
 
 
@@ -141,4 +197,11 @@ def toml_key(name: str) -> str:
 
 def toml_text(text: str) -> str:
     """A text as TOML writes it, on one line."""
-    return '"' + "".join(ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}") for sign in text) + '"'
+    return (
+        '"'
+        + "".join(
+            ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}")
+            for sign in text
+        )
+        + '"'
+    )

@@ -25,5 +25,10 @@ def type_name(declared: ColumnType) -> str | None:
 
 
 def agrees(named: str, declared: ColumnType) -> bool:
-    """Whether a policy may call a declared type so. A decimal without places holds whole numbers as well."""
-    return type_name(declared) in (named, None) or (named == "integer" and type_name(declared) == "decimal" and declared.unit == 1)
+    """Whether a policy may call a declared type so.
+
+    A decimal without places holds whole numbers as well.
+    """
+    return type_name(declared) in (named, None) or (
+        named == "integer" and type_name(declared) == "decimal" and declared.unit == 1
+    )

@@ -1,4 +1,7 @@
-"""How single values of a policy are read. Each function takes what is read, for its message, and the value that TOML gives."""
+"""How single values of a policy are read.
+
+Each function takes what is read, for its message, and the value that TOML gives.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def a_table(what: str, value: object) -> Mapping[str, Any]:
 def a_list(what: str, value: object) -> list[Any]:
     """A list that is not empty."""
     if not isinstance(value, list) or not value:
-        raise InputError(f'{what} must be a list, such as {what} = ["one", "two"], got {"an empty list" if value == [] else given(value)}')
+        raise InputError(
+            f'{what} must be a list, such as {what} = ["one", "two"], got {"an empty list" if value == [] else given(value)}'
+        )
     return value
 
 
@@ -64,7 +69,11 @@ def a_name(what: str, value: object) -> str:
 
 def a_version(what: str, value: object) -> str:
     """A text, or a whole number."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else a_name(what, value)
+    return (
+        str(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else a_name(what, value)
+    )
 
 
 def a_number(what: str, value: object) -> Fraction:
@@ -78,7 +87,9 @@ def an_epsilon(what: str, value: object) -> Fraction:
     """A positive number that is an epsilon, or a sum of some."""
     number = a_number(what, value)
     if not 0 < number <= LARGEST_EPSILON:
-        raise InputError(f"{what} must be positive and at most {LARGEST_EPSILON}, got {given(value)}")
+        raise InputError(
+            f"{what} must be positive and at most {LARGEST_EPSILON}, got {given(value)}"
+        )
     return number
 
 
@@ -113,7 +124,9 @@ def a_whole_between(what: str, value: object, low: int, high: int) -> int:
 def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 86_400) -> Fraction:
     """A time in seconds, from low to high."""
     if not low <= (number := a_number(what, value)) <= high:
-        raise InputError(f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}")
+        raise InputError(
+            f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}"
+        )
     return number
 
 
@@ -146,7 +159,11 @@ def a_day(what: str, value: object) -> date:
 
 def a_moment(what: str, value: object) -> datetime:
     """A timestamp, as TOML or as ISO text; a date is its first moment."""
-    moment = datetime(value.year, value.month, value.day) if isinstance(value, date) and not isinstance(value, datetime) else value
+    moment = (
+        datetime(value.year, value.month, value.day)
+        if isinstance(value, date) and not isinstance(value, datetime)
+        else value
+    )
     try:
         moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
         if isinstance(moment, datetime):
@@ -162,7 +179,11 @@ def a_choice(what: str, value: object, known: Iterable[str]) -> str:
     """One of these texts."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        hint = nearest(value, names) if isinstance(value, str) else "there are: " + ", ".join(map(repr, names))
+        hint = (
+            nearest(value, names)
+            if isinstance(value, str)
+            else "there are: " + ", ".join(map(repr, names))
+        )
         raise InputError(f"{what} cannot be {given(value)}; {hint}")
     return value
 

@@ -1,4 +1,7 @@
-"""From a tree to a plan: each part gets its kind, by the declared types of the columns. What does not fit is refused here."""
+"""From a tree to a plan: each part gets its kind, by the declared types of the columns.
+
+What does not fit is refused here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,17 @@ from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.predicates import choices, texts, tree, truths
 from postri.predicates.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
-from postri.predicates.measures import SECONDS, UNKNOWN, Operand, cell_of, chosen, compared, computed, distinct, member
+from postri.predicates.measures import (
+    SECONDS,
+    UNKNOWN,
+    Operand,
+    cell_of,
+    chosen,
+    compared,
+    computed,
+    distinct,
+    member,
+)
 from postri.predicates.node import Node
 from postri.predicates.tree import Expression, brief
 from postri.predicates.vectors import Input
@@ -35,11 +48,20 @@ def column_named(column: tree.Column, names: Sequence[str]) -> str:
     """The column that is meant; InputError if there is none, or more than one."""
     if column.name in names:
         return column.name
-    alike = [] if column.quoted else [name for name in names if str(name).casefold() == column.name.casefold()]
+    alike = (
+        []
+        if column.quoted
+        else [name for name in names if str(name).casefold() == column.name.casefold()]
+    )
     if len(alike) > 1:
-        raise InputError(f"the name {shown(column.name)} may mean {' or '.join(map(repr, alike))}; write one of them in double quotes")
+        raise InputError(
+            f"the name {shown(column.name)} may mean {' or '.join(map(repr, alike))}; write "
+            "one of them in double quotes"
+        )
     if not alike:
-        raise InputError(f"there is no column {shown(column.name)}; {nearest(column.name, map(str, names))}")
+        raise InputError(
+            f"there is no column {shown(column.name)}; {nearest(column.name, map(str, names))}"
+        )
     return alike[0]
 
 
@@ -49,13 +71,17 @@ class Binder:
     `readings` tells what columns without a type are used as; None while that is being found out.
     """
 
-    def __init__(self, names: Sequence[str], type_of: TypeOf, readings: dict[str, set[Kind]] | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str], type_of: TypeOf, readings: dict[str, set[Kind]] | None = None
+    ) -> None:
         self._names, self._type_of, self._readings = names, type_of, readings
         self.used: dict[str, set[Kind]] = {}
         self.inputs: dict[Input, None] = {}
 
     @classmethod
-    def bind(cls, expression: Expression, names: Sequence[str], type_of: TypeOf) -> tuple[Node, tuple[Input, ...]]:
+    def bind(
+        cls, expression: Expression, names: Sequence[str], type_of: TypeOf
+    ) -> tuple[Node, tuple[Input, ...]]:
         """The plan of a condition, and what it reads."""
         first = cls(names, type_of)
         first.truth(expression)
@@ -63,8 +89,13 @@ class Binder:
         return second.truth(expression), tuple(second.inputs)
 
     @classmethod
-    def bind_value(cls, expression: Expression, names: Sequence[str], type_of: TypeOf) -> tuple[Operand, Kind, tuple[Input, ...]]:
-        """The plan of numbers, dates or timestamps, which of these they are, and what it reads. Where nothing tells, they are numbers."""
+    def bind_value(
+        cls, expression: Expression, names: Sequence[str], type_of: TypeOf
+    ) -> tuple[Operand, Kind, tuple[Input, ...]]:
+        """The plan of numbers, dates or timestamps, which of these they are, and what it reads.
+
+        Where nothing tells, they are numbers.
+        """
         first = cls(names, type_of)
         kind = first.kind(expression) or Kind.NUMBER
         if kind not in (Kind.NUMBER, *CALENDAR):
@@ -86,16 +117,28 @@ class Binder:
         return KINDS.get(type(expression))
 
     def _common(self, expressions: Sequence[Expression]) -> Kind | None:
-        """The kind of several expressions. A text literal beside dates is a date, a date beside timestamps is one of them."""
+        """The kind of several expressions.
+
+        A text literal beside dates is a date, a date beside timestamps is one of them.
+        """
         found = [(self.kind(each), each) for each in expressions]
-        sure = {kind for kind, each in found if kind is not None and not isinstance(each, tree.Text)}
+        sure = {
+            kind for kind, each in found if kind is not None and not isinstance(each, tree.Text)
+        }
         dated = bool(sure) and sure <= CALENDAR
-        kinds = {kind: each for kind, each in found if kind is not None and not (dated and isinstance(each, tree.Text))}
+        kinds = {
+            kind: each
+            for kind, each in found
+            if kind is not None and not (dated and isinstance(each, tree.Text))
+        }
         if set(kinds) == {Kind.DATE, Kind.TIMESTAMP}:
             return Kind.TIMESTAMP
         if len(kinds) > 1:
             (one, left), (other, right) = list(kinds.items())[:2]
-            raise InputError(f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they cannot be put side by side")
+            raise InputError(
+                f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they "
+                "cannot be put side by side"
+            )
         return next(iter(kinds), None)
 
     def _decided(self, *expressions: Expression) -> Kind:
@@ -122,7 +165,9 @@ class Binder:
     # Values.
 
     def value(self, expression: Expression, kind: Kind) -> Operand:
-        """The plan of an expression that is used as this kind; a number where it is a literal, None where it is NULL."""
+        """The plan of an expression that is used as this kind; a number where it is a literal, None
+        where it is NULL.
+        """
         if isinstance(expression, tree.Null):
             return UNKNOWN if kind == Kind.TRUTH else None
         if isinstance(expression, tree.Case | tree.Coalesce):
@@ -137,7 +182,11 @@ class Binder:
         return found if isinstance(found, Node) else UNKNOWN
 
     def _chosen(self, expression: tree.Case | tree.Coalesce, kind: Kind) -> Operand:
-        conditions = [self.truth(condition) for condition, _ in expression.whens] if isinstance(expression, tree.Case) else []
+        conditions = (
+            [self.truth(condition) for condition, _ in expression.whens]
+            if isinstance(expression, tree.Case)
+            else []
+        )
 
         def make(nodes: Sequence[Node | None], unit: Fraction | None) -> Node:
             if isinstance(expression, tree.Coalesce):
@@ -162,7 +211,11 @@ class Binder:
         if kind == Kind.NUMBER and isinstance(expression, tree.Number):
             return expression.value
         if kind == Kind.NUMBER and isinstance(expression, tree.Arithmetic):
-            return computed(expression.operator, self.value(expression.left, kind), self.value(expression.right, kind))
+            return computed(
+                expression.operator,
+                self.value(expression.left, kind),
+                self.value(expression.right, kind),
+            )
         if kind == Kind.NUMBER and isinstance(expression, tree.Negate):
             return computed("-", Fraction(0), self.value(expression.operand, kind))
         raise _misplaced(expression, self.kind(expression), kind)
@@ -244,11 +297,19 @@ class Binder:
         if kind is None and self._readings is None:
             return UNKNOWN
         operand = self.value(test.operand, kind or self._reading(test.operand))
-        return truths.IsNull(operand) if isinstance(operand, Node) else truths.TruthConstant(operand is None)
+        return (
+            truths.IsNull(operand)
+            if isinstance(operand, Node)
+            else truths.TruthConstant(operand is None)
+        )
 
     def _reading(self, expression: Expression) -> Kind:
         """What a column without a type is used as elsewhere."""
-        used = (self._readings or {}).get(column_named(expression, self._names), set()) if isinstance(expression, tree.Column) else set()
+        used = (
+            (self._readings or {}).get(column_named(expression, self._names), set())
+            if isinstance(expression, tree.Column)
+            else set()
+        )
         if len(used) != 1:
             raise _undeclared([expression])
         return next(iter(used))
@@ -258,7 +319,9 @@ def _member(operand: Node | Fraction, items: Sequence[Operand], kind: Kind) -> N
     if kind == Kind.TRUTH:
         return truths.Or(tuple(compared("=", operand, item) for item in dict.fromkeys(items)))
     if kind == Kind.TEXT and isinstance(operand, Node):
-        return truths.In(operand, tuple(item for item in items if isinstance(item, texts.TextConstant)))
+        return truths.In(
+            operand, tuple(item for item in items if isinstance(item, texts.TextConstant))
+        )
     return member(operand, [item for item in items if isinstance(item, Fraction)])
 
 
@@ -267,19 +330,27 @@ def _place(literal: tree.Day | tree.Moment | tree.Text, kind: Kind) -> Fraction:
     point = literal.value
     if isinstance(point, str):
         point = read_day(point) if kind == Kind.DATE else read_moment(point)
-        if kind != Kind.DATE and (getattr(point, "tzinfo", None) is not None) != (kind == Kind.ZONED):
-            raise InputError(f"{brief(literal)} must be {kind.value}; add +00:00 to it, or leave its zone out")
+        if kind != Kind.DATE and (getattr(point, "tzinfo", None) is not None) != (
+            kind == Kind.ZONED
+        ):
+            raise InputError(
+                f"{brief(literal)} must be {kind.value}; add +00:00 to it, or leave its zone out"
+            )
     return position(point) * (SECONDS if isinstance(literal, tree.Day) and kind != Kind.DATE else 1)
 
 
 def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputError:
     hint = "; write for example x <> 0" if wanted == Kind.TRUTH and own == Kind.NUMBER else ""
-    return InputError(f"{brief(expression)} is {own.value if own else 'NULL'}, where {wanted.value} is expected{hint}")
+    return InputError(
+        f"{brief(expression)} is {own.value if own else 'NULL'}, where {wanted.value} is "
+        f"expected{hint}"
+    )
 
 
 def _undeclared(expressions: Sequence[Expression]) -> InputError:
     names = [name for each in expressions for name in tree.columns_of(each)]
     return InputError(
-        f"nothing tells how to read {' and '.join(map(repr, names)) or 'NULL'}, which has no declared type; "
+        f"nothing tells how to read {' and '.join(map(repr, names)) or 'NULL'}, which has no "
+        "declared type; "
         f"declare it: columns={{{names[0] if names else 'x'!r}: 'text'}}"
     )

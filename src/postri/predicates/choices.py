@@ -1,4 +1,7 @@
-"""CASE and COALESCE. All their parts are of one kind, and of one unit where they are whole numbers."""
+"""CASE and COALESCE.
+
+All their parts are of one kind, and of one unit where they are whole numbers.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class Case(Node):
         return self.of
 
     def vector(self, cells: Vectors) -> Vector:
-        found = [None if value is None else value.vector(cells) for value in (*(value for _, value in self.whens), self.otherwise)]
+        found = [
+            None if value is None else value.vector(cells)
+            for value in (*(value for _, value in self.whens), self.otherwise)
+        ]
         nothing = _nothing(next(value for value in found if value is not None))
         *values, result = [nothing if value is None else value for value in found]
         for (condition, _), value in zip(reversed(self.whens), reversed(values), strict=True):
@@ -34,7 +40,10 @@ class Case(Node):
         return result
 
     def sql(self, writer: Writer) -> str:
-        whens = " ".join(f"WHEN {condition.sql(writer)} THEN {_sql(value, writer)}" for condition, value in self.whens)
+        whens = " ".join(
+            f"WHEN {condition.sql(writer)} THEN {_sql(value, writer)}"
+            for condition, value in self.whens
+        )
         return f"(CASE {whens} ELSE {_sql(self.otherwise, writer)} END)"
 
 

@@ -12,7 +12,9 @@ from postri.errors import InputError
 from postri.exact import shown
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::\d\d)?)?)?", re.ASCII)
+MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::\d\d)?)?)?", re.ASCII
+)
 
 
 class Kind(Enum):
@@ -68,4 +70,7 @@ def read_moment(text: str) -> datetime:
             return moment
     except (ValueError, OverflowError):
         pass
-    raise InputError(f"{shown(text)} is not a timestamp; write TIMESTAMP '2024-01-31 18:30:00', with +00:00 at its end for a time zone")
+    raise InputError(
+        f"{shown(text)} is not a timestamp; write TIMESTAMP '2024-01-31 18:30:00', with "
+        "+00:00 at its end for a time zone"
+    )

@@ -1,6 +1,8 @@
-"""Numbers, dates and timestamps side by side: literals become what a cell is compared with, and units are brought together.
+"""Numbers, dates and timestamps side by side: literals become what a cell is compared with, and
+units are brought together.
 
-An operand is a node, a literal as an exact number (of days for dates, of seconds for timestamps), or None for NULL.
+An operand is a node, a literal as an exact number (of days for dates, of seconds for timestamps),
+or None for NULL.
 """
 
 from __future__ import annotations
@@ -44,8 +46,22 @@ MOST_DIGITS = 10**1_000
 SECONDS = 86_400
 UNKNOWN = TruthConstant(None)
 
-FLIPPED: dict[Comparison, Comparison] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-PYTHON = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+FLIPPED: dict[Comparison, Comparison] = {
+    "=": "=",
+    "<>": "<>",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+PYTHON = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 EXACT = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
@@ -61,7 +77,8 @@ def cell_of(wanted: Input, kind: Kind) -> Node:
 
 
 def compared(comparison: Comparison, left: Operand, right: Operand) -> Node:
-    """The comparison of two operands: exact for whole numbers of any unit, in double precision where a float takes part.
+    """The comparison of two operands: exact for whole numbers of any unit, in double precision
+    where a float takes part.
 
     Texts and conditions, which have no unit either, are compared as they are.
     """
@@ -82,7 +99,9 @@ def distinct(left: Operand, right: Operand) -> Node:
         other = right if left is None else left
         return Not(IsNull(other)) if isinstance(other, Node) else TruthConstant(other is not None)
     if isinstance(left, Fraction):
-        return TruthConstant(left != right) if isinstance(right, Fraction) else distinct(right, left)
+        return (
+            TruthConstant(left != right) if isinstance(right, Fraction) else distinct(right, left)
+        )
     if isinstance(right, Fraction) and left.unit is not None:
         raw = _raw(left, right)
         return TruthConstant(True) if raw is None else Distinct(left, Limit(raw))
@@ -96,7 +115,9 @@ def member(operand: Node | Fraction, numbers: Sequence[Fraction]) -> Node:
     if operand.unit is None:
         return In(operand, tuple(Real(_double(number)) for number in numbers))
     raws = sorted({raw for number in numbers if (raw := _raw(operand, number)) is not None})
-    return In(_unclamped(operand, numbers), tuple(map(Limit, raws))) if raws else Known(operand, False)
+    return (
+        In(_unclamped(operand, numbers), tuple(map(Limit, raws))) if raws else Known(operand, False)
+    )
 
 
 def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
@@ -110,8 +131,13 @@ def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
     return _exactly(sign, _whole(left), _whole(right))
 
 
-def chosen(make: Callable[[list[Node | None], Fraction | None], Node], operands: Sequence[Operand]) -> Operand:
-    """A choice among operands in one unit, or as floats (or as texts or conditions). Numbers that are too large become null after it."""
+def chosen(
+    make: Callable[[list[Node | None], Fraction | None], Node], operands: Sequence[Operand]
+) -> Operand:
+    """A choice among operands in one unit, or as floats (or as texts or conditions).
+
+    Numbers that are too large become null after it.
+    """
     if all(operand is None for operand in operands):
         return None
     if any(_is_float(operand) for operand in operands):
@@ -121,7 +147,10 @@ def chosen(make: Callable[[list[Node | None], Fraction | None], Node], operands:
     unit = _checked(reduce(common_unit, units))
     if all(each == unit for each in units) and not any(map(_is_unsigned, nodes)):
         return make(nodes, unit)
-    return Fitted(make([node and Widened(node, int((node.unit or unit) / unit)) for node in nodes], unit), unit)
+    return Fitted(
+        make([node and Widened(node, int((node.unit or unit) / unit)) for node in nodes], unit),
+        unit,
+    )
 
 
 def _is_float(operand: Operand) -> bool:
@@ -137,11 +166,18 @@ def _side_by_side(left: Node, right: Node | Fraction) -> tuple[Node, Node]:
 
 
 def _against(comparison: Comparison, node: Node, place: Fraction) -> Node:
-    """A whole number compared with a literal in its unit. One that lies beyond all its cells, or between two, decides by itself."""
+    """A whole number compared with a literal in its unit.
+
+    One that lies beyond all its cells, or between two, decides by itself.
+    """
     low, high = _limits(node)
     if comparison in ("=", "<>"):
         inside = place.denominator == 1 and low <= place <= high
-        return Compare(comparison, node, Limit(int(place))) if inside else Known(node, comparison == "<>")
+        return (
+            Compare(comparison, node, Limit(int(place)))
+            if inside
+            else Known(node, comparison == "<>")
+        )
     raw = ceil(place) if comparison in ("<", ">=") else floor(place)
     if low <= raw <= high:
         return Compare(comparison, node, Limit(raw))
@@ -160,8 +196,14 @@ def _limits(node: Node) -> tuple[int, int]:
 
 
 def _unclamped(node: Node, numbers: Sequence[Fraction]) -> Node:
-    """A date or timestamp as it is, where clamping it would make no difference: all these lie inside the calendar."""
-    if isinstance(node, Clamped) and node.unit is not None and all(node.low < number / node.unit < node.high for number in numbers):
+    """A date or timestamp as it is, where clamping it would make no difference: all these lie
+    inside the calendar.
+    """
+    if (
+        isinstance(node, Clamped)
+        and node.unit is not None
+        and all(node.low < number / node.unit < node.high for number in numbers)
+    ):
         return node.cell
     return node
 
@@ -171,25 +213,40 @@ def _exactly(sign: Operator, left: Node, right: Node) -> Node:
     assert one is not None
     assert other is not None
     if sign == "*":
-        return WholeArithmetic(sign, Widened(signed(left), 1), Widened(signed(right), 1), _checked(one * other))
+        return WholeArithmetic(
+            sign, Widened(signed(left), 1), Widened(signed(right), 1), _checked(one * other)
+        )
     unit = _checked(common_unit(one, other))
-    return WholeArithmetic(sign, Widened(signed(left), int(one / unit)), Widened(signed(right), int(other / unit)), unit)
+    return WholeArithmetic(
+        sign,
+        Widened(signed(left), int(one / unit)),
+        Widened(signed(right), int(other / unit)),
+        unit,
+    )
 
 
 def common_unit(one: Fraction, other: Fraction) -> Fraction:
     """The largest unit of which both are multiples."""
-    return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), one.denominator * other.denominator)
+    return Fraction(
+        gcd(one.numerator * other.denominator, other.numerator * one.denominator),
+        one.denominator * other.denominator,
+    )
 
 
 def _small(number: Fraction) -> Fraction:
     if max(abs(number.numerator), number.denominator) > MOST_DIGITS:
-        raise InputError("what is computed from numbers of the predicate has more than 1,000 digits")
+        raise InputError(
+            "what is computed from numbers of the predicate has more than 1,000 digits"
+        )
     return number
 
 
 def _checked(unit: Fraction) -> Fraction:
     if unit.denominator > 10**MOST_PLACES:
-        raise InputError(f"a sum, product, CASE or COALESCE has more than {MOST_PLACES} decimal places; divide, which gives a float")
+        raise InputError(
+            f"a sum, product, CASE or COALESCE has more than {MOST_PLACES} decimal places; "
+            "divide, which gives a float"
+        )
     return unit
 
 
@@ -199,7 +256,9 @@ def _whole(operand: Node | Fraction) -> Node:
     places = decimal_places(operand) or 0
     raw = int(operand * 10**places)
     if not SMALLEST <= raw <= LARGEST:
-        raise InputError(f"the number {Number(operand)} has too many digits to compute with; 18 always fit")
+        raise InputError(
+            f"the number {Number(operand)} has too many digits to compute with; 18 always fit"
+        )
     return Whole(raw, Fraction(1, 10**places))
 
 
@@ -222,7 +281,9 @@ def _real(operand: Node | Fraction) -> Node:
     if operand.unit is None:
         return operand
     if not Fraction(1, 10**100) <= operand.unit <= 10**100:
-        raise InputError("a column of so many decimal places cannot be turned into floats; cast it in a view")
+        raise InputError(
+            "a column of so many decimal places cannot be turned into floats; cast it in a view"
+        )
     return AsReal(operand, operand.unit)
 
 

@@ -16,7 +16,9 @@ class Node(ABC):
 
     @property
     def unit(self) -> Fraction | None:
-        """What the whole number 1 means, for numbers, dates and timestamps that are whole; None for the others."""
+        """What the whole number 1 means, for numbers, dates and timestamps that are whole; None for
+        the others.
+        """
         return None
 
     @abstractmethod

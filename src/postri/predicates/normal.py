@@ -1,7 +1,9 @@
-"""The normal form of an expression: the same for texts that mean the same in other words, or in another order.
+"""The normal form of an expression: the same for texts that mean the same in other words, or in
+another order.
 
-What is brought to one form: the names of columns, the order of AND and OR, of sums and products and of the sides of a comparison, lists
-with repetitions, BETWEEN, lists of one. Each step holds for NULL as well, so an expression and its normal form have the same rows.
+What is brought to one form: the names of columns, the order of AND and OR, of sums and products and
+of the sides of a comparison, lists with repetitions, BETWEEN, lists of one. Each step holds for
+NULL as well, so an expression and its normal form have the same rows.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ def normal(expression: Expression, name_of: Callable[[tree.Column], str]) -> Exp
     """The normal form, with the columns that `name_of` finds."""
     if isinstance(expression, tree.Column):
         return tree.Column(name_of(expression), quoted=True)
-    changes = {field.name: _inside(getattr(expression, field.name), name_of) for field in fields(expression)}
+    changes = {
+        field.name: _inside(getattr(expression, field.name), name_of)
+        for field in fields(expression)
+    }
     return _ordered(replace(expression, **changes))
 
 
@@ -39,20 +44,36 @@ def _ordered(part: Expression) -> Expression:
     if isinstance(part, tree.And | tree.Or):
         return _joined(type(part), part.items)
     if isinstance(part, tree.Between):
-        return _joined(tree.And, (tree.Compare("<=", part.low, part.operand), tree.Compare("<=", part.operand, part.high)))
+        return _joined(
+            tree.And,
+            (
+                tree.Compare("<=", part.low, part.operand),
+                tree.Compare("<=", part.operand, part.high),
+            ),
+        )
     if isinstance(part, tree.In):
         items = _once(part.items)
-        return tree.In(part.operand, items) if len(items) > 1 else _ordered(tree.Compare("=", part.operand, items[0]))
+        return (
+            tree.In(part.operand, items)
+            if len(items) > 1
+            else _ordered(tree.Compare("=", part.operand, items[0]))
+        )
     if isinstance(part, tree.Compare) and part.operator in MIRRORED:
         return tree.Compare(MIRRORED[part.operator], part.right, part.left)
-    if isinstance(part, tree.Distinct) or (isinstance(part, tree.Compare | tree.Arithmetic) and part.operator in EITHER_WAY):
+    if isinstance(part, tree.Distinct) or (
+        isinstance(part, tree.Compare | tree.Arithmetic) and part.operator in EITHER_WAY
+    ):
         return _either_way(part)
     return part
 
 
 def _joined(kind: type[tree.And] | type[tree.Or], items: tuple[Expression, ...]) -> Expression:
     """Conditions without nesting of the same kind, each once, in order."""
-    flat = _once(tuple(chain.from_iterable(each.items if isinstance(each, kind) else (each,) for each in items)))
+    flat = _once(
+        tuple(
+            chain.from_iterable(each.items if isinstance(each, kind) else (each,) for each in items)
+        )
+    )
     return kind(flat) if len(flat) > 1 else flat[0]
 
 

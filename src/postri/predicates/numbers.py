@@ -1,7 +1,9 @@
-"""Numbers, dates and timestamps: whole numbers of a unit, which are computed with exactly, and floats of double precision.
+"""Numbers, dates and timestamps: whole numbers of a unit, which are computed with exactly, and
+floats of double precision.
 
-What is computed with is a whole number of 64 bits with a sign, or a float from 1e-150 to 1e150 (or 0); all else becomes null. So no
-engine can overflow, and floats have the same bits everywhere: one operation of IEEE 754 is the same on all machines.
+What is computed with is a whole number of 64 bits with a sign, or a float from 1e-150 to 1e150 (or
+0); all else becomes null. So no engine can overflow, and floats have the same bits everywhere: one
+operation of IEEE 754 is the same on all machines.
 """
 
 from __future__ import annotations
@@ -43,12 +45,18 @@ class NumberCell(Node):
 
     def sql(self, writer: Writer) -> str:
         raw = writer.raw(self.input)
-        return raw if self.unit is not None else f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
+        return (
+            raw
+            if self.unit is not None
+            else f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
+        )
 
 
 @dataclass(frozen=True)
 class Clamped(Node):
-    """A column of dates or timestamps, of which those before the year 1 or after 9999 count as the first or last one inside."""
+    """A column of dates or timestamps, of which those before the year 1 or after 9999 count as the
+    first or last one inside.
+    """
 
     cell: NumberCell
     low: int
@@ -60,16 +68,27 @@ class Clamped(Node):
 
     def vector(self, cells: Vectors) -> Vector:
         found = self.cell.vector(cells)
-        return Vector(np.clip(found.values.astype(np.int64), max(self.low, SMALLEST), min(self.high, LARGEST)), found.valid)
+        return Vector(
+            np.clip(
+                found.values.astype(np.int64), max(self.low, SMALLEST), min(self.high, LARGEST)
+            ),
+            found.valid,
+        )
 
     def sql(self, writer: Writer) -> str:
         raw = self.cell.sql(writer)
-        return f"(CASE WHEN {raw} > {self.high} THEN {self.high} WHEN {raw} < {self.low} THEN {self.low} ELSE {raw} END)"
+        return (
+            f"(CASE WHEN {raw} > {self.high} THEN {self.high} WHEN {raw} < {self.low} THEN "
+            f"{self.low} ELSE {raw} END)"
+        )
 
 
 @dataclass(frozen=True)
 class Limit(Node):
-    """A whole number that cells are compared with. It is of their width: some databases forget nulls when it is not."""
+    """A whole number that cells are compared with.
+
+    It is of their width: some databases forget nulls when it is not.
+    """
 
     raw: int
 
@@ -113,7 +132,9 @@ class Real(Node):
 
 @dataclass(frozen=True)
 class AsReal(Node):
-    """A whole number of a unit as a float: the nearest to it, divided or multiplied by what the unit is."""
+    """A whole number of a unit as a float: the nearest to it, divided or multiplied by what the
+    unit is.
+    """
 
     operand: Node
     of: Fraction
@@ -123,18 +144,26 @@ class AsReal(Node):
         values = np.asarray(found.values).astype(np.float64)
         if self.of.numerator != 1:
             values = values * float(self.of.numerator)
-        return Vector(values if self.of.denominator == 1 else values / float(self.of.denominator), found.valid)
+        return Vector(
+            values if self.of.denominator == 1 else values / float(self.of.denominator), found.valid
+        )
 
     def sql(self, writer: Writer) -> str:
         text, literal = writer.dialect.as_double(self.operand.sql(writer)), writer.dialect.double
         if self.of.numerator != 1:
             text = f"({text} * {literal(float(self.of.numerator))})"
-        return text if self.of.denominator == 1 else f"({text} / {literal(float(self.of.denominator))})"
+        return (
+            text
+            if self.of.denominator == 1
+            else f"({text} / {literal(float(self.of.denominator))})"
+        )
 
 
 @dataclass(frozen=True)
 class Widened(Node):
-    """A whole number in finer units, with room for what it becomes: two such ones can be compared, added or multiplied."""
+    """A whole number in finer units, with room for what it becomes: two such ones can be compared,
+    added or multiplied.
+    """
 
     operand: Node
     factor: int
@@ -169,7 +198,9 @@ class Fitted(Node):
 
 @dataclass(frozen=True)
 class WholeArithmetic(Node):
-    """The sum, difference or product of two whole numbers, each in finer units; null where it does not fit."""
+    """The sum, difference or product of two whole numbers, each in finer units; null where it does
+    not fit.
+    """
 
     operator: Operator
     left: Widened
@@ -189,7 +220,9 @@ class WholeArithmetic(Node):
         return _fitted(Vector(values, both(left.valid, right.valid)))
 
     def sql(self, writer: Writer) -> str:
-        return writer.dialect.narrow(f"({self.left.sql(writer)} {self.operator} {self.right.sql(writer)})")
+        return writer.dialect.narrow(
+            f"({self.left.sql(writer)} {self.operator} {self.right.sql(writer)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -201,12 +234,20 @@ class RealArithmetic(Node):
     right: Node
 
     def vector(self, cells: Vectors) -> Vector:
-        left, right = _moderate(self.left.vector(cells)), _moderate(self.right.vector(cells), zero=self.operator != "/")
+        left, right = (
+            _moderate(self.left.vector(cells)),
+            _moderate(self.right.vector(cells), zero=self.operator != "/"),
+        )
         with np.errstate(all="ignore"):
-            return Vector(COMPUTED[self.operator](left.values, right.values), both(left.valid, right.valid))
+            return Vector(
+                COMPUTED[self.operator](left.values, right.values), both(left.valid, right.valid)
+            )
 
     def sql(self, writer: Writer) -> str:
-        left, right = _moderate_sql(self.left, writer), _moderate_sql(self.right, writer, zero=self.operator != "/")
+        left, right = (
+            _moderate_sql(self.left, writer),
+            _moderate_sql(self.right, writer, zero=self.operator != "/"),
+        )
         return f"({left} {self.operator} {right})"
 
 
@@ -233,12 +274,15 @@ def _moderate(vector: Vector, *, zero: bool = True) -> Vector:
 def _moderate_sql(node: Node, writer: Writer, *, zero: bool = True) -> str:
     text = node.sql(writer)
     if isinstance(node, Real) or (isinstance(node, AsReal) and zero):
-        # A constant was looked at before, and what a whole number of 64 bits means is never that large or small.
+        # A constant was looked at before, and what a whole number of 64 bits means is never that
+        # large or small.
         return text
     low, high, nothing = (writer.dialect.double(number) for number in (FAINTEST, STRONGEST, 0.0))
 
     def moderate(value: str, condition: str = "") -> str:
-        allowed = f"abs({value}) >= {low} AND abs({value}) <= {high}" + (f" OR {value} = {nothing}" if zero else "")
+        allowed = f"abs({value}) >= {low} AND abs({value}) <= {high}" + (
+            f" OR {value} = {nothing}" if zero else ""
+        )
         return f"(CASE WHEN {condition}({allowed}) THEN {value} END)"
 
     if isinstance(node, NumberCell):

@@ -27,7 +27,9 @@ class Segment:
 
     def written(self) -> str:
         """Its text as a part of a pattern with the escape character `!`."""
-        return "".join("_" * piece if isinstance(piece, int) else _escaped(piece) for piece in self.pieces)
+        return "".join(
+            "_" * piece if isinstance(piece, int) else _escaped(piece) for piece in self.pieces
+        )
 
     def fits(self, text: str, start: int) -> bool:
         """Whether it fits a text at this place, where the text is long enough."""
@@ -45,7 +47,9 @@ class Segment:
         if len(self.pieces) == 1 and isinstance(self.pieces[0], str):
             found = text.find(self.pieces[0], start, end)
             return None if found < 0 else found
-        return next((place for place in range(start, end - self.length + 1) if self.fits(text, place)), None)
+        return next(
+            (place for place in range(start, end - self.length + 1) if self.fits(text, place)), None
+        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,10 @@ class Pattern:
 
     @classmethod
     def read(cls, text: str, escape: str | None = None) -> Pattern:
-        """The pattern that a text means. Without an escape character there is none: a backslash is a backslash."""
+        """The pattern that a text means.
+
+        Without an escape character there is none: a backslash is a backslash.
+        """
         if escape is not None and len(escape) != 1:
             raise InputError(f"ESCAPE must be one character, got {shown(escape)}")
         segments: list[list[Piece]] = [[]]
@@ -70,7 +77,13 @@ class Pattern:
                 _add(segments[-1], 1 if character == "_" else character)
         # Empty segments between two `%` say nothing.
         last = len(segments) - 1
-        found = cls(tuple(Segment(tuple(pieces)) for i, pieces in enumerate(segments) if pieces or i in (0, last)))
+        found = cls(
+            tuple(
+                Segment(tuple(pieces))
+                for i, pieces in enumerate(segments)
+                if pieces or i in (0, last)
+            )
+        )
         if found.wildcards > MOST_WILDCARDS:
             raise InputError(f"a LIKE pattern may have at most {MOST_WILDCARDS} wildcards")
         return found
@@ -78,14 +91,20 @@ class Pattern:
     @property
     def wildcards(self) -> int:
         """How many `%` and runs of `_` it has."""
-        return len(self.segments) - 1 + sum(isinstance(piece, int) for segment in self.segments for piece in segment.pieces)
+        return (
+            len(self.segments)
+            - 1
+            + sum(isinstance(piece, int) for segment in self.segments for piece in segment.pieces)
+        )
 
     def written(self) -> str:
         """The text of the pattern with the escape character `!`."""
         return "%".join(segment.written() for segment in self.segments)
 
     def matches(self, text: str) -> bool:
-        """Whether a text fits: the first place for each segment is the best one, so nothing is tried twice."""
+        """Whether a text fits: the first place for each segment is the best one, so nothing is
+        tried twice.
+        """
         first, last = self.segments[0], self.segments[-1]
         if len(self.segments) == 1:
             return len(text) == first.length and first.fits(text, 0)
@@ -110,9 +129,14 @@ def _add(pieces: list[Piece], new: Piece) -> None:
 
 def _literal(character: str | None, escape: str) -> str:
     if character is None or character not in ("%", "_", escape):
-        raise InputError(f"in a LIKE pattern the escape character {shown(escape)} must stand before %, _ or itself")
+        raise InputError(
+            f"in a LIKE pattern the escape character {shown(escape)} must stand before %, _ "
+            "or itself"
+        )
     return character
 
 
 def _escaped(text: str) -> str:
-    return "".join(ESCAPE + character if character in ("%", "_", ESCAPE) else character for character in text)
+    return "".join(
+        ESCAPE + character if character in ("%", "_", ESCAPE) else character for character in text
+    )

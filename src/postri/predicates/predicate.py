@@ -18,7 +18,9 @@ from postri.predicates.writing import Dialect, RawCells, Writer
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition on a row, in SQL. It fails on no cell, and holds for the same rows on every engine.
+    """A condition on a row, in SQL.
+
+    It fails on no cell, and holds for the same rows on every engine.
 
     >>> predicate = Predicate.parse("age<40 and job in ('admin.', 'clerk')")
     >>> print(predicate)
@@ -42,11 +44,15 @@ class Predicate:
         return columns_of(self.expression)
 
     def bind(self, names: Sequence[str], type_of: Callable[[str], ColumnType]) -> Bound:
-        """What it is on a table with these columns, or InputError. Looks at names and declared types, at no cell."""
+        """What it is on a table with these columns, or InputError.
+
+        Looks at names and declared types, at no cell.
+        """
         return Bound(*Binder.bind(self.expression, names, type_of))
 
     def normal(self, names: Sequence[str]) -> Predicate:
-        """The same in normal form, on a table with these columns: what means the same in another order is the same predicate.
+        """The same in normal form, on a table with these columns: what means the same in another
+        order is the same predicate.
 
         >>> print(Predicate.parse("job = 'cook' AND 40 > Age").normal(["age", "job"]))
         "age" < 40 AND "job" = 'cook'
@@ -65,10 +71,16 @@ class Bound:
     inputs: tuple[Input, ...]
 
     def mask(self, vectors: Mapping[Input, Vector]) -> Booleans:
-        """The rows on which it holds; those on which it is null are not among them. One cell for all rows where no column decides."""
+        """The rows on which it holds; those on which it is null are not among them.
+
+        One cell for all rows where no column decides.
+        """
         rows = len(vectors[self.inputs[0]].values) if self.inputs else 1
         return np.broadcast_to(self.condition.vector(vectors).true, (rows,))
 
     def sql(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> str:
-        """The same as a condition in SQL, which is never null. `cells` tells how a column is read."""
+        """The same as a condition in SQL, which is never null.
+
+        `cells` tells how a column is read.
+        """
         return f"coalesce({self.condition.sql(Writer(dialect, cells))}, FALSE)"

@@ -1,4 +1,5 @@
-"""The public domain of an expression: what it can be by the domains of its columns alone, and the expression that is computed.
+"""The public domain of an expression: what it can be by the domains of its columns alone, and the
+expression that is computed.
 
 Each part of an expression has a range, and a unit of which all its values are whole multiples:
 
@@ -9,11 +10,13 @@ Each part of an expression has a range, and a unit of which all its values are w
     a choice      all that one of its values can be, of the largest common unit
     a quotient    the quotients of the ends; of the quotient of the units if the divisor is a number with a short inverse
 
-Any other quotient has no unit. The domain then has the largest power of ten as its step that makes a million steps or more, and so fewer
-than about ten million: a value is rounded by at most half a step.
+Any other quotient has no unit. The domain then has the largest power of ten as its step that makes
+a million steps or more, and so fewer than about ten million: a value is rounded by at most half a
+step.
 
-For this to hold, each column is clamped to its own domain before anything is computed. A condition of a CASE looks at cells as they
-stand, as a predicate does; where it compares a column of numbers with a number, it narrows what that column can be in the branch.
+For this to hold, each column is clamped to its own domain before anything is computed. A condition
+of a CASE looks at cells as they stand, as a predicate does; where it compares a column of numbers
+with a number, it narrows what that column can be in the branch.
 """
 
 from __future__ import annotations
@@ -38,15 +41,26 @@ from postri.predicates.tree import Expression, brief
 
 MOST_POINTS = 2**62
 ROUNDED_DIGITS = 6
-# A divisor whose inverse is no longer is multiplied by instead: few whole numbers of 64 bits are too large for that.
+# A divisor whose inverse is no longer is multiplied by instead: few whole numbers of 64 bits are
+# too large for that.
 LONGEST_INVERSE = 10**9
 COMPUTED = (tree.Arithmetic, tree.Negate, tree.Case, tree.Coalesce)
-OPPOSITE: dict[tree.Comparison, tree.Comparison] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+OPPOSITE: dict[tree.Comparison, tree.Comparison] = {
+    "=": "<>",
+    "<>": "=",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+}
 
 
 @dataclass(frozen=True)
 class Range:
-    """What a part of an expression can be. Dates are days, timestamps are seconds; without a unit, values are multiples of nothing."""
+    """What a part of an expression can be.
+
+    Dates are days, timestamps are seconds; without a unit, values are multiples of nothing.
+    """
 
     low: Fraction
     high: Fraction
@@ -64,10 +78,19 @@ class Range:
     def at(cls, point: Fraction | Point) -> Range:
         """One value alone."""
         place = point if isinstance(point, Fraction) else position(point)
-        return cls(place, place, abs(place), kind_of(point), isinstance(point, datetime) and point.tzinfo is not None)
+        return cls(
+            place,
+            place,
+            abs(place),
+            kind_of(point),
+            isinstance(point, datetime) and point.tzinfo is not None,
+        )
 
     def narrowed(self, comparison: tree.Comparison, number: Fraction) -> Range:
-        """The same where a cell also compares so with a number. A limit between two multiples counts as the one outside."""
+        """The same where a cell also compares so with a number.
+
+        A limit between two multiples counts as the one outside.
+        """
         assert self.unit is not None
         low, high, limit = self.low, self.high, min(max(number, self.low), self.high)
         if comparison in (">", ">=", "="):
@@ -82,15 +105,21 @@ Bounds = TypeVar("Bounds")
 
 
 def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> Domain:
-    """The domain of an expression over columns of these domains (None: no bounds), or InputError that says what to do.
+    """The domain of an expression over columns of these domains (None: no bounds), or InputError
+    that says what to do.
 
     >>> from postri.predicates.reader import read_expression
     >>> print(domain_of(read_expression("cents / 100"), {"cents": Domain(0, 5_000)}))
     0 to 50 in steps of 0.01
     """
-    found = _range(expression, {name: Range.of(domain) if domain else None for name, domain in domains.items()})
+    found = _range(
+        expression, {name: Range.of(domain) if domain else None for name, domain in domains.items()}
+    )
     if found is None or found.low == found.high:
-        raise InputError(f"{brief(expression)} has one value at most, of which nothing can be asked; count the rows instead")
+        raise InputError(
+            f"{brief(expression)} has one value at most, of which nothing can be asked; count "
+            "the rows instead"
+        )
     step = _step(found.high - found.low) if found.unit is None else found.unit
     low, high = floor(found.low / step) * step, ceil(found.high / step) * step
     if (high - low) / step >= MOST_POINTS:
@@ -99,9 +128,12 @@ def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> D
 
 
 def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Expression:
-    """The expression that is computed: each column is clamped to its domain first. Its values lie in `domain_of`, or are NULL.
+    """The expression that is computed: each column is clamped to its domain first.
 
-    A division by a number with a short inverse is written as a product, which is exact where a quotient would be a float.
+    Its values lie in `domain_of`, or are NULL.
+
+    A division by a number with a short inverse is written as a product, which is exact where a
+    quotient would be a float.
 
     >>> from postri.predicates.reader import read_expression
     >>> print(clamped(read_expression("x / 100"), {"x": Domain(0, 500)}))
@@ -121,18 +153,26 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
     if isinstance(expression, tree.Negate):
         return tree.Negate(inside(expression.operand))
     if isinstance(expression, tree.Arithmetic):
-        return _multiplied(replace(expression, left=inside(expression.left), right=inside(expression.right)))
+        return _multiplied(
+            replace(expression, left=inside(expression.left), right=inside(expression.right))
+        )
     return expression
 
 
 def _multiplied(expression: tree.Arithmetic) -> Expression:
     inverse = _inverse(expression)
-    return expression if inverse is None else tree.Arithmetic("*", expression.left, tree.Number(inverse))
+    return (
+        expression
+        if inverse is None
+        else tree.Arithmetic("*", expression.left, tree.Number(inverse))
+    )
 
 
 def _clamped(column: tree.Column, domain: Domain) -> Expression:
     low, high = map(_literal, (domain.lower, domain.upper))
-    return tree.Case(((tree.Compare("<", column, low), low), (tree.Compare(">", column, high), high)), column)
+    return tree.Case(
+        ((tree.Compare("<", column, low), low), (tree.Compare(">", column, high), high)), column
+    )
 
 
 def _literal(point: Point) -> Expression:
@@ -145,7 +185,10 @@ def _bounds(column: tree.Column, known: Mapping[str, Bounds | None]) -> Bounds:
     name = column_named(column, list(known))
     found = known[name]
     if found is None:
-        raise InputError(f"the column {name!r} has no public bounds, without which nobody may compute with it; give it a domain")
+        raise InputError(
+            f"the column {name!r} has no public bounds, without which nobody may compute with "
+            "it; give it a domain"
+        )
     return found
 
 
@@ -153,7 +196,10 @@ def _bounds(column: tree.Column, known: Mapping[str, Bounds | None]) -> Bounds:
 
 
 def _range(expression: Expression, known: Ranges) -> Range | None:
-    """What an expression can be; None if it is always NULL. Refuses what whole numbers of 64 bits may have no room for."""
+    """What an expression can be; None if it is always NULL.
+
+    Refuses what whole numbers of 64 bits may have no room for.
+    """
     found = _found(expression, known)
     if found is not None and found.unit is not None and isinstance(expression, COMPUTED):
         digits = Fraction(1, 10 ** (decimal_places(found.unit) or 0))
@@ -172,7 +218,9 @@ def _too_large(expression: Expression, step: Fraction) -> InputError:
 @singledispatch
 def _found(expression: Expression, known: Ranges) -> Range | None:
     hint = "; write a date as DATE '2024-01-31'" if isinstance(expression, tree.Text) else ""
-    raise InputError(f"{brief(expression)} is {KINDS[type(expression)].value}, where a number is expected{hint}")
+    raise InputError(
+        f"{brief(expression)} is {KINDS[type(expression)].value}, where a number is expected{hint}"
+    )
 
 
 @_found.register
@@ -211,14 +259,22 @@ def _(expression: tree.Arithmetic, known: Ranges) -> Range | None:
     return _computed(expression, expression.operator, left, right)
 
 
-def _computed(expression: Expression, operator: tree.Operator, left: Range | None, right: Range | None) -> Range | None:
+def _computed(
+    expression: Expression, operator: tree.Operator, left: Range | None, right: Range | None
+) -> Range | None:
     if left is None or right is None:
         return None
     if (left.kind, right.kind) != ("number", "number"):
-        raise InputError(f"there is no arithmetic with dates and timestamps, got {brief(expression)}")
+        raise InputError(
+            f"there is no arithmetic with dates and timestamps, got {brief(expression)}"
+        )
     if isinstance(expression, tree.Arithmetic) and operator == "/":
         return _quotient(expression, left, right)
-    ends = [EXACT[operator](one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
+    ends = [
+        EXACT[operator](one, other)
+        for one in (left.low, left.high)
+        for other in (right.low, right.high)
+    ]
     return Range(min(ends), max(ends), _unit(operator, left.unit, right.unit))
 
 
@@ -231,19 +287,30 @@ def _unit(operator: tree.Operator, one: Fraction | None, other: Fraction | None)
 def _quotient(expression: tree.Arithmetic, left: Range, right: Range) -> Range:
     if right.low <= 0 <= right.high:
         raise InputError(
-            f"{brief(expression.right)} can be 0, so that {brief(expression)} has no bounds; give it bounds without 0, "
+            f"{brief(expression.right)} can be 0, so that {brief(expression)} has no bounds; "
+            "give it bounds without 0, "
             "or divide by a column x inside CASE WHEN x >= 1 THEN ... END"
         )
     ends = [one / other for one in (left.low, left.high) for other in (right.low, right.high)]
     inverse = _inverse(expression)
-    return Range(min(ends), max(ends), None if inverse is None or left.unit is None else left.unit * abs(inverse))
+    return Range(
+        min(ends),
+        max(ends),
+        None if inverse is None or left.unit is None else left.unit * abs(inverse),
+    )
 
 
 def _inverse(expression: tree.Arithmetic) -> Fraction | None:
-    """By what a dividend can be multiplied instead; None if the divisor is no number, or one without a short inverse."""
+    """By what a dividend can be multiplied instead; None if the divisor is no number, or one
+    without a short inverse.
+    """
     divisor = _number(expression.right) if expression.operator == "/" else None
     inverse = 1 / divisor if divisor else None
-    short = inverse is not None and abs(inverse) <= LONGEST_INVERSE and (inverse * LONGEST_INVERSE).denominator == 1
+    short = (
+        inverse is not None
+        and abs(inverse) <= LONGEST_INVERSE
+        and (inverse * LONGEST_INVERSE).denominator == 1
+    )
     return inverse if short else None
 
 
@@ -256,8 +323,15 @@ def _number(expression: Expression) -> Fraction | None:
         return None if operand is None else -operand
     if isinstance(expression, tree.Arithmetic):
         divided = expression.operator == "/"
-        left, right = _number(expression.left), _inverse(expression) if divided else _number(expression.right)
-        return None if left is None or right is None else EXACT["*" if divided else expression.operator](left, right)
+        left, right = (
+            _number(expression.left),
+            _inverse(expression) if divided else _number(expression.right),
+        )
+        return (
+            None
+            if left is None or right is None
+            else EXACT["*" if divided else expression.operator](left, right)
+        )
     return None
 
 
@@ -267,12 +341,20 @@ def _either(expression: Expression, ranges: Sequence[Range | None]) -> Range | N
     if {(each.kind, each.zoned) for each in found} == {("date", False), ("timestamp", False)}:
         found = [_first_moments(each) if each.kind == "date" else each for each in found]
     if len({(each.kind, each.zoned) for each in found}) > 1:
-        raise InputError(f"the values of {brief(expression)} must be of one kind: numbers, dates, or timestamps with or without a zone")
+        raise InputError(
+            f"the values of {brief(expression)} must be of one kind: numbers, dates, or "
+            "timestamps with or without a zone"
+        )
     return reduce(_joined, found) if found else None
 
 
 def _joined(one: Range, other: Range) -> Range:
-    return replace(one, low=min(one.low, other.low), high=max(one.high, other.high), unit=_unit("+", one.unit, other.unit))
+    return replace(
+        one,
+        low=min(one.low, other.low),
+        high=max(one.high, other.high),
+        unit=_unit("+", one.unit, other.unit),
+    )
 
 
 def _first_moments(days: Range) -> Range:
@@ -280,7 +362,8 @@ def _first_moments(days: Range) -> Range:
     return Range(days.low * SECONDS, days.high * SECONDS, days.unit * SECONDS, "timestamp")
 
 
-# What a CASE tells of columns in its branches. Where a condition is NULL, the columns that decide it are, and compute to NULL.
+# What a CASE tells of columns in its branches. Where a condition is NULL, the columns that decide
+# it are, and compute to NULL.
 
 
 def _branches(case: tree.Case, known: Ranges) -> Iterator[tuple[Expression, Ranges]]:
@@ -293,15 +376,24 @@ def _branches(case: tree.Case, known: Ranges) -> Iterator[tuple[Expression, Rang
 
 
 def _narrowed(condition: Expression, known: Ranges, *, holds: bool) -> Ranges:
-    """What the columns can be where a condition holds or is NULL, or where it does not hold or is NULL."""
+    """What the columns can be where a condition holds or is NULL, or where it does not hold or is
+    NULL.
+    """
     if isinstance(condition, tree.Not):
         return _narrowed(condition.operand, known, holds=not holds)
     if isinstance(condition, tree.And if holds else tree.Or):
-        return reduce(lambda known, part: _narrowed(part, known, holds=holds), condition.parts, known)
+        return reduce(
+            lambda known, part: _narrowed(part, known, holds=holds), condition.parts, known
+        )
     if isinstance(condition, tree.Between) and holds:
-        limits = (tree.Compare(">=", condition.operand, condition.low), tree.Compare("<=", condition.operand, condition.high))
+        limits = (
+            tree.Compare(">=", condition.operand, condition.low),
+            tree.Compare("<=", condition.operand, condition.high),
+        )
         return _narrowed(tree.And(limits), known, holds=True)
-    return _compared(condition, known, holds=holds) if isinstance(condition, tree.Compare) else known
+    return (
+        _compared(condition, known, holds=holds) if isinstance(condition, tree.Compare) else known
+    )
 
 
 def _compared(condition: tree.Compare, known: Ranges, *, holds: bool) -> Ranges:
@@ -314,7 +406,10 @@ def _compared(condition: tree.Compare, known: Ranges, *, holds: bool) -> Ranges:
     with suppress(InputError):
         name = column_named(column, list(known))
         if (found := known[name]) is not None and found.kind == "number":
-            return {**known, name: found.narrowed(comparison if holds else OPPOSITE[comparison], number)}
+            return {
+                **known,
+                name: found.narrowed(comparison if holds else OPPOSITE[comparison], number),
+            }
     return known
 
 

@@ -1,6 +1,9 @@
-"""From a text to a tree. The only module that loads sqlglot, which reads the text; what is not on the list here is refused.
+"""From a text to a tree.
 
-The words are looked at before sqlglot puts them together: it recurses, has functions of many names, and reads more than one statement.
+The only module that loads sqlglot, which reads the text; what is not on the list here is refused.
+
+The words are looked at before sqlglot puts them together: it recurses, has functions of many names,
+and reads more than one statement.
 """
 
 from __future__ import annotations
@@ -23,17 +26,53 @@ from postri.predicates.tree import Expression
 LONGEST = 10_000
 DEEPEST = 20
 MOST_BETWEENS = 3
-ALLOWED = "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
+ALLOWED = (
+    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
+)
 
 WORD = re.compile(r"[^\W\d]\w*")
 SIGNS = {
-    *(TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH),
-    *(TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.NULLSAFE_EQ),
+    *(
+        TokenType.L_PAREN,
+        TokenType.R_PAREN,
+        TokenType.COMMA,
+        TokenType.PLUS,
+        TokenType.DASH,
+        TokenType.STAR,
+        TokenType.SLASH,
+    ),
+    *(
+        TokenType.EQ,
+        TokenType.NEQ,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.NULLSAFE_EQ,
+    ),
     *(TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER),
 }
 KEYWORDS = {
-    *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.IS, TokenType.NULL, TokenType.LIKE),
-    *(TokenType.ESCAPE, TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.TRUE, TokenType.FALSE),
+    *(
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.IN,
+        TokenType.BETWEEN,
+        TokenType.IS,
+        TokenType.NULL,
+        TokenType.LIKE,
+    ),
+    *(
+        TokenType.ESCAPE,
+        TokenType.CASE,
+        TokenType.WHEN,
+        TokenType.THEN,
+        TokenType.ELSE,
+        TokenType.END,
+        TokenType.TRUE,
+        TokenType.FALSE,
+    ),
     *(TokenType.DISTINCT, TokenType.FROM),
 }
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
@@ -42,7 +81,10 @@ PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
 def check_text(text: object) -> str:
     """The text of a predicate, or InputError if it is none."""
     if not isinstance(text, str):
-        raise InputError(f"a predicate is a text in SQL, such as \"age < 40 AND job = 'clerk'\", got {shown(text)}")
+        raise InputError(
+            "a predicate is a text in SQL, such as \"age < 40 AND job = 'clerk'\", got "
+            f"{shown(text)}"
+        )
     return text
 
 
@@ -62,18 +104,26 @@ def _check_characters(text: str) -> None:
     if len(text) > LONGEST:
         raise _too_long()
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError("a predicate must not contain the character NUL or half of a surrogate pair, which no database holds")
+        raise InputError(
+            "a predicate must not contain the character NUL or half of a surrogate pair, "
+            "which no database holds"
+        )
 
 
 def _too_long() -> InputError:
-    return InputError(f"a predicate may have at most {LONGEST:,} characters; add a column to the data for what it tells")
+    return InputError(
+        f"a predicate may have at most {LONGEST:,} characters; add a column to the data for "
+        "what it tells"
+    )
 
 
 def _tokens(text: str) -> Sequence[Token]:
     try:
         tokens: Sequence[Token] = Tokenizer().tokenize(text)
     except SqlglotError:
-        raise InputError("a quote or comment in the predicate is not closed; write ' inside a text as ''") from None
+        raise InputError(
+            "a quote or comment in the predicate is not closed; write ' inside a text as ''"
+        ) from None
     if not tokens:
         raise InputError("the predicate is empty; leave it out to take all rows")
     return tokens
@@ -107,7 +157,9 @@ def _check_depth(tokens: Sequence[Token]) -> None:
 
 
 def _too_deep() -> InputError:
-    return InputError(f"a predicate may be nested at most {DEEPEST} deep; use fewer parentheses and shorter sums")
+    return InputError(
+        f"a predicate may be nested at most {DEEPEST} deep; use fewer parentheses and shorter sums"
+    )
 
 
 def _refused(what: str) -> InputError:
@@ -122,13 +174,24 @@ def _words(node: exp.Expr) -> str:
 
 def _parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
     try:
-        found = Parser(error_level=ErrorLevel.IMMEDIATE).parse_into(exp.Condition, list(tokens), text)
+        found = Parser(error_level=ErrorLevel.IMMEDIATE).parse_into(
+            exp.Condition, list(tokens), text
+        )
     except RecursionError:
         raise _too_deep() from None
     except SqlglotError as error:
-        where = next((str(each.get("highlight")) for each in getattr(error, "errors", ()) if each.get("highlight")), None)
+        where = next(
+            (
+                str(each.get("highlight"))
+                for each in getattr(error, "errors", ())
+                if each.get("highlight")
+            ),
+            None,
+        )
         near = f" near {shown(where)}" if where else ""
-        raise InputError(f"the predicate cannot be read{near}; write it as after WHERE in SQL") from None
+        raise InputError(
+            f"the predicate cannot be read{near}; write it as after WHERE in SQL"
+        ) from None
     if len(found) != 1 or found[0] is None:
         raise InputError("the predicate cannot be read; write it as after WHERE in SQL")
     return found[0]
@@ -171,15 +234,25 @@ def _literal(node: exp.Expr, _: int) -> Expression:
 
 
 def _typed_literal(node: exp.Expr, _: int) -> Expression:
-    """`DATE '...'` or `TIMESTAMP '...'`. sqlglot takes it for a cast, and real casts are functions, which were refused by name."""
+    """`DATE '...'` or `TIMESTAMP '...'`. sqlglot takes it for a cast, and real casts are functions,
+    which were refused by name.
+    """
     literal, kind = _arguments(node, "this", "to", "_type")[:2]
     readers: dict[Any, Callable[[str], Expression]] = {
         exp.DataType.Type.DATE: lambda text: tree.Day(read_day(text)),
         exp.DataType.Type.TIMESTAMP: lambda text: tree.Moment(read_moment(text)),
     }
     read = readers.get(kind.this)
-    if read is None or type(literal) is not exp.Literal or not literal.is_string or kind.expressions:
-        raise InputError("a literal of this type is not allowed in a predicate; write DATE '2024-01-31' or TIMESTAMP '2024-01-31 18:30:00'")
+    if (
+        read is None
+        or type(literal) is not exp.Literal
+        or not literal.is_string
+        or kind.expressions
+    ):
+        raise InputError(
+            "a literal of this type is not allowed in a predicate; write DATE '2024-01-31' "
+            "or TIMESTAMP '2024-01-31 18:30:00'"
+        )
     return read(literal.this)
 
 
@@ -199,7 +272,9 @@ def _compute(operator: tree.Operator) -> Callable[[exp.Expr, int], Expression]:
     return read
 
 
-def _several(kind: type[exp.Expr], make: Callable[[tuple[Expression, ...]], Expression]) -> Callable[[exp.Expr, int], Expression]:
+def _several(
+    kind: type[exp.Expr], make: Callable[[tuple[Expression, ...]], Expression]
+) -> Callable[[exp.Expr, int], Expression]:
     """A chain of AND or of OR, however long, is one part."""
 
     def read(node: exp.Expr, depth: int) -> Expression:
@@ -246,7 +321,9 @@ def _in(node: exp.Expr, depth: int) -> Expression:
     operand, listed = _arguments(node, "this", "expressions")
     items = tuple(_read(item, depth) for item in listed or ())
     if not items or not all(isinstance(item, tree.LITERALS) for item in items):
-        raise InputError("IN takes a list of literals, such as IN ('a', 'b'); compare columns with = and OR")
+        raise InputError(
+            "IN takes a list of literals, such as IN ('a', 'b'); compare columns with = and OR"
+        )
     return tree.In(_read(operand, depth), items)
 
 
@@ -254,7 +331,9 @@ def _between(node: exp.Expr, depth: int) -> Expression:
     operand, low, high = _arguments(node, "this", "low", "high")
     found = tree.Between(_read(operand, depth), _read(low, depth), _read(high, depth))
     if _betweens(found) > MOST_BETWEENS:
-        raise InputError(f"BETWEEN may stand inside another at most {MOST_BETWEENS} deep; write >= and <=")
+        raise InputError(
+            f"BETWEEN may stand inside another at most {MOST_BETWEENS} deep; write >= and <="
+        )
     return found
 
 
@@ -280,7 +359,9 @@ def _escape(node: exp.Expr, depth: int) -> Expression:
 
 def _case(node: exp.Expr, depth: int) -> Expression:
     if node.args.get("this"):
-        raise InputError("CASE x WHEN ... is not allowed in a predicate; write CASE WHEN x = ... THEN ... END")
+        raise InputError(
+            "CASE x WHEN ... is not allowed in a predicate; write CASE WHEN x = ... THEN ... END"
+        )
     ifs, otherwise = _arguments(node, "ifs", "default")
     whens = [_arguments(each, "this", "true") for each in ifs]
     return tree.Case(

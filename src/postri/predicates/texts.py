@@ -21,7 +21,9 @@ class TextCell(Node):
     def vector(self, cells: Vectors) -> Vector:
         found = cells[self.input]
         values = np.asarray(found.values, object)
-        return Vector(values if found.valid is None else np.where(found.valid, values, ""), found.valid)
+        return Vector(
+            values if found.valid is None else np.where(found.valid, values, ""), found.valid
+        )
 
     def sql(self, writer: Writer) -> str:
         return writer.raw(self.input)

@@ -1,4 +1,7 @@
-"""The parts of an expression, as they are written. `str` gives the normal form, which reads back as the same tree."""
+"""The parts of an expression, as they are written.
+
+`str` gives the normal form, which reads back as the same tree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from postri.predicates.pattern import ESCAPE, Pattern
 Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
 Operator = Literal["+", "-", "*", "/"]
 
-# How tightly a part binds: one that binds less tightly than its place asks for stands in parentheses.
+# How tightly a part binds: one that binds less tightly than its place asks for stands in
+# parentheses.
 OR, AND, NOT, TEST, SUM, PRODUCT, SIGN, ATOM = range(8)
 
 
@@ -60,7 +64,11 @@ class Number(Expression):
         digits = str(abs(self.value.numerator))
         if places == 0 and len(digits) > 20:
             return f"{'-' * (self.value < 0)}{digits.rstrip('0')}e{len(digits) - len(digits.rstrip('0'))}"
-        return format(as_decimal(self.value, places), "f") if places <= 20 else f"{self.value * 10**places}e-{places}"
+        return (
+            format(as_decimal(self.value, places), "f")
+            if places <= 20
+            else f"{self.value * 10**places}e-{places}"
+        )
 
 
 @dataclass(frozen=True)
@@ -219,7 +227,9 @@ class Between(Expression):
         return self.operand, self.low, self.high
 
     def __str__(self) -> str:
-        return f"{self.operand.within(SUM)} BETWEEN {self.low.within(SUM)} AND {self.high.within(SUM)}"
+        return (
+            f"{self.operand.within(SUM)} BETWEEN {self.low.within(SUM)} AND {self.high.within(SUM)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -267,7 +277,9 @@ class Like(Expression):
 
     def __str__(self) -> str:
         written = self.pattern.written()
-        return f"{self.operand.within(SUM)} LIKE {_quoted(written)}" + (f" ESCAPE '{ESCAPE}'" if ESCAPE in written else "")
+        return f"{self.operand.within(SUM)} LIKE {_quoted(written)}" + (
+            f" ESCAPE '{ESCAPE}'" if ESCAPE in written else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -279,7 +291,9 @@ class Case(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        return *(part for when in self.whens for part in when), *((self.otherwise,) if self.otherwise else ())
+        return *(part for when in self.whens for part in when), *(
+            (self.otherwise,) if self.otherwise else ()
+        )
 
     @property
     def values(self) -> tuple[Expression, ...]:

@@ -41,7 +41,9 @@ class TruthConstant(Node):
     value: bool | None
 
     def vector(self, cells: Vectors) -> Vector:
-        return Vector(np.array([self.value is True]), np.array([False]) if self.value is None else None)
+        return Vector(
+            np.array([self.value is True]), np.array([False]) if self.value is None else None
+        )
 
     def sql(self, writer: Writer) -> str:
         return "CAST(NULL AS BOOLEAN)" if self.value is None else str(self.value).upper()
@@ -59,7 +61,9 @@ class Known(Node):
         return Vector(np.full(np.shape(found.values), self.value), found.valid)
 
     def sql(self, writer: Writer) -> str:
-        return f"(CASE WHEN {self.operand.sql(writer)} IS NOT NULL THEN {str(self.value).upper()} END)"
+        return (
+            f"(CASE WHEN {self.operand.sql(writer)} IS NOT NULL THEN {str(self.value).upper()} END)"
+        )
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,11 @@ class Distinct(Node):
 
     def vector(self, cells: Vectors) -> Vector:
         left, right = self.left.vector(cells), self.right.vector(cells)
-        return Vector(np.where(left.there & right.there, _compared("<>", left, right), left.there != right.there))
+        return Vector(
+            np.where(
+                left.there & right.there, _compared("<>", left, right), left.there != right.there
+            )
+        )
 
     def sql(self, writer: Writer) -> str:
         return f"({self.left.sql(writer)} IS DISTINCT FROM {self.right.sql(writer)})"
@@ -102,10 +110,15 @@ class In(Node):
 
     def vector(self, cells: Vectors) -> Vector:
         found = self.operand.vector(cells)
-        return Vector(_member(found.values, [item.vector(cells).values for item in self.items]), found.valid)
+        return Vector(
+            _member(found.values, [item.vector(cells).values for item in self.items]), found.valid
+        )
 
     def sql(self, writer: Writer) -> str:
-        return f"({self.operand.sql(writer)} IN ({', '.join(item.sql(writer) for item in self.items)}))"
+        return (
+            f"({self.operand.sql(writer)} IN "
+            f"({', '.join(item.sql(writer) for item in self.items)}))"
+        )
 
 
 @dataclass(frozen=True)
@@ -199,4 +212,6 @@ def _member(values: Any, items: list[Any]) -> Booleans:
     if values.dtype.kind == "f":
         return np.isin(values, np.concatenate(items))
     limits = np.iinfo(values.dtype)
-    return np.isin(values, np.array([item for item in items if limits.min <= item <= limits.max], values.dtype))
+    return np.isin(
+        values, np.array([item for item in items if limits.min <= item <= limits.max], values.dtype)
+    )

@@ -22,7 +22,10 @@ from postri.predicates.writing import Dialect, RawCells, Writer
 
 @dataclass(frozen=True)
 class Value:
-    """An expression on the columns of one table. It fails on no cell, and has the same values on every engine."""
+    """An expression on the columns of one table.
+
+    It fails on no cell, and has the same values on every engine.
+    """
 
     node: Node
     inputs: tuple[Input, ...]
@@ -30,10 +33,16 @@ class Value:
 
     @classmethod
     def bind(cls, expression: Expression, names: Sequence[str], type_of: TypeOf) -> Value:
-        """What it is on a table with these columns, or InputError. Looks at names and declared types, at no cell."""
+        """What it is on a table with these columns, or InputError.
+
+        Looks at names and declared types, at no cell.
+        """
         found, kind, inputs = Binder.bind_value(expression, names, type_of)
         if not inputs or not isinstance(found, Node):
-            raise InputError(f"{brief(expression)} is the same in every row; ask about an expression that depends on a column")
+            raise InputError(
+                f"{brief(expression)} is the same in every row; ask about an expression that "
+                "depends on a column"
+            )
         node = signed(found)
         return cls(node, inputs, _type(kind, node.unit))
 
@@ -49,11 +58,17 @@ class Value:
 
 
 def _type(kind: Kind, unit: Fraction | None) -> ColumnType:
-    """The declared type of such values: floats of double precision, or whole numbers of a unit, of 64 bits with a sign."""
+    """The declared type of such values: floats of double precision, or whole numbers of a unit, of
+    64 bits with a sign.
+    """
     if unit is None:
         return float_type(64)
     if kind == Kind.NUMBER:
-        return replace(integer_type(64), unit=unit) if unit == 1 else replace(integer_type(64), name=f"number in {plain(unit)}s", unit=unit)
+        return (
+            replace(integer_type(64), unit=unit)
+            if unit == 1
+            else replace(integer_type(64), name=f"number in {plain(unit)}s", unit=unit)
+        )
     if kind == Kind.DATE:
         return replace(DATE, unit=unit)
     return replace(timestamp_type("timestamp", 1, zoned=kind == Kind.ZONED), unit=unit)

@@ -16,7 +16,9 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Input:
-    """A column, and the type that its cells are read as: its own, or for a column without one what the predicate takes it for."""
+    """A column, and the type that its cells are read as: its own, or for a column without one what
+    the predicate takes it for.
+    """
 
     column: str
     type: ColumnType
@@ -26,8 +28,9 @@ class Input:
 class Vector:
     """Cells, and which of them are not null (None: all are).
 
-    Numbers, dates and timestamps are raw: whole numbers of any width, or floats. Booleans are 0 and 1. Texts are an array of objects.
-    A constant is one cell, which stands for as many as there are rows.
+    Numbers, dates and timestamps are raw: whole numbers of any width, or floats. Booleans are 0 and
+    1. Texts are an array of objects. A constant is one cell, which stands for as many as there are
+    rows.
     """
 
     values: Any

@@ -8,7 +8,8 @@ from typing import Protocol
 from postri.predicates.pattern import Pattern
 from postri.predicates.vectors import Input
 
-# A text up to this length is repeated where it is used twice; a longer one is computed once, so that no nesting multiplies it.
+# A text up to this length is repeated where it is used twice; a longer one is computed once, so
+# that no nesting multiplies it.
 BRIEF = 120
 
 
@@ -25,10 +26,16 @@ class Dialect(Protocol):
         """An expression as a whole number of 64 bits."""
 
     def is_number(self, expression: str) -> str:
-        """Whether a number of double precision is one: neither null nor NaN. No statistics of the database may decide it."""
+        """Whether a number of double precision is one: neither null nor NaN.
+
+        No statistics of the database may decide it.
+        """
 
     def let(self, value: str, body: Callable[[str], str]) -> str:
-        """An expression of a name that stands for a value, which is computed once. It uses no other names."""
+        """An expression of a name that stands for a value, which is computed once.
+
+        It uses no other names.
+        """
 
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern, in a time that does not grow with a power of its length."""

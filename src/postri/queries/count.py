@@ -1,4 +1,6 @@
-"""Private counts, and what every answer with additive noise shares: pure functions of counted rows, public numbers and coins."""
+"""Private counts, and what every answer with additive noise shares: pure functions of counted rows,
+public numbers and coins.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Private means: a pure function of a total on a grid, public numbers and coins.
 
-The sum of the distances from the middle of the domain is half as sensitive as the sum: half of epsilon goes to it, half to the number of
-rows.
+The sum of the distances from the middle of the domain is half as sensitive as the sum: half of
+epsilon goes to it, half to the number of rows.
 """
 
 from __future__ import annotations
@@ -19,4 +19,9 @@ def mean_answer(n: int, indexes: int, grid: Grid, ask: Ask, coins: Coins) -> Ans
     lower, upper = (grid.base + end * grid.step for end in (grid.first, grid.last))
     half = ask.epsilon / 2
     total = noisy_sum(n, indexes, grid, (lower + upper) / 2, ask, half, coins)
-    return released("mean", NoisyMean(total, noisy_count(n, ask, half, coins), lower, upper, grid.step), ask, coins)
+    return released(
+        "mean",
+        NoisyMean(total, noisy_count(n, ask, half, coins), lower, upper, grid.step),
+        ask,
+        coins,
+    )

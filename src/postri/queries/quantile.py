@@ -29,15 +29,24 @@ class Terms:
     notes: tuple[str, ...] = ()
 
 
-def quantile_answers(questions: Sequence[Question], windows: Sequence[Windows], terms: Terms, coins: Coins) -> list[Answer]:
+def quantile_answers(
+    questions: Sequence[Question], windows: Sequence[Windows], terms: Terms, coins: Coins
+) -> list[Answer]:
     """One answer to each question, drawn one after the other, then put in order."""
-    drawn = [terms.method.draw(each, question, terms.grid, coins) for question, each in zip(questions, windows, strict=True)]
+    drawn = [
+        terms.method.draw(each, question, terms.grid, coins)
+        for question, each in zip(questions, windows, strict=True)
+    ]
     spans = in_order(drawn, [question.p for question in questions])
-    return [_released(span, question, terms, coins.private) for span, question in zip(spans, questions, strict=True)]
+    return [
+        _released(span, question, terms, coins.private)
+        for span, question in zip(spans, questions, strict=True)
+    ]
 
 
 def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
-    """Larger quantiles get larger values: values sorted, lows the least of those that follow, highs the largest of those before.
+    """Larger quantiles get larger values: values sorted, lows the least of those that follow, highs
+    the largest of those before.
 
     An interval can only grow by this, so it holds what it held.
     """
@@ -53,7 +62,12 @@ def _released(span: Span, question: Question, terms: Terms, private: bool) -> An
     grid = terms.grid
     return Answer(
         value=grid.value(span.value),
-        interval=Interval(grid.low_end(span.low), grid.high_end(span.high), span.low == grid.first, span.high == grid.last),
+        interval=Interval(
+            grid.low_end(span.low),
+            grid.high_end(span.high),
+            span.low == grid.first,
+            span.high == grid.last,
+        ),
         confidence=float(terms.confidence),
         spend=span.spend or question.spend,
         protect=question.protect,
@@ -65,7 +79,14 @@ def _released(span: Span, question: Question, terms: Terms, private: bool) -> An
 
 
 def _advice(span: Span, question: Question, terms: Terms) -> tuple[str, ...]:
-    """What would help, where the interval tells nothing. It follows from the answer and from public numbers."""
-    if (span.low, span.high) != (terms.grid.first, terms.grid.last) or not isinstance(terms.method, Depth):
+    """What would help, where the interval tells nothing.
+
+    It follows from the answer and from public numbers.
+    """
+    if (span.low, span.high) != (terms.grid.first, terms.grid.last) or not isinstance(
+        terms.method, Depth
+    ):
         return ()
-    return (whole_domain(rows_needed(question, terms.method, terms.domain), question.spend.epsilon),)
+    return (
+        whole_domain(rows_needed(question, terms.method, terms.domain), question.spend.epsilon),
+    )

@@ -1,4 +1,7 @@
-"""`postri compare`: methods side by side on a user's own column. Its output is computed from the raw data and is not private."""
+"""`postri compare`: methods side by side on a user's own column.
+
+Its output is computed from the raw data and is not private.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ WARNING = "NOT PRIVATE: computed from the raw data, to compare methods; do not r
 
 @dataclass(frozen=True)
 class Line:
-    """What a method did on the column: means over the runs, and the share of runs whose interval held the true median."""
+    """What a method did on the column: means over the runs, and the share of runs whose interval
+    held the true median.
+    """
 
     method: str
     error: float
@@ -37,10 +42,20 @@ class Line:
 
 
 class Study:
-    """So many runs of each method on one column. Wrong requests are refused before the column is read."""
+    """So many runs of each method on one column.
+
+    Wrong requests are refused before the column is read.
+    """
 
     def __init__(
-        self, table: Table, column: str, domain: Domain | None, methods: Sequence[str], epsilon: Fraction, beta: Fraction, runs: int
+        self,
+        table: Table,
+        column: str,
+        domain: Domain | None,
+        methods: Sequence[str],
+        epsilon: Fraction,
+        beta: Fraction,
+        runs: int,
     ) -> None:
         if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
             raise InputError(f"runs must be a whole number of at least 1, got {shown(runs)}")
@@ -51,7 +66,9 @@ class Study:
             method_named(cell.method).half(cell.question, grid)
         self.subject = Subject.of_table(column, table, column, domain)
         if self.subject.rows == 0:
-            raise InputError("the column holds no value that can be read, so there is no median to compare with")
+            raise InputError(
+                "the column holds no value that can be read, so there is no median to compare with"
+            )
 
     def lines(self) -> list[Line]:
         """One line for each method."""

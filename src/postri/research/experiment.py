@@ -1,4 +1,7 @@
-"""Many draws of many methods on many subjects, on every core. What comes out is computed from raw data and is not private."""
+"""Many draws of many methods on many subjects, on every core.
+
+What comes out is computed from raw data and is not private.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,10 @@ class Outcome:
 
 
 def run_cell(cell: Cell, subject: Subject) -> Outcome:
-    """Draw. A cell has coins of its own: it gives the same draws wherever and whenever it is run."""
+    """Draw.
+
+    A cell has coins of its own: it gives the same draws wherever and whenever it is run.
+    """
     method, question, coins = method_named(cell.method), cell.question, _coins(cell)
     windows = subject.windows(method.half(question, subject.grid))
     spans: list[Span] = []
@@ -89,7 +95,8 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
         times.append(1e3 * (perf_counter() - start))
     grid, median = subject.grid, subject.median
     values, lows, highs = (
-        np.array([subject.point(getattr(span, end)) for span in spans], dtype=np.float64) for end in ("value", "low", "high")
+        np.array([subject.point(getattr(span, end)) for span in spans], dtype=np.float64)
+        for end in ("value", "low", "high")
     )
     return Outcome(
         cell,
@@ -109,11 +116,15 @@ def _coins(*names: object) -> SeededCoins:
     return SeededCoins(int.from_bytes(sha256(repr(names).encode()).digest()[:8], "big"))
 
 
-def run_all(cells: Sequence[Cell], subjects: Mapping[str, Subject], workers: int | None = None) -> Iterator[Outcome]:
+def run_all(
+    cells: Sequence[Cell], subjects: Mapping[str, Subject], workers: int | None = None
+) -> Iterator[Outcome]:
     """The outcomes in the order of the cells, as they come, from every core."""
     # Fresh interpreters: a fork would copy the threads of a progress bar.
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers or os.cpu_count(), context, initializer=_remember, initargs=(dict(subjects),)) as pool:
+    with ProcessPoolExecutor(
+        workers or os.cpu_count(), context, initializer=_remember, initargs=(dict(subjects),)
+    ) as pool:
         yield from pool.map(_run, cells, chunksize=max(1, min(CHUNK, len(cells) // 16)))
 
 
@@ -135,7 +146,19 @@ def _resampled(name: str, resample: int) -> Subject:
 
 
 HEADER = (
-    *("subject", "resample", "rows", "method", "epsilon", "beta", "run", "true_median", "value", "low", "high"),
+    *(
+        "subject",
+        "resample",
+        "rows",
+        "method",
+        "epsilon",
+        "beta",
+        "run",
+        "true_median",
+        "value",
+        "low",
+        "high",
+    ),
     *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
 )
 
@@ -151,12 +174,34 @@ def write_csv(file: Path, outcomes: Iterable[Outcome]) -> None:
 
 def _lines(outcome: Outcome) -> Iterator[tuple[object, ...]]:
     cell = outcome.cell
-    same = (cell.subject, cell.resample, outcome.rows, cell.method, plain(cell.epsilon), plain(cell.beta))
-    columns = (outcome.values, outcome.lows, outcome.highs, outcome.errors, outcome.half_widths, outcome.half_width_rows)
+    same = (
+        cell.subject,
+        cell.resample,
+        outcome.rows,
+        cell.method,
+        plain(cell.epsilon),
+        plain(cell.beta),
+    )
+    columns = (
+        outcome.values,
+        outcome.lows,
+        outcome.highs,
+        outcome.errors,
+        outcome.half_widths,
+        outcome.half_width_rows,
+    )
     flags = outcome.covered.astype(int), outcome.at_edge.astype(int)
     for run, entry in enumerate(zip(*columns, *flags, outcome.milliseconds, strict=True)):
         *lengths, covered, at_edge, milliseconds = entry
-        yield (*same, run, _short(outcome.true_median), *map(_short, lengths), covered, at_edge, f"{milliseconds:.3f}")
+        yield (
+            *same,
+            run,
+            _short(outcome.true_median),
+            *map(_short, lengths),
+            covered,
+            at_edge,
+            f"{milliseconds:.3f}",
+        )
 
 
 def _short(number: float) -> str:

@@ -1,4 +1,6 @@
-"""The closed forms of the PostRI paper, each named by its equation. Logarithms are natural; both sensitivities are 1 unless given.
+"""The closed forms of the PostRI paper, each named by its equation.
+
+Logarithms are natural; both sensitivities are 1 unless given.
 
 `size` is the number of points of the grid in use: the expanded one, n*N, where ties were removed.
 """
@@ -13,7 +15,9 @@ from postri.exact import shown
 
 
 def gamma1(epsilon1: float, size: float, beta1: float) -> float:
-    """How far the rank of the drawn median may be off, with probability 1 - beta1 (Eq. 3): (2/eps1) ln(N/beta1).
+    """How far the rank of the drawn median may be off, with probability 1 - beta1 (Eq. 3):
+
+    (2/eps1) ln(N/beta1).
 
     >>> round(gamma1(0.5, 10**8, 0.005), 2)
     94.88
@@ -23,7 +27,9 @@ def gamma1(epsilon1: float, size: float, beta1: float) -> float:
 
 
 def gamma2(epsilon2: float, size: float, step: float, beta2: float) -> float:
-    """How far the chosen interval may miss its aim, in rows, with probability 1 - beta2 (Eq. 4): (2/eps2) ln(N/(s*beta2)).
+    """How far the chosen interval may miss its aim, in rows, with probability 1 - beta2 (Eq. 4):
+
+    (2/eps2) ln(N/(s*beta2)).
 
     >>> round(gamma2(0.5, 10**8, 4, 0.005), 2)
     89.33
@@ -33,7 +39,9 @@ def gamma2(epsilon2: float, size: float, step: float, beta2: float) -> float:
 
 
 def optimal_step(epsilon2: float, lipschitz: float = 1.0) -> float:
-    """The step between candidates that makes the interval shortest (Eq. 7): s = 2/(eps2*L). Methods take its whole part, at least 1.
+    """The step between candidates that makes the interval shortest (Eq. 7): s = 2/(eps2*L).
+
+    Methods take its whole part, at least 1.
 
     >>> optimal_step(0.5)
     4.0
@@ -42,10 +50,14 @@ def optimal_step(epsilon2: float, lipschitz: float = 1.0) -> float:
     return 2 / (epsilon2 * lipschitz)
 
 
-def optimal_ratio(size: float, step: float, beta1: float, beta2: float, sensitivity2: float = 1.0) -> float:
-    """The ratio eps1/eps2 that makes the interval shortest (Eq. 6): sqrt(ln(N/beta1) / ln(N/(s*beta2))).
+def optimal_ratio(
+    size: float, step: float, beta1: float, beta2: float, sensitivity2: float = 1.0
+) -> float:
+    """The ratio eps1/eps2 that makes the interval shortest (Eq. 6): sqrt(ln(N/beta1) /
+    ln(N/(s*beta2))).
 
-    The paper's interval step has sensitivity 1. With another one, `sensitivity2`, the second logarithm counts so many times.
+    The paper's interval step has sensitivity 1. With another one, `sensitivity2`, the second
+    logarithm counts so many times.
 
     >>> round(optimal_ratio(10**8, 4, 0.005, 0.005), 3)
     1.031
@@ -56,7 +68,9 @@ def optimal_ratio(size: float, step: float, beta1: float, beta2: float, sensitiv
 
 @dataclass(frozen=True)
 class Optimum:
-    """The split and the step that solve Eq. 6 and Eq. 7 at once, and how many substitutions that took."""
+    """The split and the step that solve Eq. 6 and Eq. 7 at once, and how many substitutions that
+    took.
+    """
 
     epsilon1: float
     epsilon2: float
@@ -64,11 +78,14 @@ class Optimum:
     iterations: int
 
 
-def optimum(epsilon: float, size: float, beta1: float, beta2: float, sensitivity2: float = 1.0) -> Optimum:
-    """Substitute the optimal split (Eq. 6) and the optimal step (Eq. 7) into each other until both stand still (Section 3.3).
+def optimum(
+    epsilon: float, size: float, beta1: float, beta2: float, sensitivity2: float = 1.0
+) -> Optimum:
+    """Substitute the optimal split (Eq. 6) and the optimal step (Eq. 7) into each other until both
+    stand still (Section 3.3).
 
-    A larger step makes eps2 smaller, which makes the step larger: from the smallest step on the steps only grow. They stay below the size
-    of the grid, so they come to a stand.
+    A larger step makes eps2 smaller, which makes the step larger: from the smallest step on the
+    steps only grow. They stay below the size of the grid, so they come to a stand.
 
     >>> optimum(1, 45_211 * 10**8, 0.005, 0.005).iterations
     2
@@ -86,12 +103,15 @@ def optimum(epsilon: float, size: float, beta1: float, beta2: float, sensitivity
 
 def whole_step(epsilon2: float) -> int:
     """The optimal step as a whole number: its whole part, at least 1."""
-    # The released code computes the same from floats: 2/0.05 may come out as 39.999..., which is 40.
+    # The released code computes the same from floats: 2/0.05 may come out as 39.999..., which is
+    # 40.
     return max(1, int(optimal_step(epsilon2) + 1e-9))
 
 
 def threshold_error(epsilon: float, counts: float, beta: float) -> float:
-    """How far AboveThreshold may be off over so many counts, with probability 1 - beta: (8/eps)(ln K + ln(2/beta)).
+    """How far AboveThreshold may be off over so many counts, with probability 1 - beta:
+
+    (8/eps)(ln K + ln(2/beta)).
 
     This is Theorem 3.24 of Dwork and Roth, "The Algorithmic Foundations of Differential Privacy".
 
@@ -113,7 +133,8 @@ def eta(epsilon: float, size: float, beta: float) -> float:
 
 
 def rank_lower_bound(epsilon: float, beta: float) -> float:
-    """How many rows an end must lie from the target rank (the median of its draws), for any method that is private and covers always.
+    """How many rows an end must lie from the target rank (the median of its draws), for any method
+    that is private and covers always.
 
     That is ln(1/(2 beta))/eps under one replaced row; docs/theory.md has the proof.
 

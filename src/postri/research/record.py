@@ -12,7 +12,10 @@ RESULTS = "published_results.csv"
 
 @dataclass(frozen=True)
 class Published:
-    """One published cell: means and standard deviations over its runs. Half-widths, whatever they were called."""
+    """One published cell: means and standard deviations over its runs.
+
+    Half-widths, whatever they were called.
+    """
 
     subject: str
     method: str
@@ -25,8 +28,18 @@ class Published:
     coverage: float
 
 
-def _cell(subject: str, method: str, runs: int, error: float, error_sd: float, half_width: float, half_width_sd: float) -> Published:
-    return Published(subject, method, Fraction(1), runs, error, error_sd, half_width, half_width_sd, 1.0)
+def _cell(
+    subject: str,
+    method: str,
+    runs: int,
+    error: float,
+    error_sd: float,
+    half_width: float,
+    half_width_sd: float,
+) -> Published:
+    return Published(
+        subject, method, Fraction(1), runs, error, error_sd, half_width, half_width_sd, 1.0
+    )
 
 
 TABLE_1 = (
@@ -40,7 +53,11 @@ TABLE_1 = (
 """Table 1 of the paper: epsilon 1, beta 0.01."""
 
 CLAIMED_GAIN = (0.14, 8.5)
-"""The abstract: "14%-850% higher utility than related work"; it is the baseline's median error over PostRI's in Table 1, minus 1."""
+"""The abstract:
+
+"14%-850% higher utility than related work"; it is the baseline's median error over PostRI's in
+Table 1, minus 1.
+"""
 
 
 def published_cells(folder: Path | None) -> tuple[Published, ...]:
@@ -53,8 +70,23 @@ def published_cells(folder: Path | None) -> tuple[Published, ...]:
 
 def _from_row(row: dict[str, str]) -> Published:
     error, error_sd, half_width, half_width_sd, coverage = (
-        float(row[name]) for name in ("median_error_mean", "median_error_sd", "ri_half_width_mean", "ri_half_width_sd", "coverage")
+        float(row[name])
+        for name in (
+            "median_error_mean",
+            "median_error_sd",
+            "ri_half_width_mean",
+            "ri_half_width_sd",
+            "coverage",
+        )
     )
     return Published(
-        row["dataset"], row["method"], Fraction(row["epsilon"]), int(row["runs"]), error, error_sd, half_width, half_width_sd, coverage
+        row["dataset"],
+        row["method"],
+        Fraction(row["epsilon"]),
+        int(row["runs"]),
+        error,
+        error_sd,
+        half_width,
+        half_width_sd,
+        coverage,
     )

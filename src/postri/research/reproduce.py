@@ -29,8 +29,12 @@ class Files:
     figures: Path
 
 
-def draw_results(data: Path | None, runs: int, watch: Watch = lambda outcomes, total: outcomes) -> tuple[Results, list[Outcome]]:
-    """Draw everything that the report is made from; `watch` sees the outcomes pass, of so many in all."""
+def draw_results(
+    data: Path | None, runs: int, watch: Watch = lambda outcomes, total: outcomes
+) -> tuple[Results, list[Outcome]]:
+    """Draw everything that the report is made from; `watch` sees the outcomes pass, of so many in
+    all.
+    """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
         raise InputError(f"runs must be a whole number of at least 2, got {shown(runs)}")
     folder = data_folder(data)

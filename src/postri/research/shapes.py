@@ -1,4 +1,6 @@
-"""Synthetic columns of known shapes, and resamples of a column: what methods are compared on when no table is at hand."""
+"""Synthetic columns of known shapes, and resamples of a column: what methods are compared on when
+no table is at hand.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def constant(coins: Coins, n: int) -> Indexes:
 
 
 SHAPES: dict[str, Callable[[Coins, int], Indexes]] = {
-    shape.__name__: shape for shape in (normal, lognormal, uniform, exponential, bimodal, ties, zipf, constant)
+    shape.__name__: shape
+    for shape in (normal, lognormal, uniform, exponential, bimodal, ties, zipf, constant)
 }
 """Whole numbers in 0..10^8, by the name of their shape."""
 
@@ -101,4 +104,6 @@ def bootstrap(subject: Subject, coins: Coins) -> Subject:
     """As many rows, drawn from the subject's with replacement."""
     rows = np.floor(subject.rows * _uniforms(coins.draw(), subject.rows, "rows")).astype(np.int64)
     atoms = np.searchsorted(subject.whole.ranks[1:], rows, side="right")
-    return subject.with_counts(np.bincount(atoms, minlength=len(subject.whole.indexes)).astype(np.int64))
+    return subject.with_counts(
+        np.bincount(atoms, minlength=len(subject.whole.indexes)).astype(np.int64)
+    )

@@ -1,4 +1,7 @@
-"""What methods are compared on: a whole column. Everything computed from a subject is computed from raw data and is not private."""
+"""What methods are compared on: a whole column.
+
+Everything computed from a subject is computed from raw data and is not private.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,15 @@ class Subject:
     grid: Grid
 
     @classmethod
-    def of_table(cls, name: str, table: Table, column: str | None, domain: Domain | None) -> Subject:
+    def of_table(
+        cls, name: str, table: Table, column: str | None, domain: Domain | None
+    ) -> Subject:
         """A column of an opened table."""
         column = table.column(column)
         grid = grid_of(table.type_of(column), domain)
-        return cls(name, table.windows(column, grid, [Target(Fraction(1, 2), ALL_ROWS)])[0](0), grid)
+        return cls(
+            name, table.windows(column, grid, [Target(Fraction(1, 2), ALL_ROWS)])[0](0), grid
+        )
 
     @classmethod
     def of_values(cls, name: str, values: Any, domain: Domain | None) -> Subject:
@@ -43,12 +50,18 @@ class Subject:
     def with_counts(self, counts: Indexes) -> Subject:
         """The same values, each held by so many rows."""
         kept = counts > 0
-        return Subject(self.name, RankWindow(self.whole.indexes[kept], counts[kept], 0, int(counts.sum())), self.grid)
+        return Subject(
+            self.name,
+            RankWindow(self.whole.indexes[kept], counts[kept], 0, int(counts.sum())),
+            self.grid,
+        )
 
     def windows(self, half: int) -> Windows:
         """The rank windows around the median, as an engine would give them."""
         first = trim(self.whole, Fraction(1, 2), half)
-        return lambda level: trim(self.whole, Fraction(1, 2), half * WIDER**level) if level else first
+        return lambda level: (
+            trim(self.whole, Fraction(1, 2), half * WIDER**level) if level else first
+        )
 
     @property
     def rows(self) -> int:

@@ -1,4 +1,7 @@
-"""The three tables of the paper: from a folder, or from the UCI Machine Learning Repository. None of them is part of this package."""
+"""The three tables of the paper: from a folder, or from the UCI Machine Learning Repository.
+
+None of them is part of this package.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ UCI = "https://archive.ics.uci.edu/static/public"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table's column comes from. `digest` is the SHA-256 of its values, one a line, in the order of the file."""
+    """Where a table's column comes from.
+
+    `digest` is the SHA-256 of its values, one a line, in the order of the file.
+    """
 
     column: str
     digest: str
@@ -53,35 +59,60 @@ def _bank(archive: zipfile.ZipFile) -> Iterator[str]:
 def _adult(archive: zipfile.ZipFile) -> Iterator[str]:
     """Training and test set without headers; the test set begins with a remark."""
     for name in ("adult.data", "adult.test"):
-        for row in csv.reader(archive.read(name).decode("utf-8").splitlines(), skipinitialspace=True):
+        for row in csv.reader(
+            archive.read(name).decode("utf-8").splitlines(), skipinitialspace=True
+        ):
             if len(row) > 2:
                 yield row[2]
 
 
 SOURCES = {
     "bank": Source(
-        "balance", "6a9b6dae83964863a18278d1150a6e56db7d7a7c4685f75ef949a0ab3c67750d", f"{UCI}/222/bank+marketing.zip", _bank, 8_019
+        "balance",
+        "6a9b6dae83964863a18278d1150a6e56db7d7a7c4685f75ef949a0ab3c67750d",
+        f"{UCI}/222/bank+marketing.zip",
+        _bank,
+        8_019,
     ),
-    "adult": Source("fnlwgt", "0819df1ea53c6a80d81c334e1e11289c930d142e88fdf5c8c61cd7bc7228cc7e", f"{UCI}/2/adult.zip", _adult),
-    "airplane": Source("capacity", "091309ed665b9e4fb87805236585a2e082a86cc1ae7df73a7d770561e7b9dbfb"),
+    "adult": Source(
+        "fnlwgt",
+        "0819df1ea53c6a80d81c334e1e11289c930d142e88fdf5c8c61cd7bc7228cc7e",
+        f"{UCI}/2/adult.zip",
+        _adult,
+    ),
+    "airplane": Source(
+        "capacity", "091309ed665b9e4fb87805236585a2e082a86cc1ae7df73a7d770561e7b9dbfb"
+    ),
 }
 
 
 def data_folder(given: Path | None) -> Path | None:
-    """The folder that was given, else the one that POSTRI_DATA names; None means that tables are to be downloaded."""
+    """The folder that was given, else the one that POSTRI_DATA names; None means that tables are to
+    be downloaded.
+    """
     folder = given or (Path(os.environ["POSTRI_DATA"]) if os.environ.get("POSTRI_DATA") else None)
     if folder is not None and not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; give one with {', '.join(f'{name}.csv' for name in SOURCES)}, or leave it out")
+        raise InputError(
+            f"there is no folder {folder}; give one with "
+            f"{', '.join(f'{name}.csv' for name in SOURCES)}, or leave it out"
+        )
     return folder
 
 
 def load_tables(folder: Path | None) -> tuple[dict[str, Subject], list[str]]:
-    """The subjects that can be had, and a sentence for each that cannot. Without a folder, the two UCI tables are downloaded."""
+    """The subjects that can be had, and a sentence for each that cannot.
+
+    Without a folder, the two UCI tables are downloaded.
+    """
     subjects: dict[str, Subject] = {}
     missing: list[str] = []
     for name, source in SOURCES.items():
         try:
-            values = _from_folder(name, source, folder) if folder is not None else _from_uci(name, source)
+            values = (
+                _from_folder(name, source, folder)
+                if folder is not None
+                else _from_uci(name, source)
+            )
         except SourceError as error:
             missing.append(str(error))
         else:
@@ -107,22 +138,33 @@ def _from_folder(name: str, source: Source, folder: Path) -> Indexes:
 
 def _from_uci(name: str, source: Source) -> Indexes:
     if source.url is None or source.unpack is None:
-        raise SourceError(f"{name}: its public page is gone, so it cannot be downloaded; put {name}.csv into a folder and give --data.")
+        raise SourceError(
+            f"{name}: its public page is gone, so it cannot be downloaded; put {name}.csv "
+            "into a folder and give --data."
+        )
     try:
         with urlopen(source.url, timeout=TIMEOUT) as answer:
             archive = zipfile.ZipFile(io.BytesIO(answer.read()))
     except (OSError, HTTPException, zipfile.BadZipFile) as error:
         reason = type(error).__name__
-        raise SourceError(f"{name}: {source.url} did not give it ({reason}); put {name}.csv into a folder and give --data.") from None
+        raise SourceError(
+            f"{name}: {source.url} did not give it ({reason}); put {name}.csv into a folder "
+            "and give --data."
+        ) from None
     try:
         return _checked(name, source, source.unpack(archive))
     except (KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, csv.Error):
-        raise SourceError(f"{name}: what {source.url} gives is not laid out as it was; put {name}.csv into a folder.") from None
+        raise SourceError(
+            f"{name}: what {source.url} gives is not laid out as it was; put {name}.csv into "
+            "a folder."
+        ) from None
 
 
 def _checked(name: str, source: Source, cells: Iterable[str | None]) -> Indexes:
     """The column as whole numbers, if it is the one of the paper to the last digit."""
     texts = list(cells)
     if sha256("\n".join(map(str, texts)).encode()).hexdigest() != source.digest:
-        raise SourceError(f"{name}: its column {source.column} is not the paper's (the checksum differs).")
+        raise SourceError(
+            f"{name}: its column {source.column} is not the paper's (the checksum differs)."
+        )
     return np.array(texts, dtype=np.int64)

@@ -1,7 +1,9 @@
-"""The grid without ties: the k copies of x become n*x, n*x + 1, ..., n*x + k - 1 on a grid of n*N points.
+"""The grid without ties: the k copies of x become n*x, n*x + 1, ..., n*x + k - 1 on a grid of n*N
+points.
 
-Ranks are step functions of the position there, and candidates between two steps form runs: nothing walks the grid. Utilities are whole
-multiples of 2^-20 rows, because the thresholds of the published methods are irrational.
+Ranks are step functions of the position there, and candidates between two steps form runs: nothing
+walks the grid. Utilities are whole multiples of 2^-20 rows, because the thresholds of the published
+methods are irrational.
 """
 
 from __future__ import annotations
@@ -20,15 +22,18 @@ from postri.window import Indexes, RankWindow, Windows
 
 UNIT = 1 << 20
 MOST_POINTS = 2**62
-# How many noise scales a draw may be off before it asks for a wider window: ln of every candidate, and 40 bits more.
+# How many noise scales a draw may be off before it asks for a wider window: ln of every candidate,
+# and 40 bits more.
 PATIENCE = log(MOST_POINTS) + 40 * log(2)
 
 
 @dataclass(frozen=True)
 class Tieless:
-    """The rows of a window as positions `0..last` of the grid without ties, with `below` rows before them and `n` in all.
+    """The rows of a window as positions `0..last` of the grid without ties, with `below` rows
+    before them and `n` in all.
 
-    `size` is n*N, the size that the formulas speak of. The points 0..N take n positions each, so `last` is n - 1 more.
+    `size` is n*N, the size that the formulas speak of. The points 0..N take n positions each, so
+    `last` is n - 1 more.
     """
 
     positions: Indexes
@@ -41,8 +46,16 @@ class Tieless:
     def of(cls, window: RankWindow, grid: Grid) -> Tieless:
         """The window without its ties."""
         n, size = window.n, size_of(window.n, grid)
-        copies = np.arange(int(window.counts.sum())) - np.repeat(window.ranks[:-1] - window.below, window.counts)
-        return cls(n * np.repeat(window.indexes - grid.first, window.counts) + copies, window.below, n, size, grid.first)
+        copies = np.arange(int(window.counts.sum())) - np.repeat(
+            window.ranks[:-1] - window.below, window.counts
+        )
+        return cls(
+            n * np.repeat(window.indexes - grid.first, window.counts) + copies,
+            window.below,
+            n,
+            size,
+            grid.first,
+        )
 
     @property
     def last(self) -> int:
@@ -61,7 +74,9 @@ class Tieless:
     def holds(self, position: int) -> bool:
         """Whether the window shows the rank of this position."""
         after_first = self.below == 0 or (len(self.positions) > 0 and position >= self.positions[0])
-        before_last = self.upto == self.n or (len(self.positions) > 0 and position < self.positions[-1])
+        before_last = self.upto == self.n or (
+            len(self.positions) > 0 and position < self.positions[-1]
+        )
         return bool(after_first and before_last)
 
     def index(self, position: int) -> int:
@@ -74,15 +89,19 @@ def size_of(rows: int, grid: Grid) -> int:
     size = max(rows, 1) * (grid.last - grid.first)
     if size >= MOST_POINTS:
         raise InputError(
-            "the published methods work on a grid of the domain's points times the rows, which must stay below 2^62; "
-            f"this domain has {grid.last - grid.first + 1:,} points: give a smaller one, or use depth"
+            "the published methods work on a grid of the domain's points times the rows, "
+            "which must stay below 2^62; "
+            f"this domain has {grid.last - grid.first + 1:,} points: give a smaller one, or "
+            "use depth"
         )
     return size
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Runs of candidates `starts..ends` (both included) of equal score; the score of an unknown run is a bound."""
+    """Runs of candidates `starts..ends` (both included) of equal score; the score of an unknown run
+    is a bound.
+    """
 
     starts: Indexes
     ends: Indexes
@@ -114,22 +133,34 @@ class Ranks(Steps):
     target: Fraction
 
     @classmethod
-    def near(cls, target: Fraction, windows: Windows, grid: Grid, level: int = 0, span: tuple[int, int] | None = None) -> Ranks:
+    def near(
+        cls,
+        target: Fraction,
+        windows: Windows,
+        grid: Grid,
+        level: int = 0,
+        span: tuple[int, int] | None = None,
+    ) -> Ranks:
         """All positions, or those of a span, as one of the windows shows them."""
         seen = Tieless.of(windows(level), grid)
         first, end = span or (0, seen.last + 1)
         positions = seen.positions
-        inner = positions[np.searchsorted(positions, first, side="right") : np.searchsorted(positions, end)]
+        inner = positions[
+            np.searchsorted(positions, first, side="right") : np.searchsorted(positions, end)
+        ]
         starts, ends = np.concatenate(([first], inner)), np.concatenate((inner, [end])) - 1
         ranks = seen.below + np.searchsorted(positions, starts, side="right")
-        # Before the first row that is seen ranks may be smaller, from the last one on they may be larger.
+        # Before the first row that is seen ranks may be smaller, from the last one on they may be
+        # larger.
         hidden_below = (ranks == seen.below) & (seen.below > 0)
         hidden_above = (ranks == seen.upto) & (seen.upto < seen.n)
         off = ranks * UNIT - _units(target)
         off[hidden_below] = np.minimum(off[hidden_below], 0)
         off[hidden_above] = np.maximum(off[hidden_above], 0)
         off[hidden_below & hidden_above] = 0
-        return cls(starts, ends, -np.abs(off), ~(hidden_below | hidden_above), windows, grid, level, target)
+        return cls(
+            starts, ends, -np.abs(off), ~(hidden_below | hidden_above), windows, grid, level, target
+        )
 
     def open(self, j: int) -> Ranks:
         """Run j as the next window shows it."""
@@ -138,7 +169,8 @@ class Ranks(Steps):
 
 @dataclass(frozen=True, eq=False)
 class Widths(Steps):
-    """Half-widths b = k*step around a position o, by their number k: q(b) = -|f(b) - aim|, f(b) the fewer of the rows to the two sides.
+    """Half-widths b = k*step around a position o, by their number k: q(b) = -|f(b) - aim|, f(b) the
+    fewer of the rows to the two sides.
 
     f(b) = min(R(o+b) - R(o), R(o) - R(o-b)).
     """
@@ -167,24 +199,58 @@ class Widths(Steps):
         if not seen.holds(position):
             nothing = np.zeros(1, np.int64)
             hidden = np.zeros(1, dtype=bool)
-            return cls(nothing + first, nothing + end - 1, nothing, hidden, windows, grid, level, position, step, aim)
+            return cls(
+                nothing + first,
+                nothing + end - 1,
+                nothing,
+                hidden,
+                windows,
+                grid,
+                level,
+                position,
+                step,
+                aim,
+            )
         reached = reach_numbers(seen, position, step)
-        inner = reached[np.searchsorted(reached, first, side="right") : np.searchsorted(reached, end)]
+        inner = reached[
+            np.searchsorted(reached, first, side="right") : np.searchsorted(reached, end)
+        ]
         starts = distinct(np.concatenate(([first], inner)))
         ends = np.concatenate((starts[1:], [end])) - 1
         fewer = np.searchsorted(reached, starts, side="right")
         rank = seen.rank(position)
         known = (fewer < len(reached)) | (len(reached) == min(rank, seen.n - rank))
         off = fewer * UNIT - _units(aim)
-        return cls(starts, ends, -np.where(known, np.abs(off), np.maximum(off, 0)), known, windows, grid, level, position, step, aim)
+        return cls(
+            starts,
+            ends,
+            -np.where(known, np.abs(off), np.maximum(off, 0)),
+            known,
+            windows,
+            grid,
+            level,
+            position,
+            step,
+            aim,
+        )
 
     def open(self, j: int) -> Widths:
         """Run j as the next window shows it."""
-        return Widths.around(self.position, self.step, self.aim, self.windows, self.grid, self.level + 1, self.span(j))
+        return Widths.around(
+            self.position,
+            self.step,
+            self.aim,
+            self.windows,
+            self.grid,
+            self.level + 1,
+            self.span(j),
+        )
 
 
 def reach_numbers(seen: Tieless, position: int, step: int) -> Indexes:
-    """The number k of the first half-width that has 1, 2, 3, ... rows to each side, as far as the window shows."""
+    """The number k of the first half-width that has 1, 2, 3, ... rows to each side, as far as the
+    window shows.
+    """
     middle = seen.rank(position) - seen.below
     right = -(-(seen.positions[middle:] - position) // step)
     left = (position - seen.positions[:middle][::-1]) // step + 1

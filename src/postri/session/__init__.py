@@ -6,4 +6,13 @@ from postri.session.facts import ColumnFacts, DatasetFacts
 from postri.session.price import Price
 from postri.session.session import Session, connect
 
-__all__ = ["Budget", "ColumnFacts", "DatasetBudget", "DatasetFacts", "PastAnswer", "Price", "Session", "connect"]
+__all__ = [
+    "Budget",
+    "ColumnFacts",
+    "DatasetBudget",
+    "DatasetFacts",
+    "PastAnswer",
+    "Price",
+    "Session",
+    "connect",
+]

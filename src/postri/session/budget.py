@@ -12,7 +12,9 @@ from postri.ledger import DatasetUsage, Limits, Usage
 
 @dataclass(frozen=True)
 class DatasetBudget:
-    """The budget of one dataset; `own` is what this analyst spent of it, `allowance` what this analyst may spend in all."""
+    """The budget of one dataset; `own` is what this analyst spent of it, `allowance` what this
+    analyst may spend in all.
+    """
 
     budget: Fraction
     spent: Fraction
@@ -28,10 +30,17 @@ class DatasetBudget:
 
     def to_dict(self) -> dict[str, object]:
         """As plain values: rationals as text."""
-        return {"budget": str(self.budget), "spent": str(self.spent), "remaining": str(self.remaining), "entries": self.entries}
+        return {
+            "budget": str(self.budget),
+            "spent": str(self.spent),
+            "remaining": str(self.remaining),
+            "entries": self.entries,
+        }
 
     def __str__(self) -> str:
-        own = f"; you spent {plain(self.own)}" + ("" if self.allowance is None else f" of your {plain(self.allowance)}")
+        own = f"; you spent {plain(self.own)}" + (
+            "" if self.allowance is None else f" of your {plain(self.allowance)}"
+        )
         return f"{plain(self.remaining)} left of {plain(self.budget)} ({self.accountant}){own}"
 
 
@@ -61,7 +70,9 @@ class Budget(Mapping[str, DatasetBudget]):
         return f"<Budget of {', '.join(self._datasets)}>"
 
 
-def budget_of(limits: Mapping[str, Limits], usage: Mapping[str, DatasetUsage], analyst: str) -> Budget:
+def budget_of(
+    limits: Mapping[str, Limits], usage: Mapping[str, DatasetUsage], analyst: str
+) -> Budget:
     """What the ledger says, beside what the policy allows."""
     found = {}
     for name, each in limits.items():
@@ -69,6 +80,11 @@ def budget_of(limits: Mapping[str, Limits], usage: Mapping[str, DatasetUsage], a
         own = spent.analysts.get(analyst, Usage())
         epsilon = each.accountant.epsilon
         found[name] = DatasetBudget(
-            each.budget, epsilon(spent.cost), spent.entries, epsilon(own.cost), each.allowance, str(each.accountant)
+            each.budget,
+            epsilon(spent.cost),
+            spent.entries,
+            epsilon(own.cost),
+            each.allowance,
+            str(each.accountant),
         )
     return Budget(found)

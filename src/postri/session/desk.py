@@ -1,4 +1,7 @@
-"""A desk: where an analyst's questions are answered. One is here, beside the data; another is across a network."""
+"""A desk: where an analyst's questions are answered.
+
+One is here, beside the data; another is across a network.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,11 @@ Status = Literal["answered", "failed", "open"]
 
 @dataclass(frozen=True)
 class PastAnswer:
-    """A question that was asked before, and its answer as it was given, if the policy still means the same by the question.
+    """A question that was asked before, and its answer as it was given, if the policy still means
+    the same by the question.
 
-    `reason` says why there is no result: the kind of a failure, or that the policy has changed since.
+    `reason` says why there is no result: the kind of a failure, or that the policy has changed
+    since.
     """
 
     answer_id: str
@@ -42,7 +47,12 @@ def check_page(before: object, limit: object) -> tuple[int | None, int]:
         raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
     if before is None:
         return None, limit
-    if not isinstance(before, str) or not before.isascii() or not before.isdigit() or len(before) > LONGEST_NUMBER:
+    if (
+        not isinstance(before, str)
+        or not before.isascii()
+        or not before.isdigit()
+        or len(before) > LONGEST_NUMBER
+    ):
         raise InputError(f"before must be the id of an answer, such as '12', got {shown(before)}")
     return int(before), limit
 
@@ -57,7 +67,10 @@ class Desk(Protocol):
         ...
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
-        """The answer, paid for. The same question with the same key of a retry is never paid for twice."""
+        """The answer, paid for.
+
+        The same question with the same key of a retry is never paid for twice.
+        """
         ...
 
     def price(self, wording: Wording) -> Price:

@@ -14,7 +14,11 @@ from postri.engines.rows import Key
 from postri.policy import ColumnPolicy, Dataset
 from postri.privacy import ProtectedChange, protect_fields, read_protect
 
-KEYS: Mapping[str, Callable[[Any], Key]] = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat, "decimal": Decimal}
+KEYS: Mapping[str, Callable[[Any], Key]] = {
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+    "decimal": Decimal,
+}
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,18 @@ class ColumnFacts:
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values."""
-        ends = (None, None, None) if self.domain is None else (self.domain.lower, self.domain.upper, str(self.domain.step))
+        ends = (
+            (None, None, None)
+            if self.domain is None
+            else (self.domain.lower, self.domain.upper, str(self.domain.step))
+        )
         keys = None if self.keys is None else list(self.keys)
-        return {"name": self.name, "type": self.type, **dict(zip(("lower", "upper", "step"), ends, strict=True)), "keys": keys}
+        return {
+            "name": self.name,
+            "type": self.type,
+            **dict(zip(("lower", "upper", "step"), ends, strict=True)),
+            "keys": keys,
+        }
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,10 @@ class DatasetFacts:
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values: rationals as text."""
-        rationals = {name: _text(getattr(self, name)) for name in ("budget", "delta", "max_epsilon_per_question")}
+        rationals = {
+            name: _text(getattr(self, name))
+            for name in ("budget", "delta", "max_epsilon_per_question")
+        }
         return {
             "name": self.name,
             "version": self.version,
@@ -78,7 +94,10 @@ def facts_of(dataset: Dataset) -> DatasetFacts:
 
 
 def read_facts(fields: Mapping[str, Any]) -> DatasetFacts:
-    """The facts that were written. ValueError, KeyError or TypeError if they are of another form."""
+    """The facts that were written.
+
+    ValueError, KeyError or TypeError if they are of another form.
+    """
     columns = [_read_column(column) for column in fields["columns"]]
     return DatasetFacts(
         fields["name"],
@@ -98,9 +117,15 @@ def _column_facts(column: ColumnPolicy) -> ColumnFacts:
 
 
 def _read_column(fields: Mapping[str, Any]) -> ColumnFacts:
-    domain = None if fields["step"] is None else Domain(fields["lower"], fields["upper"], fields["step"])
+    domain = (
+        None if fields["step"] is None else Domain(fields["lower"], fields["upper"], fields["step"])
+    )
     read = KEYS.get(fields["type"])
-    keys = None if fields["keys"] is None else tuple(key if read is None else read(key) for key in fields["keys"])
+    keys = (
+        None
+        if fields["keys"] is None
+        else tuple(key if read is None else read(key) for key in fields["keys"])
+    )
     return ColumnFacts(fields["name"], fields["type"], domain, keys)
 
 

@@ -1,7 +1,7 @@
 """The desk beside the data: the only place where ledger and data meet.
 
-The order of every answer: reserve, touch data, record, hand over. What fails before the reservation costs nothing; what fails after it has
-been paid for.
+The order of every answer: reserve, touch data, record, hand over. What fails before the reservation
+costs nothing; what fails after it has been paid for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from postri.answer.record import read, written
 from postri.answer.words import from_ledger
 from postri.engines.cancelling import check_cancelled
 from postri.engines.table import Table
-from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed, nearest
+from postri.errors import (
+    InputError,
+    LedgerError,
+    PostriError,
+    QuestionFailed,
+    RetryKeyUsed,
+    nearest,
+)
 from postri.exact import shown
 from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, Recorded, Request
 from postri.mechanisms.coins import Coins
@@ -43,19 +50,26 @@ class Read:
 
     def shaped(self, result: Result) -> Result:
         """The result as the words want it."""
-        return result if self.statement is None else self.statement.shaped(result, self.question.request.beta(self.question.groups))
+        return (
+            result
+            if self.statement is None
+            else self.statement.shaped(result, self.question.request.beta(self.question.groups))
+        )
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
         if self.statement is None:
             return error
-        return located(self.statement.source, self.statement.where_words or self.statement.source.words, error)
+        return located(
+            self.statement.source, self.statement.where_words or self.statement.source.words, error
+        )
 
 
 class LocalDesk:
     """Questions of an analyst to the datasets of a policy, paid for from its ledger.
 
-    `allowance` is the most that the analyst may spend on each dataset; where the policy allows less, that binds.
+    `allowance` is the most that the analyst may spend on each dataset; where the policy allows
+    less, that binds.
     """
 
     def __init__(
@@ -77,43 +91,66 @@ class LocalDesk:
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for.
 
-        A question that is asked again with the key of a retry is never paid for twice: it gets the answer that it had, or QuestionFailed.
-        If nothing became of it, as after a crash, it is drawn now: what was drawn before has reached nobody.
+        A question that is asked again with the key of a retry is never paid for twice: it gets the
+        answer that it had, or QuestionFailed. If nothing became of it, as after a crash, it is
+        drawn now: what was drawn before has reached nobody.
         """
         read = self._read(wording)
         asking = Asking(wording.text, retry)
         try:
             with self._turn(read.question, retry, fresh=wording.fresh):
                 tried = self._tried(read.question, asking)
-                result = self._answer(read.question, asking, fresh=wording.fresh) if tried is None else tried
+                result = (
+                    self._answer(read.question, asking, fresh=wording.fresh)
+                    if tried is None
+                    else tried
+                )
         except RetryKeyUsed:
             raise
         except InputError as error:
             raise read.located(error) from None
         return read.shaped(result)
 
-    def _turn(self, question: Question, retry: str | None, *, fresh: bool) -> AbstractContextManager[None]:
-        """A new draw for each who wants one, once for each key of a retry; all others pay for one answer."""
+    def _turn(
+        self, question: Question, retry: str | None, *, fresh: bool
+    ) -> AbstractContextManager[None]:
+        """A new draw for each who wants one, once for each key of a retry; all others pay for one
+        answer.
+        """
         if not fresh:
             return turn((id(self._ledger), question.key))
         return nullcontext() if retry is None else turn((id(self._ledger), self.analyst, retry))
 
     def price(self, wording: Wording) -> Price:
-        """What the question would cost, and how far its intervals will reach. The table is not looked at."""
+        """What the question would cost, and how far its intervals will reach.
+
+        The table is not looked at.
+        """
         question = self._read(wording).question
         name = question.dataset.name
         recorded = not wording.fresh and self._recorded(question) is not None
         spent = self._ledger.spent(name), self._ledger.spent(name, self.analyst)
-        return price_of(question, self._request(question), self._limits(question.dataset), *spent, recorded=recorded)
+        return price_of(
+            question,
+            self._request(question),
+            self._limits(question.dataset),
+            *spent,
+            recorded=recorded,
+        )
 
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
         chosen = self._policy.datasets.values() if dataset is None else [self._dataset(dataset)]
-        return budget_of({each.name: self._limits(each) for each in chosen}, self._ledger.summary(), self.analyst)
+        return budget_of(
+            {each.name: self._limits(each) for each in chosen}, self._ledger.summary(), self.analyst
+        )
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first."""
-        return [self._past(past) for past in self._ledger.history(self.analyst, *check_page(before, limit))]
+        return [
+            self._past(past)
+            for past in self._ledger.history(self.analyst, *check_page(before, limit))
+        ]
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -126,10 +163,14 @@ class LocalDesk:
             Result.check_names(question.by, question.names)
             return Read(question, None)
         statement = read_sql(wording.sql, self._policy.datasets)
-        words = replace(wording, aggregates=statement.aggregates, by=statement.by, where=statement.where)
+        words = replace(
+            wording, aggregates=statement.aggregates, by=statement.by, where=statement.where
+        )
         return Read(self._question(words, self._dataset(statement.dataset), statement), statement)
 
-    def _question(self, wording: Wording, dataset: Dataset, statement: Statement | None = None) -> Question:
+    def _question(
+        self, wording: Wording, dataset: Dataset, statement: Statement | None = None
+    ) -> Question:
         return read_question(
             dataset,
             wording.aggregates,
@@ -145,7 +186,9 @@ class LocalDesk:
         )
 
     def _tried(self, question: Question, asking: Asking) -> Result | None:
-        """What became of the question when it was tried with the same key before; None if nothing did."""
+        """What became of the question when it was tried with the same key before; None if nothing
+        did.
+        """
         past = None if asking.retry is None else self._ledger.retried(self.analyst, asking)
         if past is None:
             return None
@@ -153,19 +196,28 @@ class LocalDesk:
             raise RetryKeyUsed
         if past.reason is not None:
             raise QuestionFailed(str(past.id), past.reason)
-        return None if past.answer_text is None else self._from_ledger(question, past.id, past.answer_text)
+        return (
+            None
+            if past.answer_text is None
+            else self._from_ledger(question, past.id, past.answer_text)
+        )
 
     def _answer(self, question: Question, asking: Asking, *, fresh: bool) -> Result:
         table = self._open(question.dataset)
-        # Everything that can be refused is refused here, by names and declared types: nothing is spent on it.
-        bound = question.request.bound(table.computed(question.computed) if question.computed else table)
+        # Everything that can be refused is refused here, by names and declared types: nothing is
+        # spent on it.
+        bound = question.request.bound(
+            table.computed(question.computed) if question.computed else table
+        )
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, asking)
             return self._from_ledger(question, found.id, found.answer_text)
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
-        reservation = self._ledger.reserve(self._request(question), self._limits(question.dataset), asking)
+        reservation = self._ledger.reserve(
+            self._request(question), self._limits(question.dataset), asking
+        )
         try:
             answers = bound.answers()
         except BaseException as error:
@@ -179,7 +231,9 @@ class LocalDesk:
     def _open(self, dataset: Dataset) -> Table:
         return open_dataset(self._policy, dataset)
 
-    def _handed_over(self, question: Question, reservation: int, answers: list[list[Answer]]) -> Result:
+    def _handed_over(
+        self, question: Question, reservation: int, answers: list[list[Answer]]
+    ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
             self._ledger.record(reservation, written(answers))
@@ -190,20 +244,41 @@ class LocalDesk:
                     return self._from_ledger(question, reservation, past.answer_text)
             _mark_paid(error)
             raise
-        return Result(question.by, question.names, question.arranged(answers), answer_id=str(reservation))
+        return Result(
+            question.by, question.names, question.arranged(answers), answer_id=str(reservation)
+        )
 
     def _dataset(self, name: object) -> Dataset:
         if not isinstance(name, str) or name not in self._policy.datasets:
-            raise InputError(f"the policy has no dataset {shown(name)}; {nearest(str(name), self._policy.datasets)}")
+            raise InputError(
+                f"the policy has no dataset {shown(name)}; "
+                f"{nearest(str(name), self._policy.datasets)}"
+            )
         return self._policy.datasets[name]
 
     def _limits(self, dataset: Dataset) -> Limits:
-        allowances = [each for each in (dataset.allowances.get(self.analyst), self._allowance) if each is not None]
-        return Limits(dataset.budget, accountant_of(dataset), dataset.max_epsilon_per_question, min(allowances, default=None))
+        allowances = [
+            each
+            for each in (dataset.allowances.get(self.analyst), self._allowance)
+            if each is not None
+        ]
+        return Limits(
+            dataset.budget,
+            accountant_of(dataset),
+            dataset.max_epsilon_per_question,
+            min(allowances, default=None),
+        )
 
     def _request(self, question: Question) -> Request:
         dataset = question.dataset
-        return Request(dataset.name, dataset.version, self.analyst, question.key, question.normal, question.cost)
+        return Request(
+            dataset.name,
+            dataset.version,
+            self.analyst,
+            question.key,
+            question.normal,
+            question.cost,
+        )
 
     def _recorded(self, question: Question) -> Recorded | None:
         return self._ledger.recorded(question.dataset.name, question.dataset.version, question.key)
@@ -212,9 +287,20 @@ class LocalDesk:
         try:
             answers = read(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
-            raise LedgerError(f"answer {number} of the ledger is not of a form that this version knows; ask with fresh=True") from None
-        adapted = [[_noted(question.adapted(answer), number) for answer in group] for group in answers]
-        return Result(question.by, question.names, question.arranged(adapted), answer_id=str(number), recorded=True)
+            raise LedgerError(
+                f"answer {number} of the ledger is not of a form that this version knows; ask "
+                "with fresh=True"
+            ) from None
+        adapted = [
+            [_noted(question.adapted(answer), number) for answer in group] for group in answers
+        ]
+        return Result(
+            question.by,
+            question.names,
+            question.arranged(adapted),
+            answer_id=str(number),
+            recorded=True,
+        )
 
     def _past(self, past: Past) -> PastAnswer:
         wording = read_wording(json.loads(past.wording or "null"))
@@ -232,7 +318,11 @@ class LocalDesk:
             question = self._read(wording)
         except InputError:
             return None
-        return question.shaped(self._from_ledger(question.question, past.id, text)) if _same(question.question, past) else None
+        return (
+            question.shaped(self._from_ledger(question.question, past.id, text))
+            if _same(question.question, past)
+            else None
+        )
 
 
 def accountant_of(dataset: Dataset) -> Accountant:
@@ -241,7 +331,11 @@ def accountant_of(dataset: Dataset) -> Accountant:
 
 
 def _same(question: Question, past: Past) -> bool:
-    return (question.dataset.name, question.dataset.version, question.key) == (past.dataset, past.version, past.key)
+    return (question.dataset.name, question.dataset.version, question.key) == (
+        past.dataset,
+        past.version,
+        past.key,
+    )
 
 
 def _mark_paid(error: BaseException) -> None:

@@ -1,4 +1,8 @@
-"""What a question would cost, and how far its intervals will reach: from the policy and the ledger alone. No table is looked at."""
+"""What a question would cost, and how far its intervals will reach: from the policy and the ledger
+alone.
+
+No table is looked at.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,9 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the interval of a count, sum or mean reaches to each side; of a mean at most, if there are about as many rows as said."""
+    """How far the interval of a count, sum or mean reaches to each side; of a mean at most, if
+    there are about as many rows as said.
+    """
 
     statistic: str
     reach: Fraction
@@ -36,12 +42,27 @@ class Reach:
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""
-        return {"statistic": self.statistic, "reach": float(self.reach), "confidence": self.confidence}
+        return {
+            "statistic": self.statistic,
+            "reach": float(self.reach),
+            "confidence": self.confidence,
+        }
 
     def __str__(self) -> str:
-        number = f"{float(self.reach):,.{DIGITS}g}" if self.rows is not None else f"{float(self.reach):,.10g}"
-        words = f"the {self.confidence * 100:.10g}% interval of the {self.statistic} will reach {number} to each side"
-        return words if self.rows is None else f"{words} at most, if there are about {self.rows:,} rows"
+        number = (
+            f"{float(self.reach):,.{DIGITS}g}"
+            if self.rows is not None
+            else f"{float(self.reach):,.10g}"
+        )
+        words = (
+            f"the {self.confidence * 100:.10g}% interval of the {self.statistic} will reach "
+            f"{number} to each side"
+        )
+        return (
+            words
+            if self.rows is None
+            else f"{words} at most, if there are about {self.rows:,} rows"
+        )
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,10 @@ class Unknown:
         return {"unknown": str(self)}
 
     def __str__(self) -> str:
-        return "how far the interval will reach depends on the number of rows, which the policy does not tell"
+        return (
+            "how far the interval will reach depends on the number of rows, which the policy "
+            "does not tell"
+        )
 
 
 Forecast = Plan | Reach | Unknown
@@ -61,7 +85,11 @@ Forecast = Plan | Reach | Unknown
 
 @dataclass(frozen=True)
 class Price:
-    """What a question costs: `charged` is nothing if its answer is `recorded`. `refused` says why it would be, `remaining` what is left."""
+    """What a question costs:
+
+    `charged` is nothing if its answer is `recorded`. `refused` says why it would be, `remaining`
+    what is left.
+    """
 
     epsilon: Fraction
     charged: Fraction
@@ -82,16 +110,32 @@ class Price:
         }
 
     def __str__(self) -> str:
-        cost = "is recorded: costs nothing now" if self.recorded else f"costs epsilon {plain(self.charged)}"
-        first = f"{cost}, of {plain(self.remaining)} that is left" + (f"; would be refused: {self.refused}" if self.refused else "")
-        return "\n".join([first, *(f"{name}: {_words(each)}" for name, each in self.forecasts.items())])
+        cost = (
+            "is recorded: costs nothing now"
+            if self.recorded
+            else f"costs epsilon {plain(self.charged)}"
+        )
+        first = f"{cost}, of {plain(self.remaining)} that is left" + (
+            f"; would be refused: {self.refused}" if self.refused else ""
+        )
+        return "\n".join(
+            [first, *(f"{name}: {_words(each)}" for name, each in self.forecasts.items())]
+        )
 
 
 def _words(each: Forecast) -> str:
     return plan_words(each) if isinstance(each, Plan) else str(each)
 
 
-def price_of(question: Question, request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost, *, recorded: bool) -> Price:
+def price_of(
+    question: Question,
+    request: LedgerRequest,
+    limits: Limits,
+    on_dataset: Cost,
+    by_analyst: Cost,
+    *,
+    recorded: bool,
+) -> Price:
     """The price, by what is spent already."""
     left = [limits.budget - limits.accountant.epsilon(on_dataset)]
     if limits.allowance is not None:
@@ -103,11 +147,16 @@ def price_of(question: Question, request: LedgerRequest, limits: Limits, on_data
         max(min(left), Fraction(0)),
         recorded,
         None if recorded else _refusal(request, limits, on_dataset, by_analyst),
-        {name: _forecast(question, question.request.asked[place]) for name, place in zip(question.names, question.places, strict=True)},
+        {
+            name: _forecast(question, question.request.asked[place])
+            for name, place in zip(question.names, question.places, strict=True)
+        },
     )
 
 
-def _refusal(request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
+def _refusal(
+    request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost
+) -> str | None:
     try:
         check_limits(request, limits, on_dataset, by_analyst)
     except BudgetExceeded as refused:
@@ -117,15 +166,27 @@ def _refusal(request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analys
 
 def _forecast(question: Question, asked: Asked) -> Forecast:
     rows, aggregate, request = question.dataset.rows, asked.aggregate, question.request
-    ask = Ask(asked.epsilon, request.beta(question.groups), request.confidence, request.protect, question.groups)
+    ask = Ask(
+        asked.epsilon,
+        request.beta(question.groups),
+        request.confidence,
+        request.protect,
+        question.groups,
+    )
     if isinstance(aggregate, Count):
-        return Reach("count", Fraction(count_noise(ask, asked.epsilon).reach(ask.beta)), float(request.confidence))
+        return Reach(
+            "count",
+            Fraction(count_noise(ask, asked.epsilon).reach(ask.beta)),
+            float(request.confidence),
+        )
     if isinstance(aggregate, Quantile):
         method = request.method
         if rows is None or not isinstance(method, Depth):
             return Unknown()
         each = request.question(aggregate.p, asked.epsilon, question.groups)
-        return forecast(each, method, rows=rows, groups=question.groups, domain=aggregate.domain, reach=None)
+        return forecast(
+            each, method, rows=rows, groups=question.groups, domain=aggregate.domain, reach=None
+        )
     lower, upper, step = _bounds(aggregate)
     if not isinstance(aggregate, Mean):
         unit, noise = sum_noise(lower, upper, step, ask, asked.epsilon)

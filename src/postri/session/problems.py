@@ -1,4 +1,6 @@
-"""Errors as problem details (RFC 9457), and as errors again: the same kinds on both sides of a service."""
+"""Errors as problem details (RFC 9457), and as errors again: the same kinds on both sides of a
+service.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ KINDS: Mapping[type[PostriError], Kind] = {
 }
 
 _PLAIN: Mapping[str, Callable[[str], PostriError]] = {
-    kind.code: error for error, kind in KINDS.items() if error not in (RetryKeyUsed, BudgetExceeded, QuestionFailed)
+    kind.code: error
+    for error, kind in KINDS.items()
+    if error not in (RetryKeyUsed, BudgetExceeded, QuestionFailed)
 }
 
 

@@ -1,4 +1,6 @@
-"""A question in its normal form: the key of a recorded answer is every parameter of it, whatever words and order it was asked in."""
+"""A question in its normal form: the key of a recorded answer is every parameter of it, whatever
+words and order it was asked in.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ from postri.sql import Computed
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a dataset. The request has its aggregates and its keys in normal order; the result has them as they were asked."""
+    """What is asked of a dataset.
+
+    The request has its aggregates and its keys in normal order; the result has them as they were
+    asked.
+    """
 
     dataset: Dataset
     names: tuple[str, ...]
@@ -52,7 +58,11 @@ class Question:
                 "by": [[name, list(map(_key, keys))] for name, keys in self._groups],
                 "where": None if self.request.where is None else str(self.request.where),
                 "protect": str(self.dataset.protect),
-                **({"computed": {name: str(each) for name, each in sorted(self.computed.items())}} if self.computed else {}),
+                **(
+                    {"computed": {name: str(each) for name, each in sorted(self.computed.items())}}
+                    if self.computed
+                    else {}
+                ),
             }
         )
 
@@ -77,14 +87,23 @@ class Question:
         return self.request.groups.columns if self.request.groups else ()
 
     def _aggregate(self, asked: Asked) -> dict[str, object]:
-        """One aggregate with all that its draw depends on. The interval of a count, sum or mean is free: its confidence is not in it."""
+        """One aggregate with all that its draw depends on.
+
+        The interval of a count, sum or mean is free: its confidence is not in it.
+        """
         fields = aggregate_fields(asked.aggregate) | {"epsilon": str(asked.epsilon)}
         if isinstance(asked.aggregate, Quantile):
             beta = self.request.beta(self.groups) / asked.parts
-            fields |= {"beta": str(beta), "split": str(self.request.split), "method": repr(self.request.method)}
+            fields |= {
+                "beta": str(beta),
+                "split": str(self.request.split),
+                "method": repr(self.request.method),
+            }
         return fields
 
-    def arranged(self, answers: Sequence[Sequence[Answer]]) -> list[tuple[tuple[Any, ...], list[Answer]]]:
+    def arranged(
+        self, answers: Sequence[Sequence[Answer]]
+    ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in normal order as rows in the order in which they were asked for."""
         columns = dict(self._groups)
         normal = {keys: place for place, keys in enumerate(product(*columns.values()))}
@@ -97,7 +116,9 @@ class Question:
         return rows
 
     def adapted(self, answer: Answer) -> Answer:
-        """A recorded answer with the interval of this question's confidence, which is free where the noise is public."""
+        """A recorded answer with the interval of this question's confidence, which is free where
+        the noise is public.
+        """
         if answer.drawn is None:
             return answer
         joint = (JOINT,) if self.request.joint and len(self.names) * self.groups > 1 else ()
@@ -123,16 +144,25 @@ def read_question(
     computed: Mapping[str, Computed] | None = None,
     parts: Mapping[str, int] | None = None,
 ) -> Question:
-    """The question, or InputError for the first thing that is wrong with it. Nothing but the policy is looked at.
+    """The question, or InputError for the first thing that is wrong with it.
 
-    `computed` are expressions that aggregates name as columns. `parts` says how many intervals must hold at once with that of an aggregate.
+    Nothing but the policy is looked at.
+
+    `computed` are expressions that aggregates name as columns. `parts` says how many intervals must
+    hold at once with that of an aggregate.
     """
     known = computed or {}
-    wanted = {name: _on_policy(each, dataset, known) for name, each in check_aggregates(aggregates).items()}
+    wanted = {
+        name: _on_policy(each, dataset, known)
+        for name, each in check_aggregates(aggregates).items()
+    }
     shares = check_weights(weights, wanted)
     columns = _check_by(by, dataset)
     # The order of their texts is the normal order; equal ones are interchangeable.
-    order = sorted(range(len(wanted)), key=lambda i: _text(aggregate_fields(list(wanted.values())[i])) + f" {shares[i]}")
+    order = sorted(
+        range(len(wanted)),
+        key=lambda i: _text(aggregate_fields(list(wanted.values())[i])) + f" {shares[i]}",
+    )
     request = checked_request(
         [list(wanted.values())[i] for i in order],
         epsilon=epsilon,
@@ -153,23 +183,41 @@ def read_question(
     return Question(dataset, tuple(wanted), places, tuple(columns), request, expressions)
 
 
-def _on_policy(aggregate: Aggregate, dataset: Dataset, computed: Mapping[str, Computed]) -> Aggregate:
+def _on_policy(
+    aggregate: Aggregate, dataset: Dataset, computed: Mapping[str, Computed]
+) -> Aggregate:
     """The aggregate on the policy's domain, or on that of an expression."""
     if aggregate.column in computed:
-        return aggregate if isinstance(aggregate, Count) else replace(aggregate, domain=computed[str(aggregate.column)].domain)
+        return (
+            aggregate
+            if isinstance(aggregate, Count)
+            else replace(aggregate, domain=computed[str(aggregate.column)].domain)
+        )
     if isinstance(aggregate, Count):
-        return aggregate if aggregate.column is None else replace(aggregate, column=_column(aggregate.column, dataset).name)
+        return (
+            aggregate
+            if aggregate.column is None
+            else replace(aggregate, column=_column(aggregate.column, dataset).name)
+        )
     if aggregate.domain is not None:
-        raise InputError(f"the domain of {shown(aggregate.column)} is the policy's; leave it out of the aggregate")
+        raise InputError(
+            f"the domain of {shown(aggregate.column)} is the policy's; leave it out of the "
+            "aggregate"
+        )
     column = _column(aggregate.column, dataset)
     if isinstance(aggregate, Sum | Mean) and column.domain is None:
-        raise InputError(f"there is no sum or mean of {column.name!r}: the policy gives it no lower and upper; ask for its median")
+        raise InputError(
+            f"there is no sum or mean of {column.name!r}: the policy gives it no lower and "
+            "upper; ask for its median"
+        )
     return replace(aggregate, column=column.name, domain=column.domain)
 
 
 def _column(name: object, dataset: Dataset) -> ColumnPolicy:
     if not isinstance(name, str) or name not in dataset.columns:
-        raise InputError(f"{dataset.name!r} has no column {shown(name)}; {nearest(str(name), dataset.columns)}")
+        raise InputError(
+            f"{dataset.name!r} has no column {shown(name)}; {nearest(str(name), dataset.columns)}"
+        )
     return dataset.columns[name]
 
 
@@ -179,7 +227,10 @@ def _check_by(by: object, dataset: Dataset) -> dict[str, tuple[Key, ...]]:
     for name in check_by(by):
         column = _column(name, dataset)
         if column.keys is None:
-            raise InputError(f"{name!r} has no public keys in the policy, so rows cannot be divided by it; {_with_keys(dataset)}")
+            raise InputError(
+                f"{name!r} has no public keys in the policy, so rows cannot be divided by it; "
+                f"{_with_keys(dataset)}"
+            )
         if name in columns:
             raise InputError(f"by names {name!r} twice")
         columns[column.name] = column.keys

@@ -1,4 +1,7 @@
-"""The desk across a network: the same questions and answers over HTTP. Nothing but the standard library is needed for it."""
+"""The desk across a network: the same questions and answers over HTTP.
+
+Nothing but the standard library is needed for it.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,23 @@ def is_url(place: str) -> bool:
 
 
 class RemoteDesk:
-    """Questions to a service, for whoever the token says. A question that is cut off is asked again with its key, and paid for once."""
+    """Questions to a service, for whoever the token says.
+
+    A question that is cut off is asked again with its key, and paid for once.
+    """
 
     def __init__(self, url: str, token: str | None, *, patience: float = PATIENCE) -> None:
         self._connection, self._path = _connection(url, patience)
-        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token:
-            raise InputError("a service needs a token: give token=, or set $POSTRI_TOKEN; the steward makes one with 'postri token add'")
+        if (
+            not isinstance(token, str)
+            or not token.isascii()
+            or not token.isprintable()
+            or not token
+        ):
+            raise InputError(
+                "a service needs a token: give token=, or set $POSTRI_TOKEN; the steward "
+                "makes one with 'postri token add'"
+            )
         self._token = token
         try:
             self.analyst: str = self._got("/v1/me", lambda fields: fields["name"])
@@ -55,11 +69,22 @@ class RemoteDesk:
 
     def describe(self) -> Mapping[str, DatasetFacts]:
         """What is public of each dataset."""
-        return self._got("/v1/datasets", lambda fields: {each["name"]: read_facts(each) for each in fields["datasets"]})
+        return self._got(
+            "/v1/datasets",
+            lambda fields: {each["name"]: read_facts(each) for each in fields["datasets"]},
+        )
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
-        """The answer. Each question has a key, so that it is paid for once however often it is sent."""
-        return self._posted("/v1/query", wording, read_result, retry if retry is not None else secret_bytes(16).hex())
+        """The answer.
+
+        Each question has a key, so that it is paid for once however often it is sent.
+        """
+        return self._posted(
+            "/v1/query",
+            wording,
+            read_result,
+            retry if retry is not None else secret_bytes(16).hex(),
+        )
 
     def price(self, wording: Wording) -> Price:
         """What it would cost."""
@@ -67,16 +92,22 @@ class RemoteDesk:
 
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
-        found = self._got("/v1/budget", lambda fields: {name: read_budget(each) for name, each in fields.items()})
+        found = self._got(
+            "/v1/budget", lambda fields: {name: read_budget(each) for name, each in fields.items()}
+        )
         if dataset is not None and dataset not in found:
-            raise InputError(f"the policy has no dataset {shown(dataset)}; {nearest(str(dataset), found)}")
+            raise InputError(
+                f"the policy has no dataset {shown(dataset)}; {nearest(str(dataset), found)}"
+            )
         return Budget(found if dataset is None else {dataset: found[dataset]})
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first."""
         check_page(before, limit)
         query = urlencode({"limit": limit, **({} if before is None else {"before": before})})
-        return self._got(f"/v1/answers?{query}", lambda fields: [read_past(each) for each in fields["answers"]])
+        return self._got(
+            f"/v1/answers?{query}", lambda fields: [read_past(each) for each in fields["answers"]]
+        )
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -85,30 +116,55 @@ class RemoteDesk:
     def _got(self, path: str, read: Callable[[Any], Read]) -> Read:
         return self._asked("GET", path, None, {}, read)
 
-    def _posted(self, path: str, wording: Wording, read: Callable[[Any], Read], retry: str | None = None) -> Read:
+    def _posted(
+        self, path: str, wording: Wording, read: Callable[[Any], Read], retry: str | None = None
+    ) -> Read:
         if retry is not None:
             check_retry(retry)
-        headers = {"Content-Type": "application/json", **({} if retry is None else {"Idempotency-Key": retry})}
+        headers = {
+            "Content-Type": "application/json",
+            **({} if retry is None else {"Idempotency-Key": retry}),
+        }
         return self._asked("POST", path, json.dumps(wording.to_fields()), headers, read)
 
-    def _asked(self, method: str, path: str, body: str | None, headers: dict[str, str], read: Callable[[Any], Read]) -> Read:
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: str | None,
+        headers: dict[str, str],
+        read: Callable[[Any], Read],
+    ) -> Read:
         status, fields = self._patiently(method, path, body, headers)
         if status >= 400:
             raise read_problem(status, fields)
         try:
             return read(fields)
         except (ValueError, KeyError, TypeError):
-            raise ServiceError("the service's reply is not of a form that this version knows: is it a newer one?", status=status) from None
+            raise ServiceError(
+                "the service's reply is not of a form that this version knows: is it a newer one?",
+                status=status,
+            ) from None
 
-    def _patiently(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, Any]:
-        """Send it again if the connection was lost or the service is busy. All of it is safe to send again."""
+    def _patiently(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, Any]:
+        """Send it again if the connection was lost or the service is busy.
+
+        All of it is safe to send again.
+        """
         for rest in reversed(range(TRIES)):
             try:
                 status, fields, wait = self._once(method, path, body, headers)
             except (OSError, HTTPException) as error:
                 self._connection.close()
-                if rest == 0 or isinstance(error, TimeoutError | gaierror | SSLCertVerificationError):
-                    raise ServiceError(f"the service at {self._connection.host!r} cannot be reached ({type(error).__name__})") from None
+                if rest == 0 or isinstance(
+                    error, TimeoutError | gaierror | SSLCertVerificationError
+                ):
+                    raise ServiceError(
+                        f"the service at {self._connection.host!r} cannot be reached "
+                        f"({type(error).__name__})"
+                    ) from None
                 wait = LONGEST_WAIT / 2**rest
             else:
                 if rest == 0 or not isinstance(fields, dict) or fields.get("code") not in AGAIN:
@@ -116,9 +172,13 @@ class RemoteDesk:
             sleep(wait)
         raise AssertionError("unreachable")
 
-    def _once(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, Any, float]:
+    def _once(
+        self, method: str, path: str, body: str | None, headers: dict[str, str]
+    ) -> tuple[int, Any, float]:
         sent = None if body is None else body.encode("utf-8", "backslashreplace")
-        self._connection.request(method, self._path + path, sent, {**headers, "Authorization": f"Bearer {self._token}"})
+        self._connection.request(
+            method, self._path + path, sent, {**headers, "Authorization": f"Bearer {self._token}"}
+        )
         reply = self._connection.getresponse()
         text = reply.read()
         return reply.status, _fields(reply, text), _wait(reply)
@@ -128,11 +188,16 @@ def _connection(url: str, patience: float) -> tuple[HTTPConnection, str]:
     """A connection, not yet opened, and the path before that of the API."""
     parts = urlsplit(url)
     if not parts.hostname or parts.query or parts.fragment or parts.username or parts.password:
-        raise InputError("the address of a service must be such as 'https://host' or 'https://host:8443/path', without a user or a query")
+        raise InputError(
+            "the address of a service must be such as 'https://host' or "
+            "'https://host:8443/path', without a user or a query"
+        )
     try:
         port = parts.port
     except ValueError:
-        raise InputError("the port of a service's address must be a number from 0 to 65535") from None
+        raise InputError(
+            "the port of a service's address must be a number from 0 to 65535"
+        ) from None
     path = quote(parts.path.rstrip("/"), safe="/%")
     if parts.scheme == "https":
         return HTTPSConnection(parts.hostname, port, timeout=patience), path
@@ -151,7 +216,10 @@ def _is_here(host: str) -> bool:
 def _fields(reply: HTTPResponse, text: bytes) -> Any:
     kind = (reply.getheader("Content-Type") or "").partition(";")[0].strip()
     if kind not in ("application/json", PROBLEM):
-        raise ServiceError(f"no service of postri answers at this address (status {reply.status})", status=reply.status)
+        raise ServiceError(
+            f"no service of postri answers at this address (status {reply.status})",
+            status=reply.status,
+        )
     try:
         return json.loads(text, parse_float=Decimal)
     except ValueError:

@@ -23,7 +23,9 @@ def price_fields(price: Price) -> dict[str, Any]:
 
 def read_price(fields: Mapping[str, Any]) -> Price:
     """The price that was sent."""
-    epsilon, charged, remaining = (Fraction(fields[name]) for name in ("epsilon", "charged", "remaining"))
+    epsilon, charged, remaining = (
+        Fraction(fields[name]) for name in ("epsilon", "charged", "remaining")
+    )
     forecasts = {name: _read_forecast(each) for name, each in fields["forecasts"].items()}
     return Price(epsilon, charged, remaining, fields["recorded"], fields["refused"], forecasts)
 
@@ -31,7 +33,11 @@ def read_price(fields: Mapping[str, Any]) -> Price:
 def _forecast_fields(forecast: Forecast) -> dict[str, Any]:
     words = {**forecast.to_dict(), "sentence": str(forecast)}
     if isinstance(forecast, Plan):
-        more = {"p": str(forecast.p), "groups": forecast.groups, "protect": protect_fields(forecast.protect)}
+        more = {
+            "p": str(forecast.p),
+            "groups": forecast.groups,
+            "protect": protect_fields(forecast.protect),
+        }
         return {"kind": "plan", **words, **more, "reach_percentiles": 100 * forecast.reach}
     if isinstance(forecast, Reach):
         return {"kind": "reach", **words, "exact_reach": str(forecast.reach), "rows": forecast.rows}
@@ -43,7 +49,9 @@ def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
         return Unknown()
     confidence = float(fields["confidence"])
     if fields["kind"] == "reach":
-        return Reach(fields["statistic"], Fraction(fields["exact_reach"]), confidence, fields["rows"])
+        return Reach(
+            fields["statistic"], Fraction(fields["exact_reach"]), confidence, fields["rows"]
+        )
     return Plan(
         fields["rows"],
         Fraction(fields["epsilon"]),
@@ -59,14 +67,21 @@ def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
 def budget_fields(budget: DatasetBudget) -> dict[str, Any]:
     """The budget of a dataset, and the analyst's part in it."""
     allowance = None if budget.allowance is None else str(budget.allowance)
-    return {**budget.to_dict(), "own": str(budget.own), "allowance": allowance, "accountant": budget.accountant}
+    return {
+        **budget.to_dict(),
+        "own": str(budget.own),
+        "allowance": allowance,
+        "accountant": budget.accountant,
+    }
 
 
 def read_budget(fields: Mapping[str, Any]) -> DatasetBudget:
     """The budget that was sent."""
     allowance = None if fields["allowance"] is None else Fraction(fields["allowance"])
     amounts = Fraction(fields["budget"]), Fraction(fields["spent"])
-    return DatasetBudget(*amounts, fields["entries"], Fraction(fields["own"]), allowance, fields["accountant"])
+    return DatasetBudget(
+        *amounts, fields["entries"], Fraction(fields["own"]), allowance, fields["accountant"]
+    )
 
 
 def past_fields(past: PastAnswer) -> dict[str, Any]:

@@ -27,11 +27,14 @@ ANALYST, TOKEN = "POSTRI_ANALYST", "POSTRI_TOKEN"
 MEDIAN = "0.5"
 
 
-def connect(policy_or_url: str | os.PathLike[str], *, analyst: str | None = None, token: str | None = None) -> Session:
-    """A session with a policy's datasets, for an analyst: the one named, or $POSTRI_ANALYST, or the user of this machine.
+def connect(
+    policy_or_url: str | os.PathLike[str], *, analyst: str | None = None, token: str | None = None
+) -> Session:
+    """A session with a policy's datasets, for an analyst: the one named, or $POSTRI_ANALYST, or the
+    user of this machine.
 
-    With the address of a service, for whoever the token says: the one given, or $POSTRI_TOKEN. Close it at the end, or use it in a `with`
-    block.
+    With the address of a service, for whoever the token says: the one given, or $POSTRI_TOKEN.
+    Close it at the end, or use it in a `with` block.
     """
     place = os.fspath(policy_or_url)
     if is_url(place):
@@ -39,7 +42,10 @@ def connect(policy_or_url: str | os.PathLike[str], *, analyst: str | None = None
             raise InputError("a service knows the analyst by the token: leave out analyst")
         return Session(RemoteDesk(place, token if token is not None else os.environ.get(TOKEN)))
     if token is not None:
-        raise InputError("a token goes with the address of a service, such as 'https://host'; a policy needs none")
+        raise InputError(
+            "a token goes with the address of a service, such as 'https://host'; a policy "
+            "needs none"
+        )
     policy = read_policy(place)
     return Session(LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), _analyst(analyst)))
 
@@ -86,11 +92,13 @@ class Session:
         fresh: bool = False,
         retry: str | None = None,
     ) -> Result:
-        """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost together.
+        """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost
+        together.
 
-        `by` names columns that have public keys in the policy. The same question asked again returns the recorded answer and costs
-        nothing; `fresh` pays for a new draw. BudgetExceeded if the budget does not allow it: then nothing was spent. With a key of your own
-        in `retry`, a question that was cut off may be asked again with the same key, and is paid for once.
+        `by` names columns that have public keys in the policy. The same question asked again
+        returns the recorded answer and costs nothing; `fresh` pays for a new draw. BudgetExceeded
+        if the budget does not allow it: then nothing was spent. With a key of your own in `retry`,
+        a question that was cut off may be asked again with the same key, and is paid for once.
         """
         return self._desk.answer(
             Wording(
@@ -117,22 +125,36 @@ class Session:
         fresh: bool = False,
         retry: str | None = None,
     ) -> Result:
-        """A question in SQL: `SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job ORDER BY mid DESC`.
+        """A question in SQL:
 
-        `epsilon` is what all its aggregates cost together. What is not answered is refused with the place in the text.
+        `SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job
+        ORDER BY mid DESC`.
+
+        `epsilon` is what all its aggregates cost together. What is not answered is refused with the
+        place in the text.
         """
-        wording = Wording(sql=_sql(text), epsilon=epsilon, confidence=confidence, simultaneous=simultaneous, fresh=fresh)
+        wording = Wording(
+            sql=_sql(text),
+            epsilon=epsilon,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            fresh=fresh,
+        )
         return self._desk.answer(wording, retry)
 
     def median(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The median of a column; `where`, `confidence` and `fresh` as in `ask`."""
         return self.quantile(dataset, column, MEDIAN, epsilon=epsilon, **how)
 
-    def quantile(self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any) -> Answer:
+    def quantile(
+        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+    ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
         return self._one(dataset, Quantile(column, check_share(p, "p")), epsilon, **how)
 
-    def count(self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any) -> Answer:
+    def count(
+        self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
+    ) -> Answer:
         """The number of rows, or of those in which a column has a cell that can be read."""
         return self._one(dataset, Count(column), epsilon, **how)
 
@@ -157,11 +179,16 @@ class Session:
         simultaneous: bool = False,
         fresh: bool = False,
     ) -> Price:
-        """What the question would cost, and how far its intervals will reach: from public numbers, free. The table is not looked at.
+        """What the question would cost, and how far its intervals will reach: from public numbers,
+        free. The table is not looked at.
 
         Takes what `ask` takes, or the text of a question in SQL.
         """
-        words = {"sql": _sql(dataset)} if aggregates is None else {"dataset": dataset, "aggregates": aggregates}
+        words = (
+            {"sql": _sql(dataset)}
+            if aggregates is None
+            else {"dataset": dataset, "aggregates": aggregates}
+        )
         return self._desk.price(
             Wording(
                 **words,
@@ -180,7 +207,9 @@ class Session:
         return self._desk.budget(dataset)
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
-        """What this analyst asked, newest first, with the answers as they were given; below the number of an answer, if one is given."""
+        """What this analyst asked, newest first, with the answers as they were given; below the
+        number of an answer, if one is given.
+        """
         return self._desk.answers(before, limit)
 
     def close(self) -> None:
@@ -190,7 +219,12 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _one(self, dataset: str, aggregate: Aggregate, epsilon: Number, **how: Any) -> Answer:

@@ -1,4 +1,6 @@
-"""Turns: who asks a question while another thread is finding its answer waits, and then finds it recorded."""
+"""Turns: who asks a question while another thread is finding its answer waits, and then finds it
+recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A question as it was put, before anything is looked up: what goes to a desk, over a wire, and into an analyst's history."""
+"""A question as it was put, before anything is looked up: what goes to a desk, over a wire, and
+into an analyst's history.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """A question in SQL, or one of a dataset with its aggregates. Nothing of it is checked: whoever answers it does that."""
+    """A question in SQL, or one of a dataset with its aggregates.
+
+    Nothing of it is checked: whoever answers it does that.
+    """
 
     epsilon: Number
     sql: str | None = None
@@ -34,20 +39,40 @@ class Wording:
     fresh: bool = False
 
     def to_fields(self) -> dict[str, Any]:
-        """As plain values, one form for all that mean the same words. InputError for what is of no such form."""
-        named = {"sql": _text(self.sql, "a question in SQL")} if self.sql is not None else self._structured()
-        common = {"epsilon": written(check_epsilon(self.epsilon)), "confidence": written(check_share(self.confidence, "confidence"))}
-        flags = {name: True for name in ("simultaneous", "fresh") if check_flag(getattr(self, name), name)}
+        """As plain values, one form for all that mean the same words.
+
+        InputError for what is of no such form.
+        """
+        named = (
+            {"sql": _text(self.sql, "a question in SQL")}
+            if self.sql is not None
+            else self._structured()
+        )
+        common = {
+            "epsilon": written(check_epsilon(self.epsilon)),
+            "confidence": written(check_share(self.confidence, "confidence")),
+        }
+        flags = {
+            name: True
+            for name in ("simultaneous", "fresh")
+            if check_flag(getattr(self, name), name)
+        }
         return {**named, **common, **flags}
 
     def _structured(self) -> dict[str, Any]:
-        aggregates = {name: _written(each) for name, each in check_aggregates(self.aggregates).items()}
+        aggregates = {
+            name: _written(each) for name, each in check_aggregates(self.aggregates).items()
+        }
         optional = {
             "by": list(check_by(self.by)),
             "where": None if self.where is None else check_text(self.where),
             "weights": None if self.weights is None else _weights(self.weights, aggregates),
         }
-        return {"dataset": self.dataset, "aggregates": aggregates, **{name: each for name, each in optional.items() if each}}
+        return {
+            "dataset": self.dataset,
+            "aggregates": aggregates,
+            **{name: each for name, each in optional.items() if each},
+        }
 
     @property
     def text(self) -> str:
@@ -56,9 +81,13 @@ class Wording:
 
 
 def read_wording(given: object) -> Wording:
-    """The wording of plain values, or InputError for the first thing that is wrong with their shape."""
+    """The wording of plain values, or InputError for the first thing that is wrong with their
+    shape.
+    """
     if not isinstance(given, Mapping):
-        raise InputError('a question must be an object, such as {"sql": "SELECT MEDIAN(x) FROM t", "epsilon": "1/2"}')
+        raise InputError(
+            'a question must be an object, such as {"sql": "SELECT MEDIAN(x) FROM t", "epsilon": "1/2"}'
+        )
     known = [field.name for field in fields(Wording)]
     for name in given:
         if name not in known:
@@ -69,7 +98,9 @@ def read_wording(given: object) -> Wording:
     if "sql" in found:
         for name in STRUCTURED:
             if name in found:
-                raise InputError(f"a question in SQL says everything in its text: leave out {name!r}")
+                raise InputError(
+                    f"a question in SQL says everything in its text: leave out {name!r}"
+                )
     elif "dataset" not in found or "aggregates" not in found:
         raise InputError('a question must have "sql", or "dataset" and "aggregates"')
     wording = Wording(**found)
@@ -80,7 +111,10 @@ def read_wording(given: object) -> Wording:
 def check_by(by: object) -> Sequence[str]:
     """The columns to divide by, or InputError if they are no list of texts."""
     if isinstance(by, str | Mapping) or not isinstance(by, Sequence):
-        raise InputError(f"by must be a list of columns, such as ['job']: their keys are the policy's; got {shown(by)}")
+        raise InputError(
+            "by must be a list of columns, such as ['job']: their keys are the policy's; got "
+            f"{shown(by)}"
+        )
     return [_text(name, "a column to divide by") for name in by]
 
 
@@ -93,14 +127,23 @@ def check_flag(flag: object, name: str) -> bool:
 
 def _written(aggregate: Aggregate) -> str:
     if not isinstance(aggregate, Count) and aggregate.domain is not None:
-        raise InputError(f"the domain of {shown(aggregate.column)} is the policy's; leave it out of the aggregate")
+        raise InputError(
+            f"the domain of {shown(aggregate.column)} is the policy's; leave it out of the "
+            "aggregate"
+        )
     return agg.written(aggregate)
 
 
 def _weights(weights: object, aggregates: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(weights, Mapping):
-        raise InputError(f"weights must give each of {', '.join(map(repr, aggregates))} its weight, and no other; got {shown(weights)}")
-    return {_text(name, "the name of an aggregate"): written(exact(each, f"the weight of {name!r}")) for name, each in weights.items()}
+        raise InputError(
+            f"weights must give each of {', '.join(map(repr, aggregates))} its weight, and no "
+            f"other; got {shown(weights)}"
+        )
+    return {
+        _text(name, "the name of an aggregate"): written(exact(each, f"the weight of {name!r}"))
+        for name, each in weights.items()
+    }
 
 
 def _text(value: object, name: str) -> str:

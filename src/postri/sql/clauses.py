@@ -12,14 +12,22 @@ ORDER = (
     *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING),
     *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET),
 )
-JOINS = "joins are not answered: they can multiply one person's rows beyond what the policy protects; ask a table that holds the columns"
+JOINS = (
+    "joins are not answered: they can multiply one person's rows beyond what the policy "
+    "protects; ask a table that holds the columns"
+)
 REFUSED = {
     **dict.fromkeys(("UNION", "INTERSECT", "EXCEPT"), "{} is not answered: ask two questions"),
     "WITH": "WITH is not answered: ask the dataset itself",
-    **dict.fromkeys(("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "LATERAL", "USING"), JOINS),
+    **dict.fromkeys(
+        ("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "LATERAL", "USING"), JOINS
+    ),
     "OVER": "windows are not answered: they tell of single rows; ask group by group with GROUP BY",
     "QUALIFY": "QUALIFY is not answered: there are no windows",
-    "DISTINCT": "DISTINCT is not answered: a private count of distinct values is another mechanism; GROUP BY a column with public keys",
+    "DISTINCT": (
+        "DISTINCT is not answered: a private count of distinct values is another mechanism; "
+        "GROUP BY a column with public keys"
+    ),
     "EXISTS": "subqueries are not answered: put the condition into WHERE",
     "INTO": "only SELECT is answered, and nothing can be written",
     "FILTER": "FILTER is not answered: put the condition into WHERE, or ask another question",
@@ -51,9 +59,17 @@ def split_clauses(source: SqlText) -> Clauses:
     for place, word in enumerate(source.words):
         _check_refused(source, word, place)
         depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
-        if word.kind in ORDER and (depth == 0 or word.kind in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)):
+        if word.kind in ORDER and (
+            depth == 0 or word.kind in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
+        ):
             if depth:
-                raise source.error(word, "subqueries are not answered: ask the dataset itself, and put conditions into WHERE")
+                raise source.error(
+                    word,
+                    (
+                        "subqueries are not answered: ask the dataset itself, and put conditions "
+                        "into WHERE"
+                    ),
+                )
             _check_order(source, clauses, word)
             current = word.kind
             clauses.starts[current], clauses.words[current] = word, []

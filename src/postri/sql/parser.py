@@ -1,4 +1,7 @@
-"""From words to expressions of released values: aggregates, arithmetic, comparisons. What an aggregate is of, the reader tells."""
+"""From words to expressions of released values: aggregates, arithmetic, comparisons.
+
+What an aggregate is of, the reader tells.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from postri.sql.text import SqlText, Word, Words
 DEEPEST = 20
 BINDING = {
     **{TokenType.OR: 1, TokenType.AND: 2},
-    **dict.fromkeys((TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE), 4),
+    **dict.fromkeys(
+        (TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE), 4
+    ),
     **{TokenType.PLUS: 5, TokenType.DASH: 5, TokenType.STAR: 6, TokenType.SLASH: 6},
 }
 NOT_BINDING, TEST, SUM = 3, 4, 5
@@ -27,9 +32,19 @@ ARITHMETIC = "numbers can be added, subtracted, multiplied and divided"
 
 
 class ExpressionParser:
-    """Reads one expression. `call` reads an aggregate from its name and the words inside its parentheses, `name` a bare name."""
+    """Reads one expression.
 
-    def __init__(self, source: SqlText, words: Words, call: Callable[[Word, Words, Words], Node], name: Callable[[Word], Node]) -> None:
+    `call` reads an aggregate from its name and the words inside its parentheses, `name` a bare
+    name.
+    """
+
+    def __init__(
+        self,
+        source: SqlText,
+        words: Words,
+        call: Callable[[Word, Words, Words], Node],
+        name: Callable[[Word], Node],
+    ) -> None:
         self._source, self._words, self._call, self._name = source, words, call, name
         self._at = 0
 
@@ -37,7 +52,9 @@ class ExpressionParser:
         """The expression that all words make."""
         node = self._expression(0, 0)
         if self._at < len(self._words):
-            self._refuse(self._words[self._at], f"{self._words[self._at].text!r} is not expected here")
+            self._refuse(
+                self._words[self._at], f"{self._words[self._at].text!r} is not expected here"
+            )
         return node
 
     def _refuse(self, place: Word | Words, message: str) -> NoReturn:
@@ -54,7 +71,9 @@ class ExpressionParser:
 
     def _expression(self, binding: int, depth: int) -> Node:
         if depth > DEEPEST:
-            self._refuse(self._words[self._at - 1], f"an expression may be nested at most {DEEPEST} deep")
+            self._refuse(
+                self._words[self._at - 1], f"an expression may be nested at most {DEEPEST} deep"
+            )
         start = self._at
         left = self._first(depth)
         while (word := self._peek()) is not None and BINDING.get(word.kind, 0) > binding:
@@ -95,8 +114,15 @@ class ExpressionParser:
         if word.kind in (TokenType.TRUE, TokenType.FALSE):
             return Constant("truth", word.kind == TokenType.TRUE)
         if word.kind in (TokenType.NUMBER, TokenType.STRING):
-            return Constant("number", self._number(word)) if word.kind == TokenType.NUMBER else Constant("text", word.text)
-        if following is not None and (word.kind, following.kind) == (TokenType.DOT, TokenType.NUMBER):
+            return (
+                Constant("number", self._number(word))
+                if word.kind == TokenType.NUMBER
+                else Constant("text", word.text)
+            )
+        if following is not None and (word.kind, following.kind) == (
+            TokenType.DOT,
+            TokenType.NUMBER,
+        ):
             self._at += 1
             return Constant("number", exact(f"0.{following.text}", "a number"))
         if following is not None and word.upper == "DATE" and following.kind == TokenType.STRING:
@@ -145,9 +171,19 @@ class ExpressionParser:
                 self._refuse(place, f"a {left.kind} is compared with a {right.kind} here")
             return Test("truth", SIGNS.get(word.kind, word.text), left, right)
         if (left.kind, right.kind) != ("number", "number"):
-            self._refuse(place, f"only {ARITHMETIC}; one of these is a {left.kind if left.kind != 'number' else right.kind}")
+            self._refuse(
+                place,
+                (
+                    f"only {ARITHMETIC}; one of these is a "
+                    f"{left.kind if left.kind != 'number' else right.kind}"
+                ),
+            )
         if word.kind == TokenType.SLASH and right.may_be_zero and not is_count(right):
             self._refuse(
-                place, "the interval of this divisor may hold 0; divide by a number, by COUNT, or by a median or mean whose domain has no 0"
+                place,
+                (
+                    "the interval of this divisor may hold 0; divide by a number, by COUNT, or "
+                    "by a median or mean whose domain has no 0"
+                ),
             )
         return Arithmetic("number", word.text, left, right)

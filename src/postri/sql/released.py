@@ -1,4 +1,5 @@
-"""Expressions of released values: what SELECT, HAVING and ORDER BY compute after the draws, with intervals that follow from their parts.
+"""Expressions of released values: what SELECT, HAVING and ORDER BY compute after the draws, with
+intervals that follow from their parts.
 
 All of it is post-processing: it costs nothing, and looks at no table.
 """
@@ -51,7 +52,9 @@ class Node(ABC):
         """What it is in one group."""
 
     def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
-        """Between which numbers the true value lies, if each part's interval holds at this beta; what is known lies at itself."""
+        """Between which numbers the true value lies, if each part's interval holds at this beta;
+        what is known lies at itself.
+        """
         value = self.value(row)
         return value, value
 
@@ -121,7 +124,10 @@ class Drawn(Node):
 
 @dataclass(frozen=True)
 class Arithmetic(Node):
-    """A sum, difference, product or quotient. No divisor's interval can hold 0, but that of a bare count, which is taken as 1 at least."""
+    """A sum, difference, product or quotient.
+
+    No divisor's interval can hold 0, but that of a bare count, which is taken as 1 at least.
+    """
 
     sign: str
     left: Node
@@ -134,7 +140,9 @@ class Arithmetic(Node):
     def value(self, row: Row) -> Fraction:
         right = self.right.value(row)
         # A released count may be 0.
-        number: Fraction = SIGNS[self.sign](self.left.value(row), max(right, 1) if self._by_count else right)
+        number: Fraction = SIGNS[self.sign](
+            self.left.value(row), max(right, 1) if self._by_count else right
+        )
         return number
 
     def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
@@ -150,7 +158,11 @@ class Arithmetic(Node):
 
     @property
     def may_be_zero(self) -> bool:
-        return self.sign in "+-" or self.left.may_be_zero or (self.sign == "*" and self.right.may_be_zero)
+        return (
+            self.sign in "+-"
+            or self.left.may_be_zero
+            or (self.sign == "*" and self.right.may_be_zero)
+        )
 
 
 @dataclass(frozen=True)
@@ -193,7 +205,11 @@ def is_count(node: Node) -> bool:
 
 def _plain(value: Any) -> Any:
     """A number as an exact one; everything else as it is."""
-    return Fraction(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else value
+    return (
+        Fraction(value)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool)
+        else value
+    )
 
 
 def kind_of(value: object) -> Kind:

@@ -35,7 +35,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Computed:
-    """An expression that aggregates name as a column, and the public domain that follows from its parts."""
+    """An expression that aggregates name as a column, and the public domain that follows from its
+    parts.
+    """
 
     expression: Expression
     domain: Domain
@@ -43,7 +45,11 @@ class Computed:
 
 @dataclass(frozen=True)
 class Statement:
-    """One SELECT. `aggregates` are asked of the dataset once each; `computed` are the expressions among their columns."""
+    """One SELECT.
+
+    `aggregates` are asked of the dataset once each; `computed` are the expressions among their
+    columns.
+    """
 
     source: SqlText
     dataset: str
@@ -61,10 +67,16 @@ class Statement:
     @property
     def values(self) -> dict[str, Node]:
         """The released values by their titles."""
-        return {item.title: item.node for item in self.items if item.what == "value" and item.node is not None}
+        return {
+            item.title: item.node
+            for item in self.items
+            if item.what == "value" and item.node is not None
+        }
 
     def parts(self) -> dict[str, int]:
-        """For each aggregate the most parts of any value that it is in: so many intervals must hold at once there."""
+        """For each aggregate the most parts of any value that it is in: so many intervals must hold
+        at once there.
+        """
         found = dict.fromkeys(self.aggregates, 1)
         for node in self.values.values():
             names = set(node.drawn())
@@ -73,14 +85,26 @@ class Statement:
         return found
 
     def shaped(self, result: Result, beta: Fraction) -> Result:
-        """The result as the text wants it: columns, rows that HAVING keeps, in order, up to the limit."""
+        """The result as the text wants it: columns, rows that HAVING keeps, in order, up to the
+        limit.
+        """
         rows = [
-            Row(dict(zip(result.names, answers, strict=True)), dict(zip(result.keys, keys, strict=True))) for keys, answers in result.groups
+            Row(
+                dict(zip(result.names, answers, strict=True)),
+                dict(zip(result.keys, keys, strict=True)),
+            )
+            for keys, answers in result.groups
         ]
         kept = [row for row in rows if self.having is None or self.having.value(row)]
         ordered = sorted(kept, key=cmp_to_key(self._compared)) if self.order else kept
         chosen = ordered[self.offset : None if self.limit is None else self.offset + self.limit]
-        groups = [(tuple(row.keys.values()), [_answer(node, row, beta, result) for node in self.values.values()]) for row in chosen]
+        groups = [
+            (
+                tuple(row.keys.values()),
+                [_answer(node, row, beta, result) for node in self.values.values()],
+            )
+            for row in chosen
+        ]
         return Result(
             result.keys,
             list(self.values),
@@ -123,7 +147,12 @@ def _answer(node: Node, row: Row, beta: Fraction, result: Result) -> Answer:
         value=_written(node.value(row), round),
         interval=Interval(_written(low, floor), _written(high, ceil)),
         confidence=first.confidence,
-        spend=Spend(*(sum((getattr(part.spend, name) for part in parts), start=Fraction(0)) for name in ("value", "interval"))),
+        spend=Spend(
+            *(
+                sum((getattr(part.spend, name) for part in parts), start=Fraction(0))
+                for name in ("value", "interval")
+            )
+        ),
         protect=first.protect,
         method="computed",
         private=result.private,
@@ -133,7 +162,9 @@ def _answer(node: Node, row: Row, beta: Fraction, result: Result) -> Answer:
 
 
 def _written(number: Fraction, rounded: Any) -> int | Decimal:
-    """A number as people write it: exactly where that is short, else to some digits after the point."""
+    """A number as people write it: exactly where that is short, else to some digits after the
+    point.
+    """
     places = decimal_places(number)
     if places is None or places > DIGITS:
         number, places = Fraction(rounded(number * 10**DIGITS), 10**DIGITS), DIGITS

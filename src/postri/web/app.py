@@ -22,7 +22,10 @@ from postri.web.stewarding import steward_routes
 from postri.web.visits import refused, reply, visit_of
 
 # What Starlette itself refuses.
-BY_STATUS = {404: ("not_found", "there is nothing at this address"), 405: ("method_not_allowed", "this address knows other methods")}
+BY_STATUS = {
+    404: ("not_found", "there is nothing at this address"),
+    405: ("method_not_allowed", "this address knows other methods"),
+}
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -52,5 +55,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code, detail = BY_STATUS.get(error.status_code, ("invalid_request", "the request cannot be read"))
+    code, detail = BY_STATUS.get(
+        error.status_code, ("invalid_request", "the request cannot be read")
+    )
     return refused(Refusal(code, detail, {}, error.headers or {}), visit_of(request))

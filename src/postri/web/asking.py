@@ -40,11 +40,21 @@ def asking_routes(service: Service) -> APIRouter:
     @router.post("/v1/price", **described.PRICE)
     async def price(request: Request) -> Response:
         wording = await _wording(service, request)
-        return Response(await service.do(_priced, service.desk(token_of(request)), wording), media_type="application/json")
+        return Response(
+            await service.do(_priced, service.desk(token_of(request)), wording),
+            media_type="application/json",
+        )
 
     @router.get("/v1/datasets", **described.DATASETS)
     async def datasets(request: Request) -> Response:
-        return reply({"datasets": [facts.to_fields() for facts in service.desk(token_of(request)).describe().values()]})
+        return reply(
+            {
+                "datasets": [
+                    facts.to_fields()
+                    for facts in service.desk(token_of(request)).describe().values()
+                ]
+            }
+        )
 
     @router.get("/v1/budget", **described.BUDGET)
     async def budget(request: Request) -> Response:
@@ -58,15 +68,27 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.get("/v1/answers", **described.ANSWERS)
     async def answers(request: Request) -> Response:
-        limit, before = whole(request, "limit", 50, MOST_PAST, 1), request.query_params.get("before")
+        limit, before = (
+            whole(request, "limit", 50, MOST_PAST, 1),
+            request.query_params.get("before"),
+        )
         desk = service.desk(token_of(request))
-        return Response(await service.do(_history, desk, before, limit), media_type="application/json")
+        return Response(
+            await service.do(_history, desk, before, limit), media_type="application/json"
+        )
 
     @router.get("/v1/me", **described.ME)
     async def me(request: Request) -> Response:
         token = token_of(request)
         allowance = None if token.allowance is None else str(token.allowance)
-        return reply({"name": token.name, "role": token.role, "expires": token.expires, "allowance": allowance})
+        return reply(
+            {
+                "name": token.name,
+                "role": token.role,
+                "expires": token.expires,
+                "allowance": allowance,
+            }
+        )
 
     return router
 
@@ -117,4 +139,8 @@ def _by_analyst(service: Service) -> dict[str, dict[str, object]]:
 
 def _least(*allowances: Fraction | None) -> str | None:
     """The one that binds."""
-    return str(min(each for each in allowances if each is not None)) if any(each is not None for each in allowances) else None
+    return (
+        str(min(each for each in allowances if each is not None))
+        if any(each is not None for each in allowances)
+        else None
+    )

@@ -38,7 +38,11 @@ def as_object(raw: bytes) -> dict[str, Any]:
     """The object of a JSON text in UTF-8. Decimals stay exact."""
     try:
         value = json.loads(
-            raw.decode(), parse_float=_number(Decimal), parse_int=_number(int), parse_constant=_no_constant, object_pairs_hook=_pairs
+            raw.decode(),
+            parse_float=_number(Decimal),
+            parse_int=_number(int),
+            parse_constant=_no_constant,
+            object_pairs_hook=_pairs,
         )
         # Half of a surrogate pair is no text: nothing could be written with it.
         json.dumps(value, ensure_ascii=False, default=str).encode()
@@ -47,7 +51,9 @@ def as_object(raw: bytes) -> dict[str, Any]:
     except RecursionError:
         raise InputError("the body is nested too deep") from None
     except UnicodeError:
-        raise InputError("the body must be text in UTF-8, without halves of surrogate pairs") from None
+        raise InputError(
+            "the body must be text in UTF-8, without halves of surrogate pairs"
+        ) from None
     except (ValueError, ArithmeticError):
         raise InputError("the body must be JSON") from None
     if not isinstance(value, dict):
@@ -66,7 +72,12 @@ def known_fields(fields: dict[str, Any], *names: str) -> tuple[Any, ...]:
 def whole(request: Request, name: str, default: int, most: int, least: int = 0) -> int:
     """A whole number of the query string."""
     text = request.query_params.get(name, str(default))
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(most)) or not least <= int(text) <= most:
+    if (
+        not text.isascii()
+        or not text.isdigit()
+        or len(text) > len(str(most))
+        or not least <= int(text) <= most
+    ):
         raise InputError(f"{name} must be a whole number from {least} to {most}, got {shown(text)}")
     return int(text)
 

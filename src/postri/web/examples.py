@@ -5,15 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 DETAILS = {
-    "unauthorized": "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with 'postri token add'",
+    "unauthorized": (
+        "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with 'postri "
+        "token add'"
+    ),
     "forbidden": "this is for stewards; the token is an analyst's",
     "invalid_request": "the policy has no dataset 'bnak'; did you mean 'bank'?",
-    "budget_exceeded": "the question costs epsilon 0.5, and the budget of 'bank' leaves 0.25: short by 0.25; nothing was spent",
+    "budget_exceeded": (
+        "the question costs epsilon 0.5, and the budget of 'bank' leaves 0.25: short by 0.25; "
+        "nothing was spent"
+    ),
     "timed_out": "the question took too long; its budget is spent, for data may have been read",
     "not_ready": "the disk of the ledger is full",
 }
 MEMBERS: dict[str, dict[str, Any]] = {
-    "budget_exceeded": {"requested": "1/2", "remaining": "1/4", "short_by": "1/4", "limit": "the budget of 'bank'"},
+    "budget_exceeded": {
+        "requested": "1/2",
+        "remaining": "1/4",
+        "short_by": "1/4",
+        "limit": "the budget of 'bank'",
+    },
     "timed_out": {"spent": True},
     "question_failed": {"answer_id": "12", "reason": "EngineError", "spent": True},
     "engine_error": {"spent": True},
@@ -21,7 +32,10 @@ MEMBERS: dict[str, dict[str, Any]] = {
     "source_changed": {"spent": True},
 }
 QUESTIONS = {
-    "sql": {"sql": "SELECT job, MEDIAN(balance) AS mid FROM bank WHERE age < 40 GROUP BY job", "epsilon": "1/2"},
+    "sql": {
+        "sql": "SELECT job, MEDIAN(balance) AS mid FROM bank WHERE age < 40 GROUP BY job",
+        "epsilon": "1/2",
+    },
     "structured": {
         "dataset": "bank",
         "aggregates": {"mid": "median(balance)", "n": "count()"},
@@ -64,7 +78,13 @@ PRICED = {
     "recorded": False,
     "refused": None,
     "forecasts": {
-        "n": {"kind": "reach", "statistic": "count", "reach": 6.0, "confidence": 0.95, "sentence": "... will reach 6 to each side"}
+        "n": {
+            "kind": "reach",
+            "statistic": "count",
+            "reach": 6.0,
+            "confidence": 0.95,
+            "sentence": "... will reach 6 to each side",
+        }
     },
     "words": "costs epsilon 0.5, of 4.5 that is left",
 }
@@ -81,8 +101,22 @@ DATASETS = {
             "protects": _PROTECTS,
             "protect": {"change": "add-or-remove-rows", "rows": 1},
             "columns": [
-                {"name": "balance", "type": "integer", "lower": -10_000, "upper": 200_000, "step": "1", "keys": None},
-                {"name": "job", "type": "text", "lower": None, "upper": None, "step": None, "keys": ["admin.", "technician"]},
+                {
+                    "name": "balance",
+                    "type": "integer",
+                    "lower": -10_000,
+                    "upper": 200_000,
+                    "step": "1",
+                    "keys": None,
+                },
+                {
+                    "name": "job",
+                    "type": "text",
+                    "lower": None,
+                    "upper": None,
+                    "step": None,
+                    "keys": ["admin.", "technician"],
+                },
             ],
         }
     ]
@@ -105,7 +139,11 @@ HISTORY = {
             "answer_id": "12",
             "time": "2026-11-16T12:00:00Z",
             "dataset": "bank",
-            "question": {"sql": "SELECT MEDIAN(balance) AS mid FROM bank", "epsilon": "0.5", "confidence": "0.95"},
+            "question": {
+                "sql": "SELECT MEDIAN(balance) AS mid FROM bank",
+                "epsilon": "0.5",
+                "confidence": "0.95",
+            },
             "epsilon": "1/2",
             "status": "answered",
             "reason": None,

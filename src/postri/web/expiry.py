@@ -13,7 +13,8 @@ SPAN = re.compile(r"([0-9]{1,6})([dhms])", re.ASCII)
 
 
 def read_expiry(text: object, now: datetime | None = None) -> datetime:
-    """A span from now, such as 90d or 12h, or a day, through whose end (in UTC) the token is valid, or a timestamp.
+    """A span from now, such as 90d or 12h, or a day, through whose end (in UTC) the token is valid,
+    or a timestamp.
 
     >>> read_expiry("2027-01-31").isoformat(), read_expiry("2d", datetime(2027, 1, 30, tzinfo=UTC)).isoformat()
     ('2027-02-01T00:00:00+00:00', '2027-02-01T00:00:00+00:00')
@@ -23,7 +24,9 @@ def read_expiry(text: object, now: datetime | None = None) -> datetime:
             return _read(text.strip(), now or datetime.now(UTC))
     except (ValueError, OverflowError):
         pass
-    raise InputError(f"expires must be a span or a day, such as 90d or 2027-01-31, got {shown(text)}")
+    raise InputError(
+        f"expires must be a span or a day, such as 90d or 2027-01-31, got {shown(text)}"
+    )
 
 
 def _read(text: str, now: datetime) -> datetime:

@@ -1,4 +1,6 @@
-"""What every request passes: an envelope of id, headers and log line; and under /v1/ the gate, before the body is read."""
+"""What every request passes: an envelope of id, headers and log line; and under /v1/ the gate,
+before the body is read.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from postri.web.visits import KEY, Visit, refused
 
 SECURITY = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
@@ -34,7 +37,10 @@ def is_guarded(path: str) -> bool:
 
 
 class Envelope:
-    """Gives each request its id, each reply its headers and one line in the log. No error passes it."""
+    """Gives each request its id, each reply its headers and one line in the log.
+
+    No error passes it.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -74,16 +80,36 @@ def _add_headers(message: Message, path: str, visit: Visit) -> None:
 
 def _log(scope: Scope, visit: Visit, status: int) -> None:
     method = scope["method"] if scope["method"] in METHODS else "other"
-    route, analyst = getattr(scope.get("route"), "path", None), None if visit.token is None else visit.token.name
+    route, analyst = (
+        getattr(scope.get("route"), "path", None),
+        None if visit.token is None else visit.token.name,
+    )
     level = logging.ERROR if status == 500 else logging.INFO
-    log("request", level, request_id=visit.id, method=method, route=route, status=status, code=visit.code, analyst=analyst)
+    log(
+        "request",
+        level,
+        request_id=visit.id,
+        method=method,
+        route=route,
+        status=status,
+        code=visit.code,
+        analyst=analyst,
+    )
 
 
 class Gate:
     """Lets nobody in without a valid token, nobody too often, and nothing too large."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, rate: Rate, max_body: int, threads: CapacityLimiter) -> None:
-        self._app, self._tokens, self._rate, self._max_body, self._threads = app, tokens, rate, max_body, threads
+    def __init__(
+        self, app: ASGIApp, tokens: Tokens, rate: Rate, max_body: int, threads: CapacityLimiter
+    ) -> None:
+        self._app, self._tokens, self._rate, self._max_body, self._threads = (
+            app,
+            tokens,
+            rate,
+            max_body,
+            threads,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or say why not. The body is not touched before that."""
@@ -97,13 +123,17 @@ class Gate:
 
     async def _token(self, scope: Scope) -> Token:
         scheme, _, text = (_only(scope, b"authorization") or b"").decode("latin-1").partition(" ")
-        token = await to_thread.run_sync(partial(self._tokens.verify, text.strip()), limiter=self._threads)
+        token = await to_thread.run_sync(
+            partial(self._tokens.verify, text.strip()), limiter=self._threads
+        )
         if token is None or scheme.lower() != "bearer":
             raise unauthorized()
         return token
 
     def _check_length(self, length: bytes | None) -> None:
-        if length is not None and (len(length) > LONGEST_LENGTH or not length.isdigit() or int(length) > self._max_body):
+        if length is not None and (
+            len(length) > LONGEST_LENGTH or not length.isdigit() or int(length) > self._max_body
+        ):
             raise self._too_large()
 
     def _limited(self, receive: Receive) -> Receive:

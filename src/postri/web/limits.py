@@ -16,7 +16,8 @@ from postri.web.refusals import Shutdown, Timeout, wait
 
 Value = TypeVar("Value")
 
-# How long a scan that was cancelled may take to end before the reply is sent without it, in seconds.
+# How long a scan that was cancelled may take to end before the reply is sent without it, in
+# seconds.
 GRACE = 10.0
 BUSY_WAIT = 1
 
@@ -35,12 +36,18 @@ class Rate:
         held = min(self._most, held + (now - since) * self._most / 60)
         if held < 1:
             seconds = max(1, ceil((1 - held) * 60 / self._most))
-            raise wait("rate_limited", f"this token may send {self._most} requests a minute; wait {seconds} s", seconds)
+            raise wait(
+                "rate_limited",
+                f"this token may send {self._most} requests a minute; wait {seconds} s",
+                seconds,
+            )
         self._buckets[token] = (held - 1, now)
 
 
 class Scans:
-    """Threads that answer questions: so many at once, so many that wait, none for longer than the timeout."""
+    """Threads that answer questions: so many at once, so many that wait, none for longer than the
+    timeout.
+    """
 
     def __init__(self, scans: int, waiting: int, timeout: float) -> None:
         self._most, self._timeout = scans + waiting, timeout
@@ -54,31 +61,43 @@ class Scans:
         return len(self._cancels)
 
     async def run(self, work: Callable[[], Value]) -> Value:
-        """What the work returns. Refused, before anything is spent, if too many wait or the service ends.
+        """What the work returns.
+
+        Refused, before anything is spent, if too many wait or the service ends.
 
         The work goes on if whoever waits for it goes away: what was paid for is recorded.
         """
         if self.is_stopping:
             raise Shutdown
         if self.running >= self._most:
-            raise wait("busy", "too many questions wait for their turn; nothing was spent, ask again soon", BUSY_WAIT)
+            raise wait(
+                "busy",
+                "too many questions wait for their turn; nothing was spent, ask again soon",
+                BUSY_WAIT,
+            )
         cancel, loop = Cancel(), asyncio.get_running_loop()
         outcome: asyncio.Future[Value] = loop.create_future()
         self._cancels.add(cancel)
 
         def is_late() -> None:
             with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
-                loop.call_soon_threadsafe(loop.call_later, GRACE, _settle, outcome, None, _too_late())
+                loop.call_soon_threadsafe(
+                    loop.call_later, GRACE, _settle, outcome, None, _too_late()
+                )
 
         def done(future: asyncio.Future[Value]) -> None:
             self._cancels.discard(cancel)
             error = future.exception()
             _settle(outcome, None if error else future, error)
 
-        loop.run_in_executor(self._threads, self._watched, work, cancel, is_late).add_done_callback(done)
+        loop.run_in_executor(self._threads, self._watched, work, cancel, is_late).add_done_callback(
+            done
+        )
         return await outcome
 
-    def _watched(self, work: Callable[[], Value], cancel: Cancel, is_late: Callable[[], object]) -> Value:
+    def _watched(
+        self, work: Callable[[], Value], cancel: Cancel, is_late: Callable[[], object]
+    ) -> Value:
         cancel.check()
 
         def stop() -> None:
@@ -104,7 +123,11 @@ class Scans:
             cancel.now(Shutdown())
 
 
-def _settle(outcome: asyncio.Future[Value], future: asyncio.Future[Value] | None, error: BaseException | None) -> None:
+def _settle(
+    outcome: asyncio.Future[Value],
+    future: asyncio.Future[Value] | None,
+    error: BaseException | None,
+) -> None:
     if outcome.done():
         return
     if error is not None:

@@ -1,7 +1,8 @@
 """Logs: one JSON object a line on standard error.
 
-Nothing of a table can be told by them: no cell, no window, no text of a question, no token, and no duration. What other libraries log is
-kept by its level and the name of its logger alone, for its words may hold anything.
+Nothing of a table can be told by them: no cell, no window, no text of a question, no token, and no
+duration. What other libraries log is kept by its level and the name of its logger alone, for its
+words may hold anything.
 """
 
 from __future__ import annotations
@@ -36,12 +37,22 @@ def log(event: str, level: int = logging.INFO, **fields: Any) -> None:
 
 
 def log_failure(error: BaseException, **fields: Any) -> None:
-    """That something unforeseen happened: the kind of error and the line of code, never its message."""
-    log("error", logging.ERROR, error=type(error).__name__, where=_where(error.__traceback__), **fields)
+    """That something unforeseen happened: the kind of error and the line of code, never its
+    message.
+    """
+    log(
+        "error",
+        logging.ERROR,
+        error=type(error).__name__,
+        where=_where(error.__traceback__),
+        **fields,
+    )
 
 
 def configure() -> None:
-    """Everything that is logged in this process, by whatever library, goes through here; and what would print a traceback too."""
+    """Everything that is logged in this process, by whatever library, goes through here; and what
+    would print a traceback too.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
     root = logging.getLogger()

@@ -57,7 +57,10 @@ def public_routes(service: Service, page: Path = PAGE) -> APIRouter:
 def _files(folder: Path) -> dict[str, tuple[bytes, str]]:
     """The files of the page by name, read once: no request names a path."""
     found = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix in KINDS)
-    return {file.relative_to(folder).as_posix(): (file.read_bytes(), KINDS[file.suffix]) for file in found}
+    return {
+        file.relative_to(folder).as_posix(): (file.read_bytes(), KINDS[file.suffix])
+        for file in found
+    }
 
 
 def _file(files: Mapping[str, tuple[bytes, str]], name: str) -> Response:

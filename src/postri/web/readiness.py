@@ -52,7 +52,9 @@ def _write(folder: Path) -> None:
     """Write a little, down to the disk, and take it away again."""
     place = folder / f".postri-probe-{os.getpid()}"
     try:
-        file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        file = os.open(
+            place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
         try:
             os.write(file, PROBE)
             os.fsync(file)

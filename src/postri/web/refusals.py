@@ -1,6 +1,8 @@
-"""Every refusal of the service as problem details (RFC 9457): one table from errors to statuses and codes.
+"""Every refusal of the service as problem details (RFC 9457): one table from errors to statuses and
+codes.
 
-What is told of an error is safe to tell: no path, no source, no message of an error that is not ours.
+What is told of an error is safe to tell: no path, no source, no message of an error that is not
+ours.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ STATUSES: Mapping[str, int] = {
     "internal": 500,
 }
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="postri"'}
-LEDGER = "the ledger or the file of tokens cannot be read or written now; the steward finds out why with 'postri budget --verify'"
+LEDGER = (
+    "the ledger or the file of tokens cannot be read or written now; the steward finds out why "
+    "with 'postri budget --verify'"
+)
 POLICY = "what the policy says does not fit the data; the steward finds out why with 'postri check'"
 SPENT = "its budget is spent, for data may have been read"
 UNSPENT = "nothing was spent"
@@ -80,7 +85,13 @@ class Refusal(Exception):  # noqa: N818  # what it is on the wire
 
     def fields(self, request_id: str) -> dict[str, Any]:
         """As problem details."""
-        usual = {"type": "about:blank", "title": TITLES[self.code], "status": self.status, "code": self.code, "detail": self.detail}
+        usual = {
+            "type": "about:blank",
+            "title": TITLES[self.code],
+            "status": self.status,
+            "code": self.code,
+            "detail": self.detail,
+        }
         return {**usual, "request_id": request_id, **self.members}
 
 
@@ -95,13 +106,21 @@ def refusal_of(error: BaseException) -> Refusal:
     if isinstance(error, PostriError):
         for kind, known in KINDS.items():
             if isinstance(error, kind):
-                return Refusal(known.code, LEDGER if isinstance(error, LedgerError) else str(error), members(error))
-    return Refusal("internal", f"failed with {type(error).__name__}; please report it, with the request_id")
+                return Refusal(
+                    known.code,
+                    LEDGER if isinstance(error, LedgerError) else str(error),
+                    members(error),
+                )
+    return Refusal(
+        "internal", f"failed with {type(error).__name__}; please report it, with the request_id"
+    )
 
 
 def _cut_off(error: Timeout | Shutdown) -> Refusal:
     code, words = (
-        ("timed_out", "the question took too long") if isinstance(error, Timeout) else ("shutting_down", "the service is shutting down")
+        ("timed_out", "the question took too long")
+        if isinstance(error, Timeout)
+        else ("shutting_down", "the service is shutting down")
     )
     return Refusal(code, f"{words}; {SPENT if error.spent else UNSPENT}", {"spent": error.spent})
 
@@ -109,7 +128,13 @@ def _cut_off(error: Timeout | Shutdown) -> Refusal:
 def unauthorized() -> Refusal:
     """For whoever has no valid token. Does not say which of the reasons it is."""
     return Refusal(
-        "unauthorized", "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with 'postri token add'", {}, CHALLENGE
+        "unauthorized",
+        (
+            "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with "
+            "'postri token add'"
+        ),
+        {},
+        CHALLENGE,
     )
 
 
@@ -118,4 +143,14 @@ def wait(code: str, detail: str, seconds: int) -> Refusal:
     return Refusal(code, detail, {}, {"Retry-After": str(seconds)})
 
 
-__all__ = ["PROBLEM", "STATUSES", "TITLES", "Refusal", "Shutdown", "Timeout", "refusal_of", "unauthorized", "wait"]
+__all__ = [
+    "PROBLEM",
+    "STATUSES",
+    "TITLES",
+    "Refusal",
+    "Shutdown",
+    "Timeout",
+    "refusal_of",
+    "unauthorized",
+    "wait",
+]

@@ -1,4 +1,7 @@
-"""The shapes of requests and replies, for the OpenAPI description. The desk checks what comes in; these describe it."""
+"""The shapes of requests and replies, for the OpenAPI description.
+
+The desk checks what comes in; these describe it.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,29 @@ class Strict(BaseModel):
 
 
 class Question(Strict):
-    """A question in SQL, or one of a dataset with its aggregates. Exactly one of `sql` and `dataset` is given."""
+    """A question in SQL, or one of a dataset with its aggregates.
+
+    Exactly one of `sql` and `dataset` is given.
+    """
 
     sql: str | None = Field(None, max_length=10_000)
     dataset: str | None = None
-    aggregates: dict[str, str] | None = Field(None, description='By name, such as {"mid": "median(balance)", "n": "count()"}.')
+    aggregates: dict[str, str] | None = Field(
+        None, description='By name, such as {"mid": "median(balance)", "n": "count()"}.'
+    )
     by: list[str] | None = Field(None, description="Columns that have public keys in the policy.")
     where: str | None = Field(None, max_length=10_000, description="Which rows count, in SQL.")
-    weights: dict[str, Number] | None = Field(None, description="How epsilon is divided over the aggregates; evenly if left out.")
-    epsilon: Number = Field(description="What all aggregates cost together. A text such as '1/3' is exact.")
+    weights: dict[str, Number] | None = Field(
+        None, description="How epsilon is divided over the aggregates; evenly if left out."
+    )
+    epsilon: Number = Field(
+        description="What all aggregates cost together. A text such as '1/3' is exact."
+    )
     confidence: Number | None = None
     simultaneous: bool | None = Field(None, description="All intervals hold at once.")
-    fresh: bool | None = Field(None, description="Pay for a new draw, even if the answer is recorded.")
+    fresh: bool | None = Field(
+        None, description="Pay for a new draw, even if the answer is recorded."
+    )
 
 
 class NewToken(Strict):
@@ -37,8 +51,13 @@ class NewToken(Strict):
 
     name: str = Field(min_length=1, max_length=200)
     role: Literal["analyst", "steward"]
-    allowance: Number | None = Field(None, description="The most that this name may spend on each dataset; as it was if left out.")
-    expires: str | None = Field(None, description="A span such as 90d, or a day such as 2027-01-31.")
+    allowance: Number | None = Field(
+        None,
+        description="The most that this name may spend on each dataset; as it was if left out.",
+    )
+    expires: str | None = Field(
+        None, description="A span such as 90d, or a day such as 2027-01-31."
+    )
 
 
 class NewAllowance(Strict):
@@ -86,7 +105,10 @@ class Answered(BaseModel):
 
 
 class Forecast(BaseModel):
-    """How far an interval will reach. A plan has `reach_percentiles`, a reach has `reach` and `statistic`."""
+    """How far an interval will reach.
+
+    A plan has `reach_percentiles`, a reach has `reach` and `statistic`.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -267,6 +289,16 @@ class Problem(BaseModel):
 
 
 SHAPES: tuple[type[BaseModel], ...] = (
-    *(Question, NewToken, NewAllowance, Answered, Priced, Datasets, DatasetBudgetShape, History, Me),
+    *(
+        Question,
+        NewToken,
+        NewAllowance,
+        Answered,
+        Priced,
+        Datasets,
+        DatasetBudgetShape,
+        History,
+        Me,
+    ),
     *(TokenList, MadeToken, Allowances, SetAllowance, Trail, State, Problem),
 )

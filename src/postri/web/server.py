@@ -25,7 +25,10 @@ KEEP_ALIVE = 30
 
 
 class Server(uvicorn.Server):
-    """Ends in order: running questions are finished, or else accounted for. A second signal ends it at once."""
+    """Ends in order: running questions are finished, or else accounted for.
+
+    A second signal ends it at once.
+    """
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -47,7 +50,9 @@ class Server(uvicorn.Server):
         """Wait for the questions that are here, then cancel those that are left."""
         logs.log("shutdown")
         loop = asyncio.get_running_loop()
-        later = loop.call_later(float(self._service.policy.service.shutdown_timeout), self._service.scans.cancel)
+        later = loop.call_later(
+            float(self._service.policy.service.shutdown_timeout), self._service.scans.cancel
+        )
         await super().shutdown(sockets)
         later.cancel()
 
@@ -66,16 +71,24 @@ def serve(
     listener = _bound(host, port)
     address = listener.getsockname()
     if not ip_address(address[0].partition("%")[0]).is_loopback and certificate is None:
-        warn("this address can be reached from other machines, and without TLS everybody on the way can read tokens and answers")
+        warn(
+            "this address can be reached from other machines, and without TLS everybody on "
+            "the way can read tokens and answers"
+        )
     scheme = "http" if certificate is None else "https"
     place = f"[{address[0]}]" if ":" in address[0] else address[0]
     with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
         if not tokens.all():
-            warn("there are no tokens yet: make the first with 'postri token add NAME --role steward'")
+            warn(
+                "there are no tokens yet: make the first with 'postri token add NAME --role "
+                "steward'"
+            )
         service = Service(policy, ledger, tokens)
         config = _config(service, certificate, private_key)
         logs.configure()
-        server = Server(config, service, lambda: say(f"postri: listening on {scheme}://{place}:{address[1]}"))
+        server = Server(
+            config, service, lambda: say(f"postri: listening on {scheme}://{place}:{address[1]}")
+        )
         server.run([listener])
         _leave(service)
 
@@ -99,25 +112,35 @@ def _config(service: Service, certificate: str | None, private_key: str | None) 
     try:
         config.load()
     except (OSError, ValueError):
-        raise InputError("the certificate or its private key cannot be read: name two PEM files that belong together") from None
+        raise InputError(
+            "the certificate or its private key cannot be read: name two PEM files that "
+            "belong together"
+        ) from None
     return config
 
 
 def _bound(host: str, port: int) -> socket.socket:
     """A socket at this address."""
     try:
-        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except (OSError, UnicodeError) as error:
         words = getattr(error, "strerror", None) or type(error).__name__
-        raise PostriError(f"cannot listen on {host!r} port {port} ({words}): choose another with --host and --port") from None
+        raise PostriError(
+            f"cannot listen on {host!r} port {port} ({words}): choose another with --host and "
+            "--port"
+        ) from None
     return listener
 
 
 def _leave(service: Service) -> None:
-    """End although a thread may be stuck in its database: its reservation stays open, and counts as spent."""
+    """End although a thread may be stuck in its database: its reservation stays open, and counts as
+    spent.
+    """
     if service.scans.running:
         sys.stderr.flush()
         os._exit(1)

@@ -35,7 +35,10 @@ class ServedDesk(LocalDesk):
         except PostriError:
             pass
         # Raised outside that block, so that the message stays out of the chain.
-        raise SourceError(f"the data of {dataset.name!r} cannot be opened; the steward finds out why with 'postri check'")
+        raise SourceError(
+            f"the data of {dataset.name!r} cannot be opened; the steward finds out why with "
+            "'postri check'"
+        )
 
 
 class Service:
@@ -48,7 +51,9 @@ class Service:
         self.grid, self.rate = TimeGrid(float(how.time_grid)), Rate(how.rate)
         self.threads = CapacityLimiter(SHORT)
         folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
-        self.readiness = Readiness(folders, lambda: (ledger.history("", limit=1), tokens.allowances()))
+        self.readiness = Readiness(
+            folders, lambda: (ledger.history("", limit=1), tokens.allowances())
+        )
 
     def desk(self, token: Token) -> LocalDesk:
         """The desk of whoever has this token."""

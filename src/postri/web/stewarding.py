@@ -29,14 +29,20 @@ def steward_routes(service: Service) -> APIRouter:
     @router.get("/v1/tokens", **described.TOKENS)
     async def tokens(request: Request) -> Response:
         check_steward(request)
-        return reply({"tokens": [token.to_fields() for token in await service.do(service.tokens.all)]})
+        return reply(
+            {"tokens": [token.to_fields() for token in await service.do(service.tokens.all)]}
+        )
 
     @router.post("/v1/tokens", **described.NEW_TOKEN)
     async def add(request: Request) -> Response:
         check_steward(request)
-        name, role, allowance, expires = known_fields(await read_object(request), "name", "role", "allowance", "expires")
+        name, role, allowance, expires = known_fields(
+            await read_object(request), "name", "role", "allowance", "expires"
+        )
         until = None if expires is None else read_expiry(expires)
-        token, text = await service.do(lambda: service.tokens.add(name, role, expires=until, allowance=_amount(allowance)))
+        token, text = await service.do(
+            lambda: service.tokens.add(name, role, expires=until, allowance=_amount(allowance))
+        )
         return reply({**token.to_fields(), "allowance": _text(token.allowance), "token": text}, 201)
 
     @router.delete("/v1/tokens/{id}", **described.NO_TOKEN)
@@ -64,7 +70,10 @@ def steward_routes(service: Service) -> APIRouter:
     @router.get("/v1/ledger", **described.LEDGER)
     async def ledger(request: Request) -> Response:
         check_steward(request)
-        after, limit = whole(request, "after", 0, FARTHEST), whole(request, "limit", 100, MOST_ENTRIES, 1)
+        after, limit = (
+            whole(request, "after", 0, FARTHEST),
+            whole(request, "limit", 100, MOST_ENTRIES, 1),
+        )
         return reply(await service.do(_trail, service, after, limit))
 
     return router

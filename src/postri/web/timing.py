@@ -1,4 +1,6 @@
-"""The time grid: an answer leaves at a whole multiple of the grid after its question came, so that how long it took tells less."""
+"""The time grid: an answer leaves at a whole multiple of the grid after its question came, so that
+how long it took tells less.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from time import monotonic
 
 
 class TimeGrid:
-    """Points in time at every multiple of `step` seconds after a request came; a step of 0 is no grid."""
+    """Points in time at every multiple of `step` seconds after a request came; a step of 0 is no
+    grid.
+    """
 
     def __init__(self, step: float) -> None:
         self._step = step

@@ -1,6 +1,8 @@
-"""Who may ask: tokens and allowances, in a file of their own, so that a ledger that is put back brings back no revoked token.
+"""Who may ask: tokens and allowances, in a file of their own, so that a ledger that is put back
+brings back no revoked token.
 
-A token is `ptr_<id>_<secret>`. The file has the SHA-256 of the secret alone: 256 random bits need no slower hash.
+A token is `ptr_<id>_<secret>`. The file has the SHA-256 of the secret alone: 256 random bits need
+no slower hash.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ ROLES: dict[str, Role] = {"analyst": "analyst", "steward": "steward"}
 # "ptr1" in ASCII: whose file it is.
 APPLICATION, VERSION = 0x70747231, 1
 SCHEMA = (
-    "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, hash BLOB NOT NULL,"
+    "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, hash "
+    "BLOB NOT NULL,"
     " created TEXT NOT NULL, expires TEXT, revoked TEXT) STRICT",
     "CREATE TABLE allowances (name TEXT PRIMARY KEY, allowance TEXT NOT NULL) STRICT",
     f"PRAGMA application_id = {APPLICATION}",
@@ -71,10 +74,14 @@ class Token:
 
 
 class Tokens:
-    """The file of tokens and allowances, made if it is not there; several threads and processes may use it at once."""
+    """The file of tokens and allowances, made if it is not there; several threads and processes may
+    use it at once.
+    """
 
     def __init__(self, path: Path, *, patience: float = 30.0) -> None:
-        self._database = Database(path, patience, lambda connection: _check_ours(connection, path), WHAT)
+        self._database = Database(
+            path, patience, lambda connection: _check_ours(connection, path), WHAT
+        )
         try:
             create_private(path, WHAT)
             with self._database.writing() as connection:
@@ -83,15 +90,31 @@ class Tokens:
             self._database.close()
             raise
 
-    def add(self, name: str, role: str, *, expires: datetime | None = None, allowance: Fraction | None = None) -> tuple[Token, str]:
-        """A new token, and its text, which is told this once. The allowance, if given, is that of the name from here on."""
+    def add(
+        self,
+        name: str,
+        role: str,
+        *,
+        expires: datetime | None = None,
+        allowance: Fraction | None = None,
+    ) -> tuple[Token, str]:
+        """A new token, and its text, which is told this once.
+
+        The allowance, if given, is that of the name from here on.
+        """
         _check_analyst(name)
         until = None if expires is None else _moment(expires)
         secret = urlsafe_b64encode(secret_bytes(32)).rstrip(b"=").decode()
         with self._database.writing() as connection:
             id = _free_id(connection)
             row = (id, name, _role(role), _hash(secret), _moment(datetime.now(UTC)), until)
-            connection.execute("INSERT INTO tokens (id, name, role, hash, created, expires) VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute(
+                (
+                    "INSERT INTO tokens (id, name, role, hash, created, expires) VALUES (?, ?, "
+                    "?, ?, ?, ?)"
+                ),
+                row,
+            )
             if allowance is not None:
                 _allow(connection, name, allowance)
             token = _token(connection.execute(f"{EVERY} WHERE id = ?", (id,)).fetchone())
@@ -103,13 +126,24 @@ class Tokens:
             return [_token(row) for row in connection.execute(f"{EVERY} ORDER BY tokens.rowid")]
 
     def revoke(self, number: str) -> bool:
-        """Make a token worthless, now and for good; False if there is none. Once more changes nothing."""
+        """Make a token worthless, now and for good; False if there is none.
+
+        Once more changes nothing.
+        """
         with self._database.writing() as connection:
             now = _moment(datetime.now(UTC))
-            return connection.execute("UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)).rowcount > 0
+            return (
+                connection.execute(
+                    "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
+                ).rowcount
+                > 0
+            )
 
     def verify(self, text: str) -> Token | None:
-        """The token of this text, if it is valid now. Takes as long for an id that nobody has as for a wrong secret."""
+        """The token of this text, if it is valid now.
+
+        Takes as long for an id that nobody has as for a wrong secret.
+        """
         id, secret = _parts(text)
         with self._database.reading() as connection:
             row = connection.execute(f"{EVERY} WHERE id = ?", (id,)).fetchone()
@@ -122,7 +156,12 @@ class Tokens:
     def allowances(self) -> dict[str, Fraction]:
         """The most that each of these analysts may spend on each dataset."""
         with self._database.reading() as connection:
-            return {name: Fraction(amount) for name, amount in connection.execute("SELECT name, allowance FROM allowances ORDER BY name")}
+            return {
+                name: Fraction(amount)
+                for name, amount in connection.execute(
+                    "SELECT name, allowance FROM allowances ORDER BY name"
+                )
+            }
 
     def allow(self, name: str, allowance: Fraction | None) -> None:
         """Set an analyst's allowance; None for no limit but the policy's."""
@@ -137,7 +176,12 @@ class Tokens:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
@@ -146,12 +190,19 @@ def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
     # In one transaction, for another process may be making the tables.
     connection.execute("BEGIN")
     try:
-        asked = ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id", "PRAGMA user_version")
+        asked = (
+            "SELECT count(*) FROM sqlite_schema",
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+        )
         tables, application, version = (connection.execute(each).fetchone()[0] for each in asked)
     finally:
         connection.execute("ROLLBACK")
     if (application, version) != (APPLICATION, VERSION) and (application or version or tables):
-        raise LedgerError(f"{str(path)!r} is not a file of tokens, or of another version of postri: name another file")
+        raise LedgerError(
+            f"{str(path)!r} is not a file of tokens, or of another version of postri: name "
+            "another file"
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
@@ -163,7 +214,9 @@ def _migrate(connection: sqlite3.Connection) -> None:
 def _check_analyst(name: object) -> None:
     check_name(name, "analyst")
     if str(name) != str(name).strip():
-        raise InputError(f"the name of the analyst must not begin or end with a space, got {shown(name)}")
+        raise InputError(
+            f"the name of the analyst must not begin or end with a space, got {shown(name)}"
+        )
 
 
 def _role(role: object) -> Role:
@@ -192,12 +245,22 @@ def _free_id(connection: sqlite3.Connection) -> str:
 def _allow(connection: sqlite3.Connection, name: str, allowance: Fraction | None) -> None:
     connection.execute("DELETE FROM allowances WHERE name = ?", (name,))
     if allowance is not None:
-        connection.execute("INSERT INTO allowances (name, allowance) VALUES (?, ?)", (name, str(allowance)))
+        connection.execute(
+            "INSERT INTO allowances (name, allowance) VALUES (?, ?)", (name, str(allowance))
+        )
 
 
 def _token(row: tuple[Any, ...]) -> Token:
     id, name, role, created, expires, revoked, allowance, _ = row
-    return Token(id, name, _role(role), created, expires, revoked, None if allowance is None else Fraction(allowance))
+    return Token(
+        id,
+        name,
+        _role(role),
+        created,
+        expires,
+        revoked,
+        None if allowance is None else Fraction(allowance),
+    )
 
 
 def _moment(time: datetime) -> str:

@@ -19,7 +19,9 @@ KEY = "postri.visit"
 
 @dataclass
 class Visit:
-    """A request: its own id, when it came, whose token it has, and the code of its refusal if it was refused."""
+    """A request: its own id, when it came, whose token it has, and the code of its refusal if it
+    was refused.
+    """
 
     id: str = field(default_factory=lambda: secret_bytes(8).hex())
     arrived: float = field(default_factory=monotonic)

@@ -29,7 +29,10 @@ def like(text: str, literal: str) -> str:
 
 def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:
     if digits > MOST_DIGITS:
-        raise InputError(f"the column has the declared type {declared}; cast it to a decimal of at most {MOST_DIGITS} digits")
+        raise InputError(
+            f"the column has the declared type {declared}; cast it to a decimal of at most "
+            f"{MOST_DIGITS} digits"
+        )
     return digits, scale
 
 
@@ -42,14 +45,19 @@ def power(number: int, exponent: int) -> str:
 
 
 def decimal_text(raw: Raw, digits: int, scale: int) -> str:
-    """A raw number of DECIMAL(digits, scale) as a decimal; one beyond its digits as the nearest within."""
+    """A raw number of DECIMAL(digits, scale) as a decimal; one beyond its digits as the nearest
+    within.
+    """
     most = 10**digits - 1
     number = int(min(max(raw, -most), most))
     return f"{'-' if number < 0 else ''}{power(abs(number), -scale)}"
 
 
 def date_literal(raw: Raw) -> str:
-    """A day by its number since 1970-01-01. What lies outside the calendar is as good as infinite, as cells are that do."""
+    """A day by its number since 1970-01-01.
+
+    What lies outside the calendar is as good as infinite, as cells are that do.
+    """
     if not date.min.toordinal() <= raw + EPOCH_DAY <= date.max.toordinal():
         return f"DATE '{'' if raw > 0 else '-'}infinity'"
     return f"DATE '{date.fromordinal(int(raw) + EPOCH_DAY).isoformat()}'"

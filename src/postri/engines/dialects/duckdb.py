@@ -6,8 +6,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
-from postri.engines.dialects.common import DAYS, EPOCH, FURTHEST, UNIT, between, check_digits, decimal_text, like
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    decimal_type,
+    float_type,
+    integer_type,
+    no_order,
+    text_type,
+    timestamp_type,
+)
+from postri.engines.dialects.common import (
+    DAYS,
+    EPOCH,
+    FURTHEST,
+    UNIT,
+    between,
+    check_digits,
+    decimal_text,
+    like,
+)
 from postri.engines.dialects.protocol import Cells
 from postri.predicates.pattern import Pattern
 
@@ -24,7 +42,9 @@ class DuckDialect:
     """DuckDB."""
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
-    TYPED = re.compile(r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)|'(?P<double>[^']+)'::DOUBLE|(?P<bare>\d+)")
+    TYPED = re.compile(
+        r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)|'(?P<double>[^']+)'::DOUBLE|(?P<bare>\d+)"
+    )
     DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
     def name(self, identifier: str) -> str:
@@ -48,7 +68,11 @@ class DuckDialect:
         return f"CAST({expression} AS {'UBIGINT' if unsigned else 'BIGINT'})"
 
     def is_number(self, expression: str) -> str:
-        """Neither null nor NaN. Where a Parquet footer shows no NaN, which it never does, `NOT isnan` would be optimized away."""
+        """Neither null nor NaN.
+
+        Where a Parquet footer shows no NaN, which it never does, `NOT isnan` would be optimized
+        away.
+        """
         return f"(isfinite({expression}) OR isinf({expression}))"
 
     def count_of(self, condition: str) -> str:
@@ -57,24 +81,51 @@ class DuckDialect:
 
     def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
         """A relation whose cells are the literals of each column."""
-        return self.listed_columns({column: self.list_of_literals(cells) for column, cells in columns.items()}, name)
+        return self.listed_columns(
+            {column: self.list_of_literals(cells) for column, cells in columns.items()}, name
+        )
 
     def listed_columns(self, lists: Mapping[str, ListText], name: str) -> str:
-        """A relation whose columns are lists. Texts are cast while the query runs: a plan with long lists in it is copied slowly."""
-        cast = {column: f"{column}::{each.type}" if each.type else each.text for column, each in lists.items()}
+        """A relation whose columns are lists.
+
+        Texts are cast while the query runs: a plan with long lists in it is copied slowly.
+        """
+        cast = {
+            column: f"{column}::{each.type}" if each.type else each.text
+            for column, each in lists.items()
+        }
         texts = {column: each.text for column, each in lists.items() if each.type}
-        values = f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})" if texts else ""
-        return f"(SELECT {', '.join(f'unnest({each}) AS {column}' for column, each in cast.items())}{values}) AS {name}"
+        values = (
+            f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})"
+            if texts
+            else ""
+        )
+        return (
+            "(SELECT "
+            f"{', '.join(f'unnest({each}) AS {column}' for column, each in cast.items())}{values}) "
+            f"AS {name}"
+        )
 
     def list_of_literals(self, cells: Sequence[str], length: int = 0) -> ListText:
-        """Literals as a list, or as lists of some length. Numbers of one type become one text, read a hundred times as fast as casts."""
+        """Literals as a list, or as lists of some length.
+
+        Numbers of one type become one text, read a hundred times as fast as casts.
+        """
         found = [self.TYPED.fullmatch(cell) for cell in cells]
-        types = {match["type"] or ("DOUBLE" if match["double"] else "BIGINT") for match in found if match}
+        types = {
+            match["type"] or ("DOUBLE" if match["double"] else "BIGINT") for match in found if match
+        }
         if all(found) and len(types) == 1:
-            return _typed_list([match["whole"] or match["double"] or match["bare"] for match in found if match], types.pop(), length)
+            return _typed_list(
+                [match["whole"] or match["double"] or match["bare"] for match in found if match],
+                types.pop(),
+                length,
+            )
         return ListText(_bracketed(cells, length))
 
-    def list_of_integers(self, numbers: Sequence[int], length: int = 0, *, unsigned: bool = False) -> ListText:
+    def list_of_integers(
+        self, numbers: Sequence[int], length: int = 0, *, unsigned: bool = False
+    ) -> ListText:
         """Whole numbers of 64 bits as a list, or as lists of some length."""
         return _typed_list(list(map(str, numbers)), "UBIGINT" if unsigned else "BIGINT", length)
 
@@ -82,11 +133,17 @@ class DuckDialect:
         """Numbers of double precision as a list."""
         return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
-        """Aggregates by name; in their terms, for each share the cell below which about that share of them lies."""
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share
+        of them lies.
+        """
         listed = ", ".join(map(repr, shares))
         # Written once: each time costs DuckDB milliseconds to read, and to read again.
-        return {"found": f"quantile_disc({cell}, [{listed}])"}, [f"found[{i + 1}]" for i in range(len(shares))]
+        return {"found": f"quantile_disc({cell}, [{listed}])"}, [
+            f"found[{i + 1}]" for i in range(len(shares))
+        ]
 
     def list_of(self, expression: str, condition: str) -> str:
         """The values on the rows on which a condition holds, gathered."""
@@ -117,7 +174,9 @@ class DuckDialect:
         return f"list_transform([{value}], lambda v: {body('v')})[1]"
 
     def text_literal(self, text: str) -> str:
-        """A text as a literal, which compares by its code points whatever the session's collation is."""
+        """A text as a literal, which compares by its code points whatever the session's collation
+        is.
+        """
         quoted = "'" + text.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
         return f'(({quoted}) COLLATE "binary")'
 
@@ -142,7 +201,12 @@ class DuckDialect:
         cell, bare = cell or self.name(column), declared.removeprefix("U")
         if bare in self.BITS or declared == "BOOLEAN":
             raw = cell if declared == "UBIGINT" else f"CAST({cell} AS BIGINT)"
-            return Cells(BOOLEAN if declared == "BOOLEAN" else integer_type(self.BITS[bare], signed=bare == declared), raw)
+            return Cells(
+                BOOLEAN
+                if declared == "BOOLEAN"
+                else integer_type(self.BITS[bare], signed=bare == declared),
+                raw,
+            )
         if declared in ("FLOAT", "DOUBLE"):
             return Cells(float_type(32 if declared == "FLOAT" else 64), f"CAST({cell} AS DOUBLE)")
         if declared == "DATE":
@@ -153,8 +217,15 @@ class DuckDialect:
         if found := self.DECIMAL.fullmatch(declared):
             digits, scale = check_digits(declared, int(found[1]), int(found[2]))
             # With 38 digits to compute with, no product of two numbers of 18 digits overflows.
-            raw = f"CAST(CAST({cell} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) AS BIGINT)"
-            return Cells(decimal_type(digits, scale), raw, lambda number: f"CAST({decimal_text(number, digits, scale)} AS {declared})")
+            raw = (
+                f"CAST(CAST({cell} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) "
+                "AS BIGINT)"
+            )
+            return Cells(
+                decimal_type(digits, scale),
+                raw,
+                lambda number: f"CAST({decimal_text(number, digits, scale)} AS {declared})",
+            )
         if declared == "VARCHAR" or declared.startswith("ENUM(") or declared == "UUID":
             return Cells(text_type(declared), f'(CAST({cell} AS VARCHAR) COLLATE "binary")')
         raise no_order(column, declared)
@@ -164,8 +235,14 @@ class DuckDialect:
         unit, reader = (10**9, "epoch_ns") if declared == "TIMESTAMP_NS" else (10**6, "epoch_us")
         zoned = declared == "TIMESTAMP WITH TIME ZONE"
         middle = f"{declared} '2000-01-01 00:00:00{'+00' if zoned else ''}'"
-        beyond = f"CASE WHEN {cell} > {middle} THEN {FURTHEST} WHEN {cell} < {middle} THEN {-FURTHEST} END"
-        return Cells(timestamp_type(declared, unit, zoned=zoned), f"coalesce(TRY({reader}({cell})), {beyond})")
+        beyond = (
+            f"CASE WHEN {cell} > {middle} THEN {FURTHEST} WHEN {cell} < {middle} THEN {-FURTHEST} "
+            "END"
+        )
+        return Cells(
+            timestamp_type(declared, unit, zoned=zoned),
+            f"coalesce(TRY({reader}({cell})), {beyond})",
+        )
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
@@ -175,4 +252,6 @@ def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
 def _bracketed(cells: Sequence[str], length: int) -> str:
     if not length:
         return f"[{', '.join(cells)}]"
-    return _bracketed([_bracketed(cells[start : start + length], 0) for start in range(0, len(cells), length)], 0)
+    return _bracketed(
+        [_bracketed(cells[start : start + length], 0) for start in range(0, len(cells), length)], 0
+    )

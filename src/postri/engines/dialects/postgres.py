@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from postri.columns import BOOLEAN, DATE, decimal_type, float_type, integer_type, no_order, text_type, timestamp_type
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    decimal_type,
+    float_type,
+    integer_type,
+    no_order,
+    text_type,
+    timestamp_type,
+)
 from postri.engines.dialects.common import (
     DAYS,
     EPOCH,
@@ -51,7 +60,9 @@ class PostgresDialect:
         return f"'{number!r}'::double precision"
 
     def divided(self, dividend: str, divisor: int) -> str:
-        """The whole part of a quotient; a literal beyond 64 bits makes a dividend numeric, whose quotient would have digits."""
+        """The whole part of a quotient; a literal beyond 64 bits makes a dividend numeric, whose
+        quotient would have digits.
+        """
         return f"(CAST({dividend} AS bigint) / {divisor})"
 
     def floored(self, expression: str) -> str:
@@ -59,12 +70,17 @@ class PostgresDialect:
         return f"floor({expression})"
 
     def integer(self, expression: str, *, unsigned: bool) -> str:
-        """An expression as a whole number of 64 bits. There is no unsigned one: what is beyond a signed one wraps around.
+        """An expression as a whole number of 64 bits.
+
+        There is no unsigned one: what is beyond a signed one wraps around.
 
         That keeps the order: no cell lies beyond, so all of them are clamped there, or none is.
         """
         if unsigned:
-            expression = f"CASE WHEN {expression} > {FURTHEST} THEN {expression} - {2**64} ELSE {expression} END"
+            expression = (
+                f"CASE WHEN {expression} > {FURTHEST} THEN {expression} - {2**64} ELSE "
+                f"{expression} END"
+            )
         return f"CAST({expression} AS bigint)"
 
     def is_number(self, expression: str) -> str:
@@ -80,8 +96,12 @@ class PostgresDialect:
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
 
-    def order_statistics(self, cell: str, shares: Sequence[float]) -> tuple[dict[str, str], list[str]]:
-        """Aggregates by name; in their terms, for each share the cell below which about that share of them lies."""
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share
+        of them lies.
+        """
         listed = ", ".join(map(repr, shares))
         aggregate = f"percentile_disc(ARRAY[{listed}]::float8[]) WITHIN GROUP (ORDER BY {cell})"
         return {"found": aggregate}, [f"found[{i + 1}]" for i in range(len(shares))]
@@ -99,8 +119,14 @@ class PostgresDialect:
         return f"CAST({whole} AS double precision)"
 
     def total(self, whole: str) -> tuple[str, str]:
-        """The sum of whole numbers, in units of 2^48, and the rest. PostgreSQL adds without a limit."""
-        return f"CAST(div(sum({whole}), {UNIT}) AS bigint)", f"CAST(mod(sum({whole}), {UNIT}) AS bigint)"
+        """The sum of whole numbers, in units of 2^48, and the rest.
+
+        PostgreSQL adds without a limit.
+        """
+        return (
+            f"CAST(div(sum({whole}), {UNIT}) AS bigint)",
+            f"CAST(mod(sum({whole}), {UNIT}) AS bigint)",
+        )
 
     def wide(self, whole: str) -> str:
         """A whole number with room for any product."""
@@ -108,14 +134,26 @@ class PostgresDialect:
 
     def narrow(self, wide: str) -> str:
         """A wide whole number as one of 64 bits; null where it does not fit."""
-        return self.let(wide, lambda value: f"CASE WHEN {value} BETWEEN {-FURTHEST - 1} AND {FURTHEST} THEN CAST({value} AS bigint) END")
+        return self.let(
+            wide,
+            lambda value: (
+                f"CASE WHEN {value} BETWEEN {-FURTHEST - 1} AND {FURTHEST} THEN CAST({value} "
+                "AS bigint) END"
+            ),
+        )
 
     def let(self, value: str, body: Callable[[str], str]) -> str:
-        """An expression of a name that stands for a value, which is computed once: OFFSET keeps the planner from putting it in place."""
+        """An expression of a name that stands for a value, which is computed once:
+
+        OFFSET keeps the planner from putting it in place.
+        """
         return f"(SELECT {body('v')} FROM (SELECT {value} AS v OFFSET 0) AS let)"
 
     def text_literal(self, text: str) -> str:
-        """A text as a literal, which compares by its code points. One with a NUL, which no cell holds, equals nothing."""
+        """A text as a literal, which compares by its code points.
+
+        One with a NUL, which no cell holds, equals nothing.
+        """
         doubled = text.replace("\\", "\\\\").replace("'", "''")
         literal = "NULL" if "\0" in text else f"E'{doubled}'"
         return f'(CAST({literal} AS text) COLLATE "C")'
@@ -133,7 +171,10 @@ class PostgresDialect:
         return "(" + " || ':' || ".join(parts) + ")"
 
     def md5(self, expression: str) -> str:
-        """The md5 of a text's bytes, as lower-case digits. They are not converted to UTF-8, which could fail: almost all servers use it."""
+        """The md5 of a text's bytes, as lower-case digits.
+
+        They are not converted to UTF-8, which could fail: almost all servers use it.
+        """
         return f"md5({expression})"
 
     def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
@@ -148,7 +189,8 @@ class PostgresDialect:
         if declared == "numeric":
             raise InputError(
                 f"the column {column!r} is declared numeric without a number of digits; "
-                f"cast it to a numeric of at most {MOST_DIGITS} digits, such as numeric(18,2), in a view"
+                f"cast it to a numeric of at most {MOST_DIGITS} digits, such as "
+                "numeric(18,2), in a view"
             )
         if found := self.NUMERIC.fullmatch(declared):
             return self._decimal(*check_digits(declared, int(found[1]), int(found[2])), cell)
@@ -160,39 +202,71 @@ class PostgresDialect:
         if declared == "boolean":
             return Cells(BOOLEAN, f"CAST(CAST({cell} AS integer) AS bigint)")
         if declared in self.FLOATS:
-            return Cells(float_type(self.FLOATS[declared]), f"CAST({cell} AS double precision)", self.double, BELOW_NAN)
+            return Cells(
+                float_type(self.FLOATS[declared]),
+                f"CAST({cell} AS double precision)",
+                self.double,
+                BELOW_NAN,
+            )
         if declared not in self.BITS:
             return None
-        return Cells(integer_type(self.BITS[declared]), f"CAST({cell} AS bigint)", self._integer_literal)
+        return Cells(
+            integer_type(self.BITS[declared]), f"CAST({cell} AS bigint)", self._integer_literal
+        )
 
     def _decimal(self, digits: int, scale: int, cell: str) -> Cells:
-        """NaN lies above all numbers, and is dropped. The limits keep a cell that is not what its type declares from failing."""
+        """NaN lies above all numbers, and is dropped.
+
+        The limits keep a cell that is not what its type declares from failing.
+        """
         most = 10**digits - 1
         limit, factor = power(most, -scale), power(1, scale)
         beyond = f"CASE WHEN {cell} = 'NaN'::numeric THEN NULL ELSE {most} END"
         whole = f"CAST({cell} * {factor} AS bigint)"
-        raw = f"CASE WHEN {cell} > {limit} THEN {beyond} WHEN {cell} < -{limit} THEN -{most} ELSE {whole} END"
-        return Cells(decimal_type(digits, scale), raw, lambda number: decimal_text(number, digits, scale), BELOW_NAN)
+        raw = (
+            f"CASE WHEN {cell} > {limit} THEN {beyond} WHEN {cell} < -{limit} THEN -{most} ELSE "
+            f"{whole} END"
+        )
+        return Cells(
+            decimal_type(digits, scale),
+            raw,
+            lambda number: decimal_text(number, digits, scale),
+            BELOW_NAN,
+        )
 
     def _timestamp(self, declared: str, cell: str, *, zoned: bool) -> Cells:
         """Microseconds. Infinities, and what lies outside the calendar, are clamped to it.
 
-        The day is a whole number. The time of day is one of at most 37 bits by a million in double precision: multiplied by a million
-        it is within 2^-15 of that whole number, to which the cast rounds.
+        The day is a whole number. The time of day is one of at most 37 bits by a million in double
+        precision: multiplied by a million it is within 2^-15 of that whole number, to which the
+        cast rounds.
         """
-        first, last = (f"TIMESTAMPTZ '{each}+00'" if zoned else f"TIMESTAMP '{each}'" for each in MOMENTS)
+        first, last = (
+            f"TIMESTAMPTZ '{each}+00'" if zoned else f"TIMESTAMP '{each}'" for each in MOMENTS
+        )
         moment = f"({cell} AT TIME ZONE 'UTC')" if zoned else cell
         days = f"CAST(CAST({moment} AS date) - {EPOCH} AS bigint) * {DAY}"
         time = f"CAST(date_part('epoch', CAST({moment} AS time)) * 1000000 AS bigint)"
-        raw = f"CASE WHEN {cell} > {last} THEN {LAST} WHEN {cell} < {first} THEN {FIRST} ELSE {days} + {time} END"
-        return Cells(timestamp_type(declared, 10**6, zoned=zoned), raw, lambda number: self._moment(number, zoned=zoned))
+        raw = (
+            f"CASE WHEN {cell} > {last} THEN {LAST} WHEN {cell} < {first} THEN {FIRST} ELSE "
+            f"{days} + {time} END"
+        )
+        return Cells(
+            timestamp_type(declared, 10**6, zoned=zoned),
+            raw,
+            lambda number: self._moment(number, zoned=zoned),
+        )
 
     def _integer_literal(self, number: Raw) -> str:
         return self.integer(str(int(min(max(number, -FURTHEST - 1), FURTHEST))), unsigned=False)
 
     def _moment(self, number: Raw, *, zoned: bool) -> str:
-        """A moment of the calendar; what lies outside it is as good as infinite, as cells are that do."""
+        """A moment of the calendar; what lies outside it is as good as infinite, as cells are that
+        do.
+        """
         if not FIRST <= number <= LAST:
-            return f"{'TIMESTAMPTZ' if zoned else 'TIMESTAMP'} '{'' if number > 0 else '-'}infinity'"
+            return (
+                f"{'TIMESTAMPTZ' if zoned else 'TIMESTAMP'} '{'' if number > 0 else '-'}infinity'"
+            )
         text = (datetime(1970, 1, 1) + timedelta(microseconds=int(number))).isoformat(sep=" ")
         return f"TIMESTAMPTZ '{text}+00'" if zoned else f"TIMESTAMP '{text}'"

@@ -1,4 +1,6 @@
-"""The paper's analysis as numbers: its three claims in units of eta, from the formulas and from simulation (Appendix B)."""
+"""The paper's analysis as numbers: its three claims in units of eta, from the formulas and from
+simulation (Appendix B).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from postri.research.tieless import size_of
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says of a method, what the formulas give, and what draws show: all in units of eta.
+    """What the paper says of a method, what the formulas give, and what draws show: all in units of
+    eta.
 
-    `formula` counts as the paper does; `one_tail` counts the baseline's draws by the tail bound that PostRI's are counted by.
+    `formula` counts as the paper does; `one_tail` counts the baseline's draws by the tail bound
+    that PostRI's are counted by.
     """
 
     words: str
@@ -37,9 +41,14 @@ def claims(postri: Outcome, sun: Outcome) -> list[Claim]:
     setting = PostRI().setting(cell.question, size)
     aim, missed = float(setting.aim), setting.gamma2 + setting.step
     tau = float(Sun2023().tau(cell.question, size))
-    # gamma1 for half of epsilon and of beta; the paper doubles it for the baseline, by a lemma of the 2023 paper.
+    # gamma1 for half of epsilon and of beta; the paper doubles it for the baseline, by a lemma of
+    # the 2023 paper.
     tail = gamma1(float(cell.epsilon / 2), size, float(cell.beta / 2))
-    best, worst, error = "width, both draws at their best", "width, both draws at their worst", "median error, at its worst"
+    best, worst, error = (
+        "width, both draws at their best",
+        "width, both draws at their worst",
+        "median error, at its worst",
+    )
     counted = (
         (best, postri, 8.0, 2 * aim, 2 * aim),
         (best, sun, 8.0, 2 * tau, 2 * tau),
@@ -60,26 +69,48 @@ def claims_section(results: Results) -> list[Block]:
     """The claims as a table."""
     found = claims(results.of("even", "postri-default"), results.of("even", "sun2023"))
     rows = [
-        [claim.words, claim.method, f"{claim.paper:g}", *(f"{x:.2f}" for x in (claim.formula, claim.one_tail, claim.mean, claim.largest))]
+        [
+            claim.words,
+            claim.method,
+            f"{claim.paper:g}",
+            *(f"{x:.2f}" for x in (claim.formula, claim.one_tail, claim.mean, claim.largest)),
+        ]
         for claim in found
     ]
-    ratio = {name: results.of("even", name).half_width_rows.mean() for name in ("postri-default", "sun2023", "depth")}
+    ratio = {
+        name: results.of("even", name).half_width_rows.mean()
+        for name in ("postri-default", "sun2023", "depth")
+    }
     return [
         Text(
-            "The paper compares widths and errors in rows, in units of eta = (2/eps) ln(2N/beta). Simulated on "
-            f"{EVEN_ROWS:,} evenly spaced rows at epsilon 1, {results.runs:,} runs each; the largest of all runs stands for the worst case."
+            "The paper compares widths and errors in rows, in units of eta = (2/eps) "
+            "ln(2N/beta). Simulated on "
+            f"{EVEN_ROWS:,} evenly spaced rows at epsilon 1, {results.runs:,} runs each; the "
+            "largest of all runs stands for the worst case."
         ),
         Table(
             "Claims 1 to 3 of Appendix B, in units of eta",
-            ("claim", "method", "paper", "formula", "formula, one tail bound", "simulated mean", "simulated largest"),
+            (
+                "claim",
+                "method",
+                "paper",
+                "formula",
+                "formula, one tail bound",
+                "simulated mean",
+                "simulated largest",
+            ),
             rows,
             frozenset({0}),
         ),
         Text(
-            "The best-case widths are as claimed. The worst case of Sun et al. is counted with an error of 4 eta for each end, "
-            "which takes a factor of 2 from their own lemma; the tail bound that PostRI's count uses gives 2 eta, and then both "
-            "methods come to 12 eta and to a median error of 2 eta. In draws neither comes near: both stay at their best case, "
-            f"about {ratio['postri-default'] / ratio['depth']:.1f} and {ratio['sun2023'] / ratio['depth']:.1f} times the width of "
+            "The best-case widths are as claimed. The worst case of Sun et al. is counted "
+            "with an error of 4 eta for each end, "
+            "which takes a factor of 2 from their own lemma; the tail bound that PostRI's "
+            "count uses gives 2 eta, and then both "
+            "methods come to 12 eta and to a median error of 2 eta. In draws neither comes "
+            "near: both stay at their best case, "
+            f"about {ratio['postri-default'] / ratio['depth']:.1f} and "
+            f"{ratio['sun2023'] / ratio['depth']:.1f} times the width of "
             "`depth` on the same rows."
         ),
     ]

@@ -1,4 +1,6 @@
-"""A document of headings, paragraphs, tables and figures, written as Markdown and as one HTML file that needs no other."""
+"""A document of headings, paragraphs, tables and figures, written as Markdown and as one HTML file
+that needs no other.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,10 @@ def _html(block: Block, folder: Path) -> str:
             return f"<p>{_inline(text)}</p>"
         case Figure(name, caption):
             svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-            drawing, words = svg[svg.index("<svg") :], f"<figcaption>{_inline(caption)}</figcaption>"
+            drawing, words = (
+                svg[svg.index("<svg") :],
+                f"<figcaption>{_inline(caption)}</figcaption>",
+            )
             return f'<figure role="img" aria-label="{escape(caption)}">{drawing}{words}</figure>'
         case Table():
             return _html_table(block)
@@ -118,7 +123,14 @@ def _html(block: Block, folder: Path) -> str:
 def _html_table(table: Table) -> str:
     def line(cells: Sequence[str], tag: str) -> str:
         marks = [' class="text"' if i in table.wide else "" for i in range(len(cells))]
-        return "<tr>" + "".join(f"<{tag}{mark}>{_inline(cell)}</{tag}>" for cell, mark in zip(cells, marks, strict=True)) + "</tr>"
+        return (
+            "<tr>"
+            + "".join(
+                f"<{tag}{mark}>{_inline(cell)}</{tag}>"
+                for cell, mark in zip(cells, marks, strict=True)
+            )
+            + "</tr>"
+        )
 
     head, body = line(table.header, "th"), "\n".join(line(row, "td") for row in table.rows)
     caption = f"<caption>{_inline(table.caption)}</caption>"
@@ -128,7 +140,9 @@ def _html_table(table: Table) -> str:
 def _inline(text: str) -> str:
     """Marks inside `code` mean nothing."""
     parts = escape(text, quote=False).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else _marked(part) for i, part in enumerate(parts))
+    return "".join(
+        f"<code>{part}</code>" if i % 2 else _marked(part) for i, part in enumerate(parts)
+    )
 
 
 def _marked(text: str) -> str:

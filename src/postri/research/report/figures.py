@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# Colours that people with the usual colour blindness tell apart (Okabe and Ito); ours is the heavy line.
+# Colours that people with the usual colour blindness tell apart (Okabe and Ito); ours is the heavy
+# line.
 LINES = {
     "postri-default": ("#0072b2", "o", "PostRI (1:1)"),
     "postri-optimal": ("#56b4e9", "s", "PostRI (optimal)"),
@@ -36,14 +37,23 @@ TITLES = {"bank": "Bank, balance", "adult": "Adult, fnlwgt", "airplane": "Airpla
 Metric = tuple[str, str, Callable[[Outcome], Floats], Callable[[Published], float]]
 METRICS: tuple[Metric, ...] = (
     ("error", "Median error", lambda outcome: outcome.errors, lambda cell: cell.error),
-    ("half_width", "Half-width of the interval", lambda outcome: outcome.half_widths, lambda cell: cell.half_width),
+    (
+        "half_width",
+        "Half-width of the interval",
+        lambda outcome: outcome.half_widths,
+        lambda cell: cell.half_width,
+    ),
 )
 
 
 def draw_figures(results: Results, folder: Path) -> list[Figure]:
     """Save all figures as .svg and .png into a folder, and say what they show."""
     folder.mkdir(parents=True, exist_ok=True)
-    figures = [_against_epsilon(results, table, metric, folder) for table in results.tables for metric in METRICS]
+    figures = [
+        _against_epsilon(results, table, metric, folder)
+        for table in results.tables
+        for metric in METRICS
+    ]
     return [*figures, _shapes(results, folder)]
 
 
@@ -53,14 +63,44 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
     ax, places = axes[0], np.arange(len(EPSILONS))
     for method, (colour, marker, name) in LINES.items():
         draws = [measure(results.of(table, method, epsilon)) for epsilon in EPSILONS]
-        means, spreads = np.array([each.mean() for each in draws]), np.array([each.std() for each in draws])
+        means, spreads = (
+            np.array([each.mean() for each in draws]),
+            np.array([each.std() for each in draws]),
+        )
         ours = method == "depth"
-        ax.plot(places, means, color=colour, marker=marker, markersize=5, linewidth=2.6 if ours else 1.3, label=name, zorder=3 + ours)
-        ax.fill_between(places, np.maximum(means - spreads, 0), means + spreads, color=colour, alpha=0.13, linewidth=0)
+        ax.plot(
+            places,
+            means,
+            color=colour,
+            marker=marker,
+            markersize=5,
+            linewidth=2.6 if ours else 1.3,
+            label=name,
+            zorder=3 + ours,
+        )
+        ax.fill_between(
+            places,
+            np.maximum(means - spreads, 0),
+            means + spreads,
+            color=colour,
+            alpha=0.13,
+            linewidth=0,
+        )
         cells = [results.published_of(table, method, epsilon) for epsilon in EPSILONS]
-        seen = [(place, published(cell)) for place, cell in zip(places, cells, strict=True) if cell is not None]
+        seen = [
+            (place, published(cell))
+            for place, cell in zip(places, cells, strict=True)
+            if cell is not None
+        ]
         if seen:
-            ax.plot(*zip(*seen, strict=True), "x", color=colour, markersize=8, markeredgewidth=1.4, zorder=2)
+            ax.plot(
+                *zip(*seen, strict=True),
+                "x",
+                color=colour,
+                markersize=8,
+                markeredgewidth=1.4,
+                zorder=2,
+            )
     ax.plot([], [], "x", color=INK, markersize=8, markeredgewidth=1.4, label="as published")
     ax.set_xticks(places, [plain(epsilon) for epsilon in EPSILONS])
     if key == "error":
@@ -70,7 +110,10 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
     ax.set_xlabel("epsilon")
     ax.set_ylabel(f"{label} (units of the column)")
     ax.set_title(
-        f"{TITLES[table]}: {label.lower()}, mean of {results.runs:,} runs; shaded: one standard deviation",
+        (
+            f"{TITLES[table]}: {label.lower()}, mean of {results.runs:,} runs; shaded: one "
+            "standard deviation"
+        ),
         loc="left",
         fontsize=10,
         color=INK,
@@ -78,7 +121,13 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
     ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     name = f"{table}_{key}"
     _save(canvas, folder, name)
-    return Figure(name, f"{TITLES[table]}: {label.lower()} against epsilon, by method; crosses are the published means.")
+    return Figure(
+        name,
+        (
+            f"{TITLES[table]}: {label.lower()} against epsilon, by method; crosses are the "
+            "published means."
+        ),
+    )
 
 
 def _shapes(results: Results, folder: Path) -> Figure:
@@ -90,25 +139,44 @@ def _shapes(results: Results, folder: Path) -> Figure:
             outcomes = [results.of(shape_name(shape, rows), method) for rows in SIZES]
             means = np.array([outcome.half_widths.mean() for outcome in outcomes])
             ours = method == "depth"
-            ax.plot(SIZES, means, color=colour, linewidth=2.6 if ours else 1.2, label=name, zorder=3 + ours)
-            held = [covers(int(each.covered.sum()), len(each.covered), 0.99, 0.001) for each in outcomes]
+            ax.plot(
+                SIZES,
+                means,
+                color=colour,
+                linewidth=2.6 if ours else 1.2,
+                label=name,
+                zorder=3 + ours,
+            )
+            held = [
+                covers(int(each.covered.sum()), len(each.covered), 0.99, 0.001) for each in outcomes
+            ]
             for rows, mean, holds in zip(SIZES, means, held, strict=True):
                 ax.plot(
-                    [rows], [mean], marker if holds else "X", color=colour if holds else "#dc2626", markersize=5 if holds else 9, zorder=5
+                    [rows],
+                    [mean],
+                    marker if holds else "X",
+                    color=colour if holds else "#dc2626",
+                    markersize=5 if holds else 9,
+                    zorder=5,
                 )
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=1, linscale=0.4)
         ax.set_ylim(0, 2e8)
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_title(shape, loc="left", fontsize=10, color=INK)
-    axes[0].plot([], [], "X", color="#dc2626", markersize=9, linestyle="none", label="promise broken")
+    axes[0].plot(
+        [], [], "X", color="#dc2626", markersize=9, linestyle="none", label="promise broken"
+    )
     handles, labels = axes[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
     canvas.supxlabel("rows", fontsize=9, y=0.06)
     canvas.supylabel("mean half-width", fontsize=9)
     canvas.tight_layout(rect=(0.01, 0.06, 1, 1))
     _save(canvas, folder, "shapes_half_width")
-    words = "Half-width against the number of rows on eight synthetic shapes at epsilon 1; a red cross marks intervals that miss too often."
+    words = (
+        "Half-width against the number of rows on eight synthetic shapes at epsilon 1; a red "
+        "cross marks intervals that miss too often."
+    )
     return Figure("shapes_half_width", words)
 
 
@@ -127,7 +195,15 @@ def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas,
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise missing_extra("the report", "matplotlib", "plot") from None
-    with rc_context({"font.size": 9, "axes.edgecolor": GRID, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}):
+    with rc_context(
+        {
+            "font.size": 9,
+            "axes.edgecolor": GRID,
+            "axes.labelcolor": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+        }
+    ):
         canvas = Canvas(figsize=size, layout=None)
         axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
     for ax in axes:

@@ -1,4 +1,6 @@
-"""What we found: where the published table, proof or code differs from what the algorithm does, each with an example that shows it."""
+"""What we found: where the published table, proof or code differs from what the algorithm does,
+each with an example that shows it.
+"""
 
 from __future__ import annotations
 
@@ -55,36 +57,62 @@ def findings_section(results: Results) -> list[Block]:
 def _half_width(results: Results) -> Finding:
     rows = []
     for table in results.tables:
-        cell, ours = results.published_of(table, "postri-default", ONE), results.of(table, "postri-default")
+        cell, ours = (
+            results.published_of(table, "postri-default", ONE),
+            results.of(table, "postri-default"),
+        )
         width = ours.half_widths.mean()
-        rows.append([table, two_digits(cell.half_width) if cell else "", f"{width:,.2f}", f"{2 * width:,.2f}"])
+        rows.append(
+            [
+                table,
+                two_digits(cell.half_width) if cell else "",
+                f"{width:,.2f}",
+                f"{2 * width:,.2f}",
+            ]
+        )
     return Finding(
         "The table's width is a half-width",
-        "Table 1 of the paper reports an *average RI width*, the distance between the bounds. The released code stores (upper - "
-        "lower)/2, and its figures agree with our half-widths, so the intervals are twice as wide as the table says. The same holds "
+        "Table 1 of the paper reports an *average RI width*, the distance between the "
+        "bounds. The released code stores (upper - "
+        "lower)/2, and its figures agree with our half-widths, so the intervals are twice as "
+        "wide as the table says. The same holds "
         "for the baseline.",
-        Table("PostRI (1:1) at epsilon 1", ("table", "published width", "our half-width", "our width"), rows),
+        Table(
+            "PostRI (1:1) at epsilon 1",
+            ("table", "published width", "our half-width", "our width"),
+            rows,
+        ),
     )
 
 
 def best_utility(rows: int) -> float:
     """The largest utility -|R(y) - n/2| of any position, for n distinct rows."""
     subject = Subject.of_values("distinct", 10 * np.arange(1, rows + 1), SMALL)
-    return float(Ranks.near(rows * HALF, subject.windows(ALL_ROWS), subject.grid).scores.max()) / UNIT
+    return (
+        float(Ranks.near(rows * HALF, subject.windows(ALL_ROWS), subject.grid).scores.max()) / UNIT
+    )
 
 
 def _odd() -> Finding:
     rows = [[str(n), f"{best_utility(n):g}"] for n in (2, 3, 4, 5)]
     return Finding(
         "For an odd number of rows no value has utility 0",
-        "The proof of correctness takes the best utility to be 0. Ranks are whole numbers, so for odd n the best is -1/2, and the "
-        "bound on the drawn median's rank is gamma1 + 1/2. (The slack of the other bounds hides it in practice.)",
-        Table("The largest -|R(y) - n/2| over all positions, for n distinct rows", ("rows", "best utility"), rows),
+        "The proof of correctness takes the best utility to be 0. Ranks are whole numbers, "
+        "so for odd n the best is -1/2, and the "
+        "bound on the drawn median's rank is gamma1 + 1/2. (The slack of the other bounds "
+        "hides it in practice.)",
+        Table(
+            "The largest -|R(y) - n/2| over all positions, for n distinct rows",
+            ("rows", "best utility"),
+            rows,
+        ),
     )
 
 
 def holds_half(values: Sequence[int], low: int, high: int) -> tuple[bool, bool]:
-    """Whether R(low) <= n/2 <= R(high), which the paper proves of its interval, and whether the interval holds the midpoint median."""
+    """Whether R(low) <= n/2 <= R(high), which the paper proves of its interval, and whether the
+    interval holds the midpoint median.
+    """
     ordered, n = np.sort(values), len(values)
     ranks = np.searchsorted(ordered, [low, high], side="right")
     return bool(ranks[0] <= n / 2 <= ranks[1]), bool(low <= np.median(ordered) <= high)
@@ -92,14 +120,31 @@ def holds_half(values: Sequence[int], low: int, high: int) -> tuple[bool, bool]:
 
 def _even() -> Finding:
     rows = []
-    for values, low, high in (((10, 30), 10, 10), ((10, 20, 40, 50), 10, 25), ((10, 20, 40, 50), 20, 40)):
+    for values, low, high in (
+        ((10, 30), 10, 10),
+        ((10, 20, 40, 50), 10, 25),
+        ((10, 20, 40, 50), 20, 40),
+    ):
         proved, held = holds_half(values, low, high)
-        rows.append([", ".join(map(str, values)), f"{low} to {high}", _yes(proved), f"{np.median(values):g}", _yes(held)])
+        rows.append(
+            [
+                ", ".join(map(str, values)),
+                f"{low} to {high}",
+                _yes(proved),
+                f"{np.median(values):g}",
+                _yes(held),
+            ]
+        )
     return Finding(
         "For an even number of rows the proved statement does not hold the usual median",
-        "The theorem says R(o-b) <= n/2 <= R(o+b). For even n the median of textbooks, half-way between the two middle rows, may lie "
+        "The theorem says R(o-b) <= n/2 <= R(o+b). For even n the median of textbooks, "
+        "half-way between the two middle rows, may lie "
         "outside an interval for which that is true.",
-        Table("Rows and intervals", ("rows", "interval", "R(low) <= n/2 <= R(high)", "median", "in the interval"), rows),
+        Table(
+            "Rows and intervals",
+            ("rows", "interval", "R(low) <= n/2 <= R(high)", "median", "in the interval"),
+            rows,
+        ),
     )
 
 
@@ -111,18 +156,34 @@ def _floor_division() -> Finding:
     for low, high in ((8, 9), (8, 10)):
         ends = seen.index(low), seen.index(high)
         held = ends[0] <= np.median(values) <= ends[1]
-        rows.append([f"{low} to {high}", str(seen.rank(low)), str(seen.rank(high)), f"{ends[0]} to {ends[1]}", _yes(bool(held))])
+        rows.append(
+            [
+                f"{low} to {high}",
+                str(seen.rank(low)),
+                str(seen.rank(high)),
+                f"{ends[0]} to {ends[1]}",
+                _yes(bool(held)),
+            ]
+        )
     return Finding(
         "Floor division moves the upper end down",
-        "Positions of the grid without ties are divided by n and rounded down, at both ends. The upper end loses up to a step by "
-        "that: of the rows 4 and 5 (n = 2, positions 8 and 10) the positions 8 to 9 satisfy the theorem and become the interval 4 to "
+        "Positions of the grid without ties are divided by n and rounded down, at both ends. "
+        "The upper end loses up to a step by "
+        "that: of the rows 4 and 5 (n = 2, positions 8 and 10) the positions 8 to 9 satisfy "
+        "the theorem and become the interval 4 to "
         "4, without the median 4.5.",
-        Table("Two rows, 4 and 5", ("positions", "R(low)", "R(high)", "reported interval", "holds 4.5"), rows),
+        Table(
+            "Two rows, 4 and 5",
+            ("positions", "R(low)", "R(high)", "reported interval", "holds 4.5"),
+            rows,
+        ),
     )
 
 
 def unreachable(rows: int, runs: int) -> tuple[float, float]:
-    """PostRI on rows that all lie at the lower edge: the aim in rows, and how often the interval held the median."""
+    """PostRI on rows that all lie at the lower edge: the aim in rows, and how often the interval
+    held the median.
+    """
     subject = Subject.of_values("edge", np.zeros(rows, np.int64), LARGE)
     outcome = run_cell(Cell("edge", "postri-default", ONE, runs), subject)
     setting = PostRI().setting(outcome.cell.question, size_of(rows, subject.grid))
@@ -136,9 +197,12 @@ def _unreachable(runs: int) -> Finding:
         rows.append([f"{n:,}", f"{n / 2:g}", f"{aim:.0f}", f"{held:.2f}"])
     return Finding(
         "Where the aim cannot be reached there is no guarantee",
-        "The half-width aims at gamma1 + gamma2 + s rows on each side of the drawn median. With fewer rows, or with the median near "
-        "the edge of the domain, no half-width reaches that many, the proof's best utility of 0 does not exist, and coverage is "
-        "whatever it happens to be. Here all rows hold the value 0 in a domain up to 1e8, and the promise is 0.99.",
+        "The half-width aims at gamma1 + gamma2 + s rows on each side of the drawn median. "
+        "With fewer rows, or with the median near "
+        "the edge of the domain, no half-width reaches that many, the proof's best utility "
+        "of 0 does not exist, and coverage is "
+        "whatever it happens to be. Here all rows hold the value 0 in a domain up to 1e8, "
+        "and the promise is 0.99.",
         Table(
             "PostRI (1:1), epsilon 1, beta 0.01",
             ("rows", "rows on a side, at most", "rows aimed at", "observed coverage"),
@@ -150,8 +214,9 @@ def _unreachable(runs: int) -> Finding:
 def released_ranks(values: Sequence[int], last: int) -> list[tuple[int, int, int]]:
     """Each value with its rank, and with the rank that the released code's interval step uses.
 
-    That code adds the ends of the domain to the rows, and leaves the last distinct value out of its table of ranks, once when it builds
-    the table and once more when it uses it. A value that is not in the table has the rank of the one before it.
+    That code adds the ends of the domain to the rows, and leaves the last distinct value out of its
+    table of ranks, once when it builds the table and once more when it uses it. A value that is not
+    in the table has the rank of the one before it.
     """
     rows = np.sort([0, *values, last])
     kept = np.unique(rows)[:-2]
@@ -163,14 +228,24 @@ def released_ranks(values: Sequence[int], last: int) -> list[tuple[int, int, int
 
 
 def _dropped_value() -> Finding:
-    rows = [[str(value), str(rank), str(rank + 1), str(used)] for value, rank, used in released_ranks((1, 2, 3, 4, 5), 100)]
+    rows = [
+        [str(value), str(rank), str(rank + 1), str(used)]
+        for value, rank, used in released_ranks((1, 2, 3, 4, 5), 100)
+    ]
     return Finding(
         "The released code adds two rows and drops the last value",
-        "The released code inserts the two ends of the domain as rows (so the bank table has 45,213), aims at the whole part of n/2, "
-        "and leaves the last distinct value out of its table of ranks twice: the inserted end, and then the largest value of the "
-        "data. On the paper's tables the largest value is far from the median and no figure moves; on few rows it does. Ranks below "
+        "The released code inserts the two ends of the domain as rows (so the bank table has "
+        "45,213), aims at the whole part of n/2, "
+        "and leaves the last distinct value out of its table of ranks twice: the inserted "
+        "end, and then the largest value of the "
+        "data. On the paper's tables the largest value is far from the median and no figure "
+        "moves; on few rows it does. Ranks below "
         "count the inserted row at 0.",
-        Table("Rows 1, 2, 3, 4, 5 in a domain up to 100", ("value", "rank", "rank with the end inserted", "rank that is used"), rows),
+        Table(
+            "Rows 1, 2, 3, 4, 5 in a domain up to 100",
+            ("value", "rank", "rank with the end inserted", "rank that is used"),
+            rows,
+        ),
     )
 
 
@@ -180,33 +255,60 @@ def _lucky(results: Results) -> Finding:
     rows = []
     for j in range(at - 2, at + 3):
         over = Fraction(int(bank.whole.ranks[j + 1])) - bank.rows * HALF
-        rows.append([f"{bank.point(int(bank.whole.indexes[j])):g}", f"{int(bank.whole.counts[j])}", f"{float(over):+g}"])
-    errors = {method: results.resampled_errors("bank", method, ONE).mean() for method in ("postri-default", "depth")}
-    table = {method: results.of("bank", method).errors.mean() for method in ("postri-default", "depth")}
+        rows.append(
+            [
+                f"{bank.point(int(bank.whole.indexes[j])):g}",
+                f"{int(bank.whole.counts[j])}",
+                f"{float(over):+g}",
+            ]
+        )
+    errors = {
+        method: results.resampled_errors("bank", method, ONE).mean()
+        for method in ("postri-default", "depth")
+    }
+    table = {
+        method: results.of("bank", method).errors.mean() for method in ("postri-default", "depth")
+    }
     return Finding(
         "The bank table is a lucky one",
-        "PostRI judges a value by the rows at or below it. In the bank table the rows up to 448, the median, happen to end next to "
-        f"n/2, so the value 448 is the best candidate by far: the error at epsilon 1 is {table['postri-default']:.2f} "
-        f"({table['depth']:.2f} for `depth`). On resamples of the same table it is {errors['postri-default']:.2f} "
+        "PostRI judges a value by the rows at or below it. In the bank table the rows up to "
+        "448, the median, happen to end next to "
+        "n/2, so the value 448 is the best candidate by far: the error at epsilon 1 is "
+        f"{table['postri-default']:.2f} "
+        f"({table['depth']:.2f} for `depth`). On resamples of the same table it is "
+        f"{errors['postri-default']:.2f} "
         f"({errors['depth']:.2f} for `depth`).",
-        Table("Around the median of the bank table", ("balance", "rows with it", "rows up to it, minus n/2"), rows),
+        Table(
+            "Around the median of the bank table",
+            ("balance", "rows with it", "rows up to it, minus n/2"),
+            rows,
+        ),
     )
 
 
 def _expansion(results: Results) -> Finding:
     airplane = results.tables["airplane"]
     at = int(np.searchsorted(airplane.whole.indexes, int(airplane.median)))
-    held, gap = int(airplane.whole.counts[at]), int(airplane.whole.indexes[at + 1] - airplane.whole.indexes[at])
+    held, gap = (
+        int(airplane.whole.counts[at]),
+        int(airplane.whole.indexes[at + 1] - airplane.whole.indexes[at]),
+    )
     over = float(Fraction(int(airplane.whole.ranks[at + 1])) - airplane.rows * HALF)
     rows = []
     for epsilon in EPSILONS:
-        shares = [float(np.mean(results.of("airplane", method, epsilon).values == 162)) for method in ("postri-default", "depth")]
+        shares = [
+            float(np.mean(results.of("airplane", method, epsilon).values == 162))
+            for method in ("postri-default", "depth")
+        ]
         rows.append([plain(epsilon), *(f"{share:.2f}" for share in shares)])
     return Finding(
         "Removing ties by expansion loses the median where a value holds many rows",
-        f"In the airplane table {held:,} rows hold the median, 162, and end {over:g} rows above n/2. On the grid without ties these "
-        f"rows are {held:,} positions, and the gap up to the next value is {gap * airplane.rows - held:,} positions of nearly the "
-        "same rank. So at epsilon up to 1 the drawn median is mostly a number that no row holds, and the error is about half the gap.",
+        f"In the airplane table {held:,} rows hold the median, 162, and end {over:g} rows "
+        "above n/2. On the grid without ties these "
+        f"rows are {held:,} positions, and the gap up to the next value is "
+        f"{gap * airplane.rows - held:,} positions of nearly the "
+        "same rank. So at epsilon up to 1 the drawn median is mostly a number that no row "
+        "holds, and the error is about half the gap.",
         Table("How often the released median is 162", ("epsilon", "PostRI (1:1)", "`depth`"), rows),
     )
 
@@ -217,22 +319,45 @@ def _unused_budget(results: Results) -> Finding:
         for epsilon in EPSILONS:
             cell = results.published_of(table, "postri-default", epsilon)
             if cell is not None and table != "airplane":
-                ours, slip = results.of(table, "postri-default", epsilon), results.released(table, "postri-default", epsilon)
-                spreads = (f"{x:,.2f}" for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std()))
+                ours, slip = (
+                    results.of(table, "postri-default", epsilon),
+                    results.released(table, "postri-default", epsilon),
+                )
+                spreads = (
+                    f"{x:,.2f}"
+                    for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std())
+                )
                 rows.append([table, plain(epsilon), *spreads])
     half = Fraction(1, 2)
-    cell = results.published_of("airplane", "postri-9:1", half) if "airplane" in results.tables else None
+    cell = (
+        results.published_of("airplane", "postri-9:1", half)
+        if "airplane" in results.tables
+        else None
+    )
     if cell is not None:
-        ours, slip = results.of("airplane", "postri-9:1", half), results.released("airplane", "postri-9:1", half)
-        spreads = (f"{x:,.2f}" for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std()))
+        ours, slip = (
+            results.of("airplane", "postri-9:1", half),
+            results.released("airplane", "postri-9:1", half),
+        )
+        spreads = (
+            f"{x:,.2f}"
+            for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std())
+        )
         rows.append(["airplane (9:1)", plain(half), *spreads])
     return Finding(
         "The released code leaves half of the interval's budget unused",
-        "The half-width's utility has sensitivity 1, as the paper proves, and gamma2 is computed for that. The released code draws "
-        "with a sensitivity of 2: its exponent is eps2/4 and not eps2/2. Means hardly move, but the published standard deviations "
-        "are about twice those of the algorithm, and the published half-width of 9:1 on the airplane table at epsilon 0.5 (73.75) "
+        "The half-width's utility has sensitivity 1, as the paper proves, and gamma2 is "
+        "computed for that. The released code draws "
+        "with a sensitivity of 2: its exponent is eps2/4 and not eps2/2. Means hardly move, "
+        "but the published standard deviations "
+        "are about twice those of the algorithm, and the published half-width of 9:1 on the "
+        "airplane table at epsilon 0.5 (73.75) "
         "comes from it. `as_released` repeats it.",
-        Table("Standard deviation of the half-width", ("table", "epsilon", "published", "the algorithm", "as released"), rows),
+        Table(
+            "Standard deviation of the half-width",
+            ("table", "epsilon", "published", "the algorithm", "as released"),
+            rows,
+        ),
     )
 
 
@@ -244,20 +369,39 @@ def _optimal_split(results: Results) -> Finding:
             if cell is None or table == "airplane":
                 continue
             size, outcomes = size_of(subject.rows, subject.grid), (results.of, results.released)
-            best = [optimum(float(epsilon), size, 0.005, 0.005, sensitivity) for sensitivity in (1.0, 2.0)]
+            best = [
+                optimum(float(epsilon), size, 0.005, 0.005, sensitivity)
+                for sensitivity in (1.0, 2.0)
+            ]
             shares = [each.epsilon1 / float(epsilon) for each in best]
             widths = [get(table, "postri-optimal", epsilon).half_widths.mean() for get in outcomes]
             numbers = (f"{shares[0]:.3f}", str(best[0].iterations), f"{shares[1]:.3f}")
-            cells = (*numbers, two_digits(cell.half_width), f"{widths[0]:,.2f}", f"{widths[1]:,.2f}")
+            cells = (
+                *numbers,
+                two_digits(cell.half_width),
+                f"{widths[0]:,.2f}",
+                f"{widths[1]:,.2f}",
+            )
             rows.append([table, plain(epsilon), *cells])
     return Finding(
         "The published optimal split is that of another sensitivity",
-        "By Eq. 6 the median gets half of epsilon or slightly more. The stored results of the optimal split give it about 0.42, "
-        "which is Eq. 6 with a sensitivity of 2 for the interval. That split is not optimal: the published half-widths are larger "
+        "By Eq. 6 the median gets half of epsilon or slightly more. The stored results of "
+        "the optimal split give it about 0.42, "
+        "which is Eq. 6 with a sensitivity of 2 for the interval. That split is not optimal: "
+        "the published half-widths are larger "
         "than those of 1:1.",
         Table(
             "The median's share of epsilon, and the half-width",
-            ("table", "epsilon", "share by Eq. 6", "iterations", "share as released", "published half-width", "by Eq. 6", "as released"),
+            (
+                "table",
+                "epsilon",
+                "share by Eq. 6",
+                "iterations",
+                "share as released",
+                "published half-width",
+                "by Eq. 6",
+                "as released",
+            ),
             rows,
         ),
     )
@@ -271,17 +415,34 @@ def _misplaced(results: Results) -> Finding:
             if cell is None or table == "airplane":
                 continue
             row = [table, plain(epsilon), two_digits(cell.error)]
-            for outcome in (results.of(table, "sun2023", epsilon), results.released(table, "sun2023", epsilon)):
-                row += [f"{outcome.errors.mean():,.2f}", str(difference(outcome.errors, cell.error, cell.error_sd, cell.runs))]
+            for outcome in (
+                results.of(table, "sun2023", epsilon),
+                results.released(table, "sun2023", epsilon),
+            ):
+                row += [
+                    f"{outcome.errors.mean():,.2f}",
+                    str(difference(outcome.errors, cell.error, cell.error_sd, cell.runs)),
+                ]
             rows.append(row)
     return Finding(
         "The code of the baseline aims two ranks high and misplaces weights",
-        "Its index arithmetic, with the two inserted rows, puts both targets two ranks too high. Above its target it draws from the "
-        "gap after the one whose weight it used, so a large gap's weight lands on the next row. Both shift the ends upwards and make "
-        "the baseline's median look worse than it is: on the bank table at epsilon 1 by a factor of about 3.",
+        "Its index arithmetic, with the two inserted rows, puts both targets two ranks too "
+        "high. Above its target it draws from the "
+        "gap after the one whose weight it used, so a large gap's weight lands on the next "
+        "row. Both shift the ends upwards and make "
+        "the baseline's median look worse than it is: on the bank table at epsilon 1 by a "
+        "factor of about 3.",
         Table(
             "Median error of `sun2023`; differences in combined standard errors",
-            ("table", "epsilon", "published", "the algorithm", "difference", "as released", "difference"),
+            (
+                "table",
+                "epsilon",
+                "published",
+                "the algorithm",
+                "difference",
+                "as released",
+                "difference",
+            ),
             rows,
         ),
     )

@@ -31,12 +31,18 @@ def shape_name(shape: str, rows: int) -> str:
 
 def synthetic_subjects() -> dict[str, Subject]:
     """The eight shapes in four sizes, and evenly spaced rows for the paper's analysis."""
-    shapes = {shape_name(shape, rows): shape_subject(shape, rows, SEED) for shape in SHAPES for rows in SIZES}
+    shapes = {
+        shape_name(shape, rows): shape_subject(shape, rows, SEED)
+        for shape in SHAPES
+        for rows in SIZES
+    }
     return shapes | {"even": even_subject()}
 
 
 def even_subject() -> Subject:
-    """Rows at equal distances in the middle of the domain: no ties, and a unit of length is as good as a row."""
+    """Rows at equal distances in the middle of the domain: no ties, and a unit of length is as good
+    as a row.
+    """
     from postri.domain import Domain
 
     first = 10**8 // 2 - EVEN_ROWS * EVEN_GAP // 2
@@ -46,9 +52,19 @@ def even_subject() -> Subject:
 def all_cells(tables: Sequence[str], runs: int) -> list[Cell]:
     """Everything that the report is made from."""
     released = [method.name for method in AS_RELEASED.values()]
-    cells = [Cell(table, method, epsilon, runs) for table in tables for epsilon in EPSILONS for method in (*METHODS, *released)]
+    cells = [
+        Cell(table, method, epsilon, runs)
+        for table in tables
+        for epsilon in EPSILONS
+        for method in (*METHODS, *released)
+    ]
     cells += [Cell("even", method, ONE, runs) for method in ("postri-default", "sun2023", "depth")]
-    cells += [Cell(shape_name(shape, rows), method, ONE, runs) for shape in SHAPES for rows in SIZES for method in METHODS]
+    cells += [
+        Cell(shape_name(shape, rows), method, ONE, runs)
+        for shape in SHAPES
+        for rows in SIZES
+        for method in METHODS
+    ]
     resamples = range(1, RESAMPLES_PER_RUN * runs + 1)
     cells += [
         Cell(table, method, epsilon, 1, resample=number)
@@ -95,4 +111,7 @@ class Results:
     def published_of(self, subject: str, method: str, epsilon: Fraction) -> Published | None:
         """The published cell, if there is one."""
         same = (subject, method, epsilon)
-        return next((cell for cell in self.published if (cell.subject, cell.method, cell.epsilon) == same), None)
+        return next(
+            (cell for cell in self.published if (cell.subject, cell.method, cell.epsilon) == same),
+            None,
+        )

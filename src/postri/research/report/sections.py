@@ -17,7 +17,13 @@ from postri.research.report.document import Block, Figure, Heading, Table, Text,
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
 from postri.research.report.results import EPSILONS, RESAMPLES_PER_RUN, SIZES, Results, shape_name
-from postri.research.report.statistics import LIMIT, Difference, binomial_interval, covers, difference
+from postri.research.report.statistics import (
+    LIMIT,
+    Difference,
+    binomial_interval,
+    covers,
+    difference,
+)
 from postri.research.shapes import SHAPES
 
 PROMISED = 0.99
@@ -58,12 +64,16 @@ class Comparison:
 
 def comparisons(results: Results) -> list[Comparison]:
     """Every published cell of the tables at hand."""
-    return [_compared(results, cell) for cell in results.published if cell.subject in results.tables]
+    return [
+        _compared(results, cell) for cell in results.published if cell.subject in results.tables
+    ]
 
 
 def _compared(results: Results, cell: Published) -> Comparison:
     where = (cell.subject, cell.method, cell.epsilon)
-    return Comparison(cell, *_differences(results.of(*where), cell), *_differences(results.released(*where), cell))
+    return Comparison(
+        cell, *_differences(results.of(*where), cell), *_differences(results.released(*where), cell)
+    )
 
 
 def _differences(outcome: Outcome, cell: Published) -> tuple[Difference, Difference]:
@@ -105,11 +115,15 @@ def report_blocks(results: Results, figures: Sequence[Figure]) -> list[Block]:
 
 
 def _opening(results: Results) -> list[Block]:
-    tables = ", ".join(f"{TITLES[name]} ({subject.rows:,} rows)" for name, subject in results.tables.items())
+    tables = ", ".join(
+        f"{TITLES[name]} ({subject.rows:,} rows)" for name, subject in results.tables.items()
+    )
     blocks: list[Block] = [
         Text(
-            f"Tables: {tables}. Domain 0 to 1e8 after the paper's shift, one replaced row, beta 0.01, {results.runs:,} runs of each "
-            "cell. **Everything here is computed from the raw data and is not private.** Draws are exact and repeatable; `runs.csv` "
+            f"Tables: {tables}. Domain 0 to 1e8 after the paper's shift, one replaced row, "
+            f"beta 0.01, {results.runs:,} runs of each "
+            "cell. **Everything here is computed from the raw data and is not private.** "
+            "Draws are exact and repeatable; `runs.csv` "
             "has every one."
         )
     ]
@@ -118,23 +132,31 @@ def _opening(results: Results) -> list[Block]:
 
 def _in_short(results: Results) -> list[Block]:
     compared = comparisons(results)
-    agree, explained = sum(each.agrees for each in compared), sum(not each.agrees and each.explained for each in compared)
+    agree, explained = (
+        sum(each.agrees for each in compared),
+        sum(not each.agrees and each.explained for each in compared),
+    )
     rest = len(compared) - agree - explained
     ratios = [
-        results.of(table, "postri-default", epsilon).half_widths.mean() / max(results.of(table, "depth", epsilon).half_widths.mean(), 1e-9)
+        results.of(table, "postri-default", epsilon).half_widths.mean()
+        / max(results.of(table, "depth", epsilon).half_widths.mean(), 1e-9)
         for table in results.tables
         if table != "airplane"
         for epsilon in EPSILONS
         if epsilon <= 1
     ]
     words = [
-        f"Of {len(compared)} published cells {agree} agree with the algorithm within {LIMIT:g} combined standard errors in error and "
-        f"half-width; {explained} differ and agree once a slip of the released code is repeated; {rest} are not explained.",
+        f"Of {len(compared)} published cells {agree} agree with the algorithm within "
+        f"{LIMIT:g} combined standard errors in error and "
+        f"half-width; {explained} differ and agree once a slip of the released code is "
+        f"repeated; {rest} are not explained.",
     ]
     if ratios:
         words.append(
-            f"At epsilon up to 1 the intervals of `depth` are {min(ratios):.1f} to {max(ratios):.1f} times narrower than those of "
-            "PostRI (1:1) on the bank and adult tables, at the same epsilon and the same confidence."
+            f"At epsilon up to 1 the intervals of `depth` are {min(ratios):.1f} to "
+            f"{max(ratios):.1f} times narrower than those of "
+            "PostRI (1:1) on the bank and adult tables, at the same epsilon and the same "
+            "confidence."
         )
     return [Text(sentence) for sentence in words]
 
@@ -160,35 +182,66 @@ def _table_1(results: Results) -> list[Block]:
         )
     for table in results.tables:
         ours = results.of(table, "depth")
-        error, half = _spread(ours.errors.mean(), ours.errors.std()), _spread(ours.half_widths.mean(), ours.half_widths.std())
-        rows.append([f"{table}, depth", "", error, "", "", half, "", "", f"{ours.covered.mean():.3f}"])
-    header = ("table, method", "error, published", "ours", "difference", "half-width, published", "ours", "difference", "coverage", "ours")
-    caption = "Epsilon 1, beta 0.01: mean (± standard deviation); differences in combined standard errors, bold beyond 4"
+        error, half = (
+            _spread(ours.errors.mean(), ours.errors.std()),
+            _spread(ours.half_widths.mean(), ours.half_widths.std()),
+        )
+        rows.append(
+            [f"{table}, depth", "", error, "", "", half, "", "", f"{ours.covered.mean():.3f}"]
+        )
+    header = (
+        "table, method",
+        "error, published",
+        "ours",
+        "difference",
+        "half-width, published",
+        "ours",
+        "difference",
+        "coverage",
+        "ours",
+    )
+    caption = (
+        "Epsilon 1, beta 0.01: mean (± standard deviation); differences in combined standard "
+        "errors, bold beyond 4"
+    )
     return [Table(caption, header, rows), *_gain(results)]
 
 
 def _gain(results: Results) -> list[Block]:
     gains = {}
     for table in results.tables:
-        sun, postri, ours = (results.of(table, method).errors.mean() for method in ("sun2023", "postri-default", "depth"))
+        sun, postri, ours = (
+            results.of(table, method).errors.mean()
+            for method in ("sun2023", "postri-default", "depth")
+        )
         gains[table] = (_percent(sun, postri), _percent(sun, ours), _percent(postri, ours))
     low, high = CLAIMED_GAIN
     rows = [[table, *each] for table, each in gains.items()]
     return [
         Text(
-            f"The paper claims a median with {low:.0%} to {high:.0%} higher utility than the baseline: the baseline's error over "
+            f"The paper claims a median with {low:.0%} to {high:.0%} higher utility than the "
+            "baseline: the baseline's error over "
             "PostRI's, minus 1. Re-computed from our draws of the algorithms as described:"
         ),
         Table(
             "How much larger the error is, at epsilon 1",
-            ("table", "baseline against PostRI (1:1)", "baseline against `depth`", "PostRI (1:1) against `depth`"),
+            (
+                "table",
+                "baseline against PostRI (1:1)",
+                "baseline against `depth`",
+                "PostRI (1:1) against `depth`",
+            ),
             rows,
         ),
     ]
 
 
 def _percent(larger: float, smaller: float) -> str:
-    return f"{larger / smaller - 1:+.0%}" if smaller > 0 else ("0 against 0" if larger == 0 else f"{larger:.3g} against 0")
+    return (
+        f"{larger / smaller - 1:+.0%}"
+        if smaller > 0
+        else ("0 against 0" if larger == 0 else f"{larger:.3g} against 0")
+    )
 
 
 def _all_published(results: Results) -> list[Block]:
@@ -208,10 +261,22 @@ def _all_published(results: Results) -> list[Block]:
                 each.cause,
             ]
         )
-    header = ("table, method", "epsilon", "error, published", "ours", "difference", "half-width, published", "ours", "difference", "cause")
+    header = (
+        "table, method",
+        "epsilon",
+        "error, published",
+        "ours",
+        "difference",
+        "half-width, published",
+        "ours",
+        "difference",
+        "cause",
+    )
     note = (
-        "Differences in combined standard errors, sqrt(s1²/n1 + s2²/n2); a p-value of Fisher's exact test where the published spread is 0. "
-        "A cause is named where a difference is beyond 4 and goes away once that slip of the released code is repeated."
+        "Differences in combined standard errors, sqrt(s1²/n1 + s2²/n2); a p-value of "
+        "Fisher's exact test where the published spread is 0. "
+        "A cause is named where a difference is beyond 4 and goes away once that slip of the "
+        "released code is repeated."
     )
     return [Text(note), Table("Published means and ours", header, rows, frozenset({8}))]
 
@@ -224,11 +289,20 @@ def _ratios(results: Results) -> list[Block]:
             for table in results.tables:
                 cells = []
                 for epsilon in EPSILONS:
-                    own, ours = (float(getattr(results.of(table, name, epsilon), measure).mean()) for name in (method, "depth"))
-                    cells.append(f"{own / ours:.2f}" if ours > 0 else ("1.00" if own == 0 else f"{own:.3g} against 0"))
+                    own, ours = (
+                        float(getattr(results.of(table, name, epsilon), measure).mean())
+                        for name in (method, "depth")
+                    )
+                    cells.append(
+                        f"{own / ours:.2f}"
+                        if ours > 0
+                        else ("1.00" if own == 0 else f"{own:.3g} against 0")
+                    )
                 rows.append([f"{table}, {method}", *cells])
         caption = f"Mean {words} over that of `depth`, by epsilon"
-        blocks.append(Table(caption, ("table, method", *(plain(epsilon) for epsilon in EPSILONS)), rows))
+        blocks.append(
+            Table(caption, ("table, method", *(plain(epsilon) for epsilon in EPSILONS)), rows)
+        )
     return blocks
 
 
@@ -239,8 +313,15 @@ def _coverage(results: Results) -> list[Block]:
             cells = [_share(results.of(table, method, epsilon)) for epsilon in EPSILONS]
             rows.append([f"{table}, {method}", *cells])
     return [
-        Text("How often the interval held the true median (0.99 is promised), with the exact 95 % interval of Clopper and Pearson."),
-        Table("Observed coverage, by epsilon", ("table, method", *(plain(epsilon) for epsilon in EPSILONS)), rows),
+        Text(
+            "How often the interval held the true median (0.99 is promised), with the exact "
+            "95 % interval of Clopper and Pearson."
+        ),
+        Table(
+            "Observed coverage, by epsilon",
+            ("table, method", *(plain(epsilon) for epsilon in EPSILONS)),
+            rows,
+        ),
     ]
 
 
@@ -256,16 +337,32 @@ def _in_rows(results: Results) -> list[Block]:
     for method in METHODS:
         for table in results.tables:
             outcomes = [results.of(table, method, epsilon) for epsilon in EPSILONS]
-            time = f"{np.median(np.concatenate([outcome.milliseconds for outcome in outcomes])):.1f}"
-            rows.append([f"{table}, {method}", *(f"{outcome.half_width_rows.mean():,.1f}" for outcome in outcomes), time])
+            time = (
+                f"{np.median(np.concatenate([outcome.milliseconds for outcome in outcomes])):.1f}"
+            )
+            rows.append(
+                [
+                    f"{table}, {method}",
+                    *(f"{outcome.half_width_rows.mean():,.1f}" for outcome in outcomes),
+                    time,
+                ]
+            )
     return [
         Text(
-            "Half the number of rows inside the interval. No private method that covers with probability 0.99 on every table can "
-            "have ends that lie nearer to the target rank, for half of its draws, than the first line says (docs/theory.md proves "
-            "it). On the airplane table a single value holds more than two thousand rows, and every interval holds whole values. The "
-            "last column is the median time of a query, all epsilons together, once the counts are there."
+            "Half the number of rows inside the interval. No private method that covers with "
+            "probability 0.99 on every table can "
+            "have ends that lie nearer to the target rank, for half of its draws, than the "
+            "first line says (docs/theory.md proves "
+            "it). On the airplane table a single value holds more than two thousand rows, "
+            "and every interval holds whole values. The "
+            "last column is the median time of a query, all epsilons together, once the "
+            "counts are there."
         ),
-        Table("Half-width in rows, by epsilon", ("table, method", *(plain(epsilon) for epsilon in EPSILONS), "ms a query"), rows),
+        Table(
+            "Half-width in rows, by epsilon",
+            ("table, method", *(plain(epsilon) for epsilon in EPSILONS), "ms a query"),
+            rows,
+        ),
     ]
 
 
@@ -273,38 +370,64 @@ def _resamples(results: Results) -> list[Block]:
     rows = []
     for table in results.tables:
         for epsilon in EPSILONS:
-            ours, theirs = (results.resampled_errors(table, method, epsilon) for method in ("depth", "postri-default"))
-            rows.append([table, plain(epsilon), f"{ours.mean():,.2f}", f"{theirs.mean():,.2f}", f"{paired_errors(ours, theirs):+.1f}"])
+            ours, theirs = (
+                results.resampled_errors(table, method, epsilon)
+                for method in ("depth", "postri-default")
+            )
+            rows.append(
+                [
+                    table,
+                    plain(epsilon),
+                    f"{ours.mean():,.2f}",
+                    f"{theirs.mean():,.2f}",
+                    f"{paired_errors(ours, theirs):+.1f}",
+                ]
+            )
     return [
         Text(
-            "The error of a method on one table may be an accident of that table. Here each method answers once on each of "
-            f"{RESAMPLES_PER_RUN * results.runs:,} bootstrap resamples; the difference is in standard errors of the paired "
+            "The error of a method on one table may be an accident of that table. Here each "
+            "method answers once on each of "
+            f"{RESAMPLES_PER_RUN * results.runs:,} bootstrap resamples; the difference is in "
+            "standard errors of the paired "
             "differences, and negative where `depth` is closer."
         ),
-        Table("Mean error on resamples", ("table", "epsilon", "`depth`", "PostRI (1:1)", "difference"), rows),
+        Table(
+            "Mean error on resamples",
+            ("table", "epsilon", "`depth`", "PostRI (1:1)", "difference"),
+            rows,
+        ),
     ]
 
 
 def paired_errors(ours: np.ndarray, theirs: np.ndarray) -> float:
     """The mean paired difference in its standard errors."""
     differences = ours - theirs
-    error = float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    error = (
+        float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    )
     return float(differences.mean() / error) if error else 0.0
 
 
 def _shapes(results: Results, figure: Figure) -> list[Block]:
     blocks: list[Block] = [
         Text(
-            "The same question on shapes that nobody tuned for: epsilon 1, beta 0.01, domain 0 to 1e8. Bold: the intervals missed "
-            "the median more often than chance explains (one-sided, level 0.001). A half-width of tens of millions is no answer, "
+            "The same question on shapes that nobody tuned for: epsilon 1, beta 0.01, domain "
+            "0 to 1e8. Bold: the intervals missed "
+            "the median more often than chance explains (one-sided, level 0.001). A "
+            "half-width of tens of millions is no answer, "
             "whatever it covers."
         ),
         figure,
     ]
     for shape in SHAPES:
-        rows = [[method, *_shape_cells(results.of(shape_name(shape, n), method) for n in SIZES)] for method in METHODS]
+        rows = [
+            [method, *_shape_cells(results.of(shape_name(shape, n), method) for n in SIZES)]
+            for method in METHODS
+        ]
         header = ("method", *(f"{n:,} rows" for n in SIZES))
-        blocks.append(Table(f"Shape {shape}: mean error / mean half-width (coverage)", header, rows))
+        blocks.append(
+            Table(f"Shape {shape}: mean error / mean half-width (coverage)", header, rows)
+        )
     return blocks
 
 
@@ -312,8 +435,14 @@ def _shape_cells(outcomes: Iterable[Outcome]) -> list[str]:
     cells = []
     for outcome in outcomes:
         hits, runs = int(outcome.covered.sum()), len(outcome.covered)
-        share = f"({hits / runs:.2f})" if covers(hits, runs, PROMISED, 0.001) else f"**({hits / runs:.2f})**"
-        cells.append(f"{_brief(outcome.errors.mean())} / {_brief(outcome.half_widths.mean())} {share}")
+        share = (
+            f"({hits / runs:.2f})"
+            if covers(hits, runs, PROMISED, 0.001)
+            else f"**({hits / runs:.2f})**"
+        )
+        cells.append(
+            f"{_brief(outcome.errors.mean())} / {_brief(outcome.half_widths.mean())} {share}"
+        )
     return cells
 
 
@@ -322,17 +451,24 @@ def _walks(results: Results) -> list[Block]:
     for table in results.tables:
         for name, walk in (("postri-default", "postri-svt"), ("sun2023", "sun2023-svt")):
             ratios = [
-                results.of(table, walk, epsilon).half_widths.mean() / results.of(table, name, epsilon).half_widths.mean()
+                results.of(table, walk, epsilon).half_widths.mean()
+                / results.of(table, name, epsilon).half_widths.mean()
                 for epsilon in EPSILONS
             ]
             rows.append([f"{table}, {walk} over {name}", *(f"{ratio:.2f}" for ratio in ratios)])
     return [
         Text(
-            "The paper argues that the exponential mechanism beats AboveThreshold (the sparse vector technique) here. So it does: "
-            "where the half-width is found by walking up to a threshold, it is about twice as wide, because the threshold must allow "
+            "The paper argues that the exponential mechanism beats AboveThreshold (the "
+            "sparse vector technique) here. So it does: "
+            "where the half-width is found by walking up to a threshold, it is about twice "
+            "as wide, because the threshold must allow "
             "for AboveThreshold's own error."
         ),
-        Table("Half-width by AboveThreshold over that by the exponential mechanism, by epsilon", ("", *map(plain, EPSILONS)), rows),
+        Table(
+            "Half-width by AboveThreshold over that by the exponential mechanism, by epsilon",
+            ("", *map(plain, EPSILONS)),
+            rows,
+        ),
     ]
 
 

@@ -17,7 +17,9 @@ LEVEL = erfc(LIMIT / sqrt(2))
 
 @dataclass(frozen=True)
 class Difference:
-    """Ours against published: in combined standard errors, or as the p-value of an exact test where the published spread is 0."""
+    """Ours against published: in combined standard errors, or as the p-value of an exact test where
+    the published spread is 0.
+    """
 
     errors: float | None
     p: float | None = None
@@ -40,7 +42,9 @@ def difference(ours: Floats, mean: float, sd: float, runs: int) -> Difference:
 
 
 def _all_the_same(hits: int, number: int, runs: int) -> float:
-    """Fisher's exact test: how likely it is that all published runs gave one value, as `hits` of ours did, if both are alike."""
+    """Fisher's exact test: how likely it is that all published runs gave one value, as `hits` of
+    ours did, if both are alike.
+    """
     misses = number - hits
     # The misses fall among all draws at random: none on the published ones.
     return exp(_log_choose(number, misses) - _log_choose(number + runs, misses))
@@ -70,12 +74,18 @@ def at_least(hits: int, runs: int, p: float) -> float:
     if p <= 0:
         return 0.0
     counts = np.arange(hits, runs + 1)
-    logs = np.array([_log_choose(runs, int(k)) for k in counts]) + counts * log(p) + (runs - counts) * np.log1p(-p)
+    logs = (
+        np.array([_log_choose(runs, int(k)) for k in counts])
+        + counts * log(p)
+        + (runs - counts) * np.log1p(-p)
+    )
     return min(1.0, float(np.exp(logs).sum()))
 
 
 def covers(hits: int, runs: int, promised: float, level: float = LEVEL) -> bool:
-    """Whether a promised coverage stands: the misses are not more than chance explains at this level."""
+    """Whether a promised coverage stands: the misses are not more than chance explains at this
+    level.
+    """
     return at_least(runs - hits, runs, 1 - promised) >= level
 
 
