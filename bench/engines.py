@@ -18,14 +18,14 @@ import duckdb
 
 import postri
 from postri import Table
-from postri.engines.base import Target
 from postri.engines.duckdb import Database, RelationSource
 from postri.engines.postgres import PostgresSource
 from postri.engines.rows import Groups, Rows
 from postri.engines.spark import SparkSource
 from postri.grid import grid_of
-from postri.intervals.method import Question
+from postri.methods.method import Question
 from postri.privacy import split_spend
+from postri.window import Target
 from timing import ROOT, resident, side_by_side
 
 sys.path.insert(0, str(ROOT / "tests" / "engines"))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
-from postri.intervals.method import Question
+from postri.methods.method import Question
 from postri.privacy import ProtectedChange, split_spend
 from postri.research.shapes import shape_subject
 from postri.research.subject import Subject

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         SourceChanged,
         SourceError,
     )
-    from postri.intervals.depth import Depth
     from postri.mechanisms.coins import SeededCoins, SystemCoins
+    from postri.methods.depth import Depth
     from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
     from postri.session import Budget, Price, Session, connect
 
@@ -52,7 +52,7 @@ _HOMES = {
         "SourceChanged",
         "SourceError",
     ),
-    "postri.intervals.depth": ("Depth",),
+    "postri.methods.depth": ("Depth",),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": (
         "AddOrRemoveRows",

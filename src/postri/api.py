@@ -18,9 +18,9 @@ from postri.engines.resolve import engine_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
-from postri.intervals.method import Method
-from postri.intervals.plan import forecast
 from postri.mechanisms.coins import Coins
+from postri.methods.method import Method
+from postri.methods.plan import forecast
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
 
 ONE_ROW = AddOrRemoveRows(1)

@@ -22,11 +22,11 @@ from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.errors import InputError, nearest
 from postri.exact import Number, exact, shown
+from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
-from postri.intervals.depth import Depth
-from postri.intervals.method import Method, Question
 from postri.mechanisms.coins import Coins, SystemCoins
-from postri.predicates import Predicate
+from postri.methods.depth import Depth
+from postri.methods.method import Method, Question
 from postri.privacy import (
     AddOrRemoveUnits,
     ProtectedChange,
@@ -36,9 +36,9 @@ from postri.privacy import (
     check_share,
     split_spend,
 )
-from postri.queries.count import Ask
-from postri.queries.quantile import Terms
 from postri.sheets import QuantileSheet, Sheet, SizeSheet, TotalSheet
+from postri.statistics.count import Ask
+from postri.statistics.quantile import Terms
 
 METHODS = {"depth": Depth()}
 

@@ -8,17 +8,16 @@ from typing import Any, Protocol
 
 from postri.agg import Aggregate, Mean
 from postri.answer import Answer
-from postri.engines.base import Target, Total
 from postri.engines.rows import Selection
 from postri.engines.table import Table
 from postri.grid import Grid
-from postri.intervals.method import Question
 from postri.mechanisms.coins import Coins
-from postri.queries.count import Ask, count_answer
-from postri.queries.mean import mean_answer
-from postri.queries.quantile import Terms, quantile_answers
-from postri.queries.total import sum_answer
-from postri.window import Windows
+from postri.methods.method import Question
+from postri.statistics.count import Ask, count_answer
+from postri.statistics.mean import mean_answer
+from postri.statistics.quantile import Terms, quantile_answers
+from postri.statistics.sum import sum_answer
+from postri.window import Target, Total, Windows
 
 
 class Sheet(Protocol):

@@ -103,3 +103,19 @@ def holds(window: RankWindow, p: Fraction, half: int) -> bool:
     """
     low, high = rank_range(window.n, p, half)
     return window.n == 0 or (window.below < low and high <= window.n - window.above)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Around which quantile a window is wanted, and how many rows on each side."""
+
+    p: Fraction
+    half: int
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many rows count, and the sum of their grid indexes."""
+
+    n: int
+    indexes: int

@@ -20,8 +20,8 @@ from scipy.stats import binom
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, Interval, ReplaceRows
 from postri.domain import position
-from postri.intervals.chain import Chain
-from postri.intervals.scores import units_per_row
+from postri.methods.chain import Chain
+from postri.methods.scores import units_per_row
 from proving import PROVE
 
 RUNS = 5_000 if PROVE else 300

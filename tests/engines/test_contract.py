@@ -16,9 +16,9 @@ from contract_tables import CASES, Case
 
 import postri
 from postri import SeededCoins
-from postri.engines.base import Target
 from postri.engines.table import Table
 from postri.grid import grid_of
+from postri.window import Target
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 Loader = Callable[[Case, Path, pytest.FixtureRequest], tuple[object, str]]

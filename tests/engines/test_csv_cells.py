@@ -15,11 +15,11 @@ import pytest
 
 import postri
 from postri import Domain
-from postri.engines.base import Target
 from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
+from postri.expressions import Predicate
 from postri.grid import grid_of
-from postri.predicates import Predicate
+from postri.window import Target
 
 ROWS = 200
 ODD = [

@@ -16,7 +16,6 @@ import pytest
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
-from postri.engines.base import Target
 from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.duckdb import Database, RelationSource
 from postri.engines.progress import showing
@@ -24,6 +23,7 @@ from postri.engines.scans import Sample, SqlEngine
 from postri.engines.table import Table
 from postri.errors import SourceChanged
 from postri.grid import grid_of
+from postri.window import Target
 
 SECRET = "4711-0815"
 

@@ -22,14 +22,14 @@ from rows_reference import counted, sizes, window
 import postri
 from postri import AddOrRemoveUnits, Domain, InputError, SeededCoins, SourceError, agg
 from postri.columns import BOOLEAN, ColumnType, float_type, timestamp_type
-from postri.engines.base import Target, Total
 from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
+from postri.expressions import Predicate
+from postri.expressions.ranges import clamped, domain_of
+from postri.expressions.reader import read_expression
+from postri.expressions.tree import Expression, columns_of
 from postri.grid import Grid, grid_of
-from postri.predicates import Predicate
-from postri.predicates.ranges import clamped, domain_of
-from postri.predicates.reader import read_expression
-from postri.predicates.tree import Expression, columns_of
+from postri.window import Target, Total
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "predicates"))
 from reference import Reference, seconds  # found by the line above

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
-from postri.engines.base import Target
 from postri.engines.duckdb import Database, quietly
 from postri.engines.rows import Groups, Rows, Units
+from postri.expressions import Predicate
 from postri.grid import grid_of
-from postri.predicates import Predicate
+from postri.window import Target
 
 HALF = Fraction(1, 2)
 

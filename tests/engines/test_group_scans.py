@@ -14,14 +14,13 @@ import pytest
 
 import postri
 from postri import Domain
-from postri.engines.base import Target
 from postri.engines.duckdb import RelationSource
 from postri.engines.rows import Groups, Rows
 from postri.engines.scans import Sample
 from postri.engines.table import Table
+from postri.expressions import Predicate
 from postri.grid import grid_of
-from postri.predicates import Predicate
-from postri.window import RankWindow
+from postri.window import RankWindow, Target
 
 ROWS = 400_000
 MEDIAN = Target(Fraction(1, 2), 60)

@@ -26,12 +26,13 @@ import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged, SourceError
 from postri.columns import ColumnType
 from postri.engines import base
-from postri.engines.base import SAMPLE, Target
+from postri.engines.base import SAMPLE
 from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.dialects.postgres import FIRST, LAST, PostgresDialect
 from postri.engines.postgres import PostgresSource, postgres_engine, split_name
 from postri.engines.table import Table
 from postri.grid import grid_of
+from postri.window import Target
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 INF, NAN = float("inf"), float("nan")

@@ -35,11 +35,11 @@ from postri import (
     SeededCoins,
     agg,
 )
-from postri.engines.base import Target, Total
 from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
+from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
-from postri.predicates import Predicate
+from postri.window import Target, Total
 from proving import sized
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))

@@ -30,7 +30,7 @@ from real_tables import LOADERS, SERVICES, Place, loaded
 import postri
 from postri import AddOrRemoveUnits, Domain, ReplaceUnits, agg
 from postri.engines.table import Table
-from postri.predicates.reader import read_expression
+from postri.expressions.reader import read_expression
 
 NUMBER = 918_273_645_546_372_819
 TEXT = "xq-secret-cell-zz"

@@ -22,7 +22,7 @@ import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged
 from postri.columns import integer_type
 from postri.engines import spark as engine
-from postri.engines.base import Bracket, Target, Wanted
+from postri.engines.base import Bracket, Wanted
 from postri.engines.cancelling import Cancel, cancelled_by
 from postri.engines.dialects.spark import SparkDialect
 from postri.engines.reading import Reading
@@ -31,6 +31,7 @@ from postri.engines.scans import SqlCounter
 from postri.engines.selected import Selected
 from postri.engines.spark import SparkSource
 from postri.grid import grid_of
+from postri.window import Target
 
 spark = spark_session.spark
 

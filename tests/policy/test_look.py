@@ -17,8 +17,8 @@ from policy_tables import (
 )
 
 from postri import open as open_table
+from postri.expressions import Predicate
 from postri.policy import look, read_policy
-from postri.predicates import Predicate
 
 UNITS = 'change = "add-or-remove-units", unit = "who", rows = 2'
 

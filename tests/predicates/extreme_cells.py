@@ -24,7 +24,7 @@ from postri.columns import (
     integer_type,
     timestamp_type,
 )
-from postri.predicates import Input, Vector
+from postri.expressions import Input, Vector
 
 ODD_NAME = 'odd "name"; {x} \'SELECT -- `'
 INF = float("inf")

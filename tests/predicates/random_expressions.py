@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from random import Random
 
-from postri.predicates import tree
-from postri.predicates.pattern import Pattern
+from postri.expressions import tree
+from postri.expressions.pattern import Pattern
 
 NUMBERS = [
     *(

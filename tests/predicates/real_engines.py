@@ -17,7 +17,7 @@ from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.dialects.postgres import PostgresDialect
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.dialects.spark import SparkDialect
-from postri.predicates import Bound, Predicate
+from postri.expressions import Bound, Predicate
 
 Masks = list[list[bool]]
 

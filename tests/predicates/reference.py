@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from postri.columns import ColumnType
-from postri.predicates import tree
-from postri.predicates.pattern import Pattern
+from postri.expressions import tree
+from postri.expressions.pattern import Pattern
 
 COMPARE = {
     "=": operator.eq,

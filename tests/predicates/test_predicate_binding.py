@@ -18,7 +18,7 @@ from postri.columns import (
     timestamp_type,
 )
 from postri.errors import InputError
-from postri.predicates import Input, Predicate, Vector
+from postri.expressions import Input, Predicate, Vector
 
 TYPES = {
     **{

@@ -15,7 +15,7 @@ from real_engines import InDuckDB, InPostgres, InSpark, RealEngine, rows_of
 from reference import Reference
 
 from postri.errors import InputError
-from postri.predicates import Predicate
+from postri.expressions import Predicate
 
 TABLE = extreme_table()
 ROWS = plain_rows(TABLE)

@@ -10,7 +10,7 @@ from random_expressions import Expressions
 from reference import Reference
 
 from postri.errors import InputError
-from postri.predicates import Predicate, tree
+from postri.expressions import Predicate, tree
 
 TABLE = extreme_table()
 ROWS = plain_rows(TABLE)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from random_expressions import Expressions
 
 from postri.errors import InputError
-from postri.predicates import Predicate
-from postri.predicates.pattern import Pattern
-from postri.predicates.reader import DEEPEST, LONGEST
+from postri.expressions import Predicate
+from postri.expressions.pattern import Pattern
+from postri.expressions.reader import DEEPEST, LONGEST
 
 MEANINGS = {
     "age<40": "age < 40",
@@ -328,7 +328,7 @@ def test_a_pattern_of_many_parts_takes_no_time():
 
 def test_nothing_but_a_predicate_loads_sqlglot():
     code = (
-        "import sys, postri.predicates; assert 'sqlglot' not in sys.modules; "
-        "postri.predicates.Predicate.parse('x > 1')"
+        "import sys, postri.expressions; assert 'sqlglot' not in sys.modules; "
+        "postri.expressions.Predicate.parse('x > 1')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

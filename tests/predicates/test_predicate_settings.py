@@ -12,7 +12,7 @@ from real_engines import InDuckDB, InPostgres, InSpark
 
 from postri.columns import float_type
 from postri.errors import InputError
-from postri.predicates import Predicate, Vector
+from postri.expressions import Predicate, Vector
 
 TEXTS = ["a", "A", "é", "É", "z", "", "a ", "\U0001f600", "it's \\ {x} ${y}", None]
 TABLE = pa.table(

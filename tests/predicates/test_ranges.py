@@ -18,9 +18,9 @@ from reference import Reference
 
 from postri import Domain
 from postri.errors import InputError
-from postri.predicates import tree
-from postri.predicates.ranges import clamped, domain_of
-from postri.predicates.reader import read_expression
+from postri.expressions import tree
+from postri.expressions.ranges import clamped, domain_of
+from postri.expressions.reader import read_expression
 
 DOMAINS = {
     "x": Domain(0, 1_000),

@@ -21,9 +21,9 @@ from flint import arb, arb_poly, fmpq
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.intervals.chain import Links
-from postri.intervals.value import Shape, ValueRuns
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
+from postri.methods.chain import Links
+from postri.methods.value import Shape, ValueRuns
 
 PRECISION = 256
 # Bounds are whole numbers of 2^-BITS, rounded outward: their sums and differences are exact.

@@ -23,8 +23,8 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Repla
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
-from postri.queries import count as counting
-from postri.queries import total as totalling
+from postri.statistics import count as counting
+from postri.statistics import total as totalling
 from proving import sized
 
 EPSILON = Fraction(3, 4)

@@ -33,14 +33,14 @@ from flint import arb, fmpq
 from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
 
 from postri.grid import Grid
-from postri.intervals import chain as chain_module
-from postri.intervals import value as value_module
-from postri.intervals.chain import Chain, Links
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question
-from postri.intervals.scores import units_per_row
 from postri.mechanisms.logs import log_above
 from postri.mechanisms.noisy_max import Noise
+from postri.methods import chain as chain_module
+from postri.methods import value as value_module
+from postri.methods.chain import Chain, Links
+from postri.methods.depth import Depth
+from postri.methods.method import Question
+from postri.methods.scores import units_per_row
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
 from proving import sized
 

@@ -19,12 +19,12 @@ from test_exhaustive import LOW, NOISES, PS, Case, measure
 from tiny_tables import Rows, plain_grid
 
 import postri
-from postri.engines.base import Target
 from postri.engines.rows import Groups, Units
 from postri.engines.rows import Rows as Chosen
 from postri.grid import grid_of
 from postri.mechanisms.noisy_max import Noise
 from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits
+from postri.window import Target
 from proving import sized
 
 

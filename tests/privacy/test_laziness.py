@@ -18,12 +18,12 @@ from tiny_draws import Watched, drawn, span_chances
 from tiny_tables import Rows, narrow_windows, plain_grid
 
 from postri.grid import Grid
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question, Span
-from postri.intervals.value import Shape
 from postri.mechanisms import noisy_max as noisy_max_module
 from postri.mechanisms.coins import SeededCoins, SystemCoins
 from postri.mechanisms.noisy_max import noisy_max
+from postri.methods.depth import Depth
+from postri.methods.method import Question, Span
+from postri.methods.value import Shape
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
 from proving import sized

@@ -16,13 +16,13 @@ from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
 from tiny_tables import narrow_windows, plain_grid, whole_windows
 
 from postri.grid import Grid
-from postri.intervals.chain import Chain
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question, Span
-from postri.intervals.value import ValueStep
 from postri.mechanisms import noisy_max as noisy_max_module
 from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Words, below
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
+from postri.methods.chain import Chain
+from postri.methods.depth import Depth
+from postri.methods.method import Question, Span
+from postri.methods.value import ValueStep
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
 from proving import sized

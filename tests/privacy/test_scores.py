@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from postri.grid import Grid
-from postri.intervals import scores
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question
-from postri.intervals.scores import units_per_row
-from postri.intervals.value import SHAPES
+from postri.methods import scores
+from postri.methods.depth import Depth
+from postri.methods.method import Question
+from postri.methods.scores import units_per_row
+from postri.methods.value import SHAPES
 from postri.privacy import ReplaceRows, split_spend
 from postri.window import RankWindow
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tiny_tables import Rows, whole_windows
 
 from postri.grid import Grid
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question, Span
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
+from postri.methods.depth import Depth
+from postri.methods.method import Question, Span
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 

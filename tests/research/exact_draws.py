@@ -15,9 +15,9 @@ import pytest
 from exact_methods import Method, Output, Rows
 from exact_walks import stop_chances
 
-from postri.intervals.method import Question
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.noisy_max import Runs
+from postri.methods.method import Question
 from postri.research import published, sun
 from privacy.tiny_tables import plain_grid, whole_windows
 

@@ -15,7 +15,7 @@ from math import ceil, exp, log
 
 from exact_walks import stop_chances
 
-from postri.intervals.method import Question
+from postri.methods.method import Question
 from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT
 
 Rows = tuple[int, ...]

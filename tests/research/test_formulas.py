@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from postri.errors import InputError
+from postri.methods.formulas import threshold_error, whole_step
 from postri.research import (
     eta,
     gamma1,
@@ -16,7 +17,6 @@ from postri.research import (
     optimum,
     rank_lower_bound,
 )
-from postri.research.formulas import threshold_error, whole_step
 
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 SIZES = (10, 1_000, 10**8, 45_213 * 10**8, 10**18)

@@ -20,11 +20,11 @@ from exact_methods import Expanded, Method, Output, Rows, defined_chances, postr
 import postri
 from postri import AddOrRemoveRows, Domain, InputError, ReplaceRows, SeededCoins
 from postri.grid import Grid
-from postri.intervals.method import Question
 from postri.mechanisms.coins import SystemCoins
+from postri.methods.method import Question
+from postri.methods.tieless import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.privacy import Spend
 from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT, published
-from postri.research.tieless import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
 from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows

@@ -27,7 +27,7 @@ from exact_methods import (
     sun_svt_chances,
 )
 
-from postri.intervals.method import Question
+from postri.methods.method import Question
 from postri.privacy import ReplaceRows, Spend
 from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT, published, sun
 from proving import sized

@@ -15,8 +15,8 @@ from some_domains import DOMAINS, TIMES, answered
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
 from postri.domain import position
-from postri.intervals.method import Span
-from postri.queries.quantile import in_order
+from postri.methods.method import Span
+from postri.statistics.quantile import in_order
 
 
 def numbers_of(answer: postri.Answer) -> tuple[Fraction, Fraction, Fraction]:

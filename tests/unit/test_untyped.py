@@ -21,10 +21,10 @@ from some_domains import DOMAINS, TIMES, answered
 import postri
 from postri import Domain
 from postri.columns import UNTYPED
-from postri.engines.base import CsvFormat, Target
+from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
-from postri.window import RankWindow
+from postri.window import RankWindow, Target
 
 
 class Strange(str):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from postri import Domain
 from postri.columns import float_type
-from postri.engines.base import SAMPLE, SMALL, CsvFormat, Target
+from postri.engines.base import SAMPLE, SMALL, CsvFormat
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
-from postri.window import RankWindow
+from postri.window import RankWindow, Target
 
 
 def by_sorting(indexes: np.ndarray, p: Fraction, half: int) -> RankWindow:

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import SLACK, Target
+from postri.engines.base import SLACK
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.sampled import Pick
-from postri.window import Indexes
+from postri.window import Indexes, Target
 
 # The few rows that are left to spare where ranks are compared in double precision.
 SPARE = 4

@@ -9,20 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import (
-    SAMPLE,
-    Bracket,
-    Counts,
-    Target,
-    Total,
-    Wanted,
-    sampled_brackets,
-    tally,
-)
+from postri.engines.base import SAMPLE, Bracket, Counts, Wanted, sampled_brackets, tally
 from postri.engines.piece import Piece
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
-from postri.window import RankWindow
+from postri.window import RankWindow, Target, Total
 
 # Cells inside a bracket are held, so many at a time, and then counted: in an array of counters
 # where the bracket is narrow.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil, floor, sqrt
 from typing import Protocol
 
@@ -19,9 +18,9 @@ from postri.columns import ColumnType
 from postri.engines.rows import Selection
 from postri.errors import InputError, SourceChanged
 from postri.exact import shown
+from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.predicates import Bound, Value
-from postri.window import Indexes, RankWindow, holds, trim
+from postri.window import Indexes, RankWindow, Target, Total, holds, trim
 
 SMALL = 1 << 17
 SAMPLE = 1 << 18
@@ -55,14 +54,6 @@ class CsvFormat:
 
 
 @dataclass(frozen=True)
-class Target:
-    """Around which quantile a window is wanted, and how many rows on each side."""
-
-    p: Fraction
-    half: int
-
-
-@dataclass(frozen=True)
 class Bracket:
     """Grid indexes `low..high` that are counted one by one; everything below is counted in one
     number.
@@ -81,14 +72,6 @@ class Wanted:
     bracket: Bracket
     target: Target
     group: int = 0
-
-
-@dataclass(frozen=True)
-class Total:
-    """How many rows count, and the sum of their grid indexes."""
-
-    n: int
-    indexes: int
 
 
 class Engine(Protocol):

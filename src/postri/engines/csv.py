@@ -20,7 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
-from postri.engines.base import CsvFormat, Target, Total
+from postri.engines.base import CsvFormat
 from postri.engines.csv_cells import TypedRecords
 from postri.engines.dialects.duckdb import DuckDialect
 from postri.engines.duckdb import Database, Function, literal
@@ -30,9 +30,9 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.scans import Sample, SqlEngine
 from postri.engines.statements import grouped
 from postri.errors import InputError
+from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.predicates import Bound, Value
-from postri.window import RankWindow
+from postri.window import RankWindow, Target, Total
 
 LONGEST_LINE = 2**21
 # Two code points that no text may hold: one that never separates cells, one that never stands for

@@ -24,8 +24,8 @@ from postri.engines.held import key_of, read_as, unit_of
 from postri.engines.keys import keys_of
 from postri.engines.reading import FLOAT_INDEX, Reading
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
+from postri.expressions import Input
 from postri.grid import Grid
-from postri.predicates import Input
 
 INDEX = "index"
 DIGITS, SCALES, MICROSECOND = 18, (6, 12, 16), Fraction(1, 10**6)

@@ -19,8 +19,8 @@ from postri.engines.piece import Piece
 from postri.engines.reading import Reading
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
 from postri.errors import SourceError
+from postri.expressions import Input, Value, Vector
 from postri.grid import Grid
-from postri.predicates import Input, Value, Vector
 from postri.window import Indexes
 
 Places = NDArray[np.intp]

@@ -23,7 +23,7 @@ from postri.columns import (
     timestamp_type,
 )
 from postri.engines.array import ArrayCounter
-from postri.engines.base import Target, Total, find_windows
+from postri.engines.base import find_windows
 from postri.engines.held import (
     Column,
     TextColumn,
@@ -36,9 +36,9 @@ from postri.engines.held import (
 from postri.engines.piece import Piece
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import InputError
+from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.predicates import Bound, Value
-from postri.window import RankWindow
+from postri.window import RankWindow, Target, Total
 
 DAYS = {"D": 1, "W": 7}
 SECONDS = {

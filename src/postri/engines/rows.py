@@ -20,7 +20,7 @@ from postri.columns import BOOLEAN, UNTYPED, ColumnType, text_type
 from postri.domain import kind_of, position
 from postri.errors import InputError, nearest
 from postri.exact import exact, shown
-from postri.predicates import Bound, Predicate
+from postri.expressions import Bound, Predicate
 
 MOST_GROUPS = 100_000
 

@@ -8,9 +8,9 @@ from math import inf, sqrt
 
 import numpy as np
 
-from postri.engines.base import SLACK, Bracket, Target
+from postri.engines.base import SLACK, Bracket
 from postri.grid import Grid
-from postri.window import Indexes
+from postri.window import Indexes, Target
 
 # How many standard errors beyond the expected window's end the marks of a sample lie that are
 # nearer than the bracket's ends.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.engines.base import CHANGED, SMALL, Bracket, Target, Total, Wanted, find_windows
+from postri.engines.base import CHANGED, SMALL, Bracket, Wanted, find_windows
 from postri.engines.counted import Counted
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.keys import LARGEST_UNSIGNED, keys_of
@@ -29,9 +29,9 @@ from postri.engines.selected import Selected, named
 from postri.engines.statements import Scan, grouped
 from postri.engines.units import bounded_windows, indexed_keys, sizes, totals
 from postri.errors import SourceChanged
+from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.predicates import Bound, Input, Value
-from postri.window import RankWindow
+from postri.window import RankWindow, Target, Total
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 

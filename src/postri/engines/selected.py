@@ -11,7 +11,7 @@ from postri.columns import BOOLEAN, ColumnType
 from postri.engines.dialects.common import between
 from postri.engines.dialects.protocol import Cells, Dialect
 from postri.engines.rows import KeyColumn, Selection
-from postri.predicates import Input
+from postri.expressions import Input
 
 # Rows are grouped before they are joined with the keys if there are at most so many times as many
 # combinations as groups.

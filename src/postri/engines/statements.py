@@ -16,13 +16,14 @@ from functools import cached_property
 import numpy as np
 
 from postri.engines.aims import outward, shares_below, sides
-from postri.engines.base import Bracket, Target
+from postri.engines.base import Bracket
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.keys import Keys
 from postri.engines.limits import BUCKET_LIMITS, Ends, Limits
 from postri.engines.reading import Raw, Reading
 from postri.engines.sampled import Marked
 from postri.engines.selected import Selected
+from postri.window import Target
 
 ANY = -1
 # How a row is held whose rank is left to be summed: the rows up to it are those under its group and

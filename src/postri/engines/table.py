@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
 from postri.columns import ColumnType, no_order
-from postri.engines.base import Engine, Target, Total
+from postri.engines.base import Engine
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
+from postri.expressions import Predicate, Value
+from postri.expressions.tree import Expression
 from postri.grid import Grid
-from postri.predicates import Predicate, Value
-from postri.predicates.tree import Expression
-from postri.window import RankWindow, Windows, trim
+from postri.window import RankWindow, Target, Total, Windows, trim
 
 # Each draw asks for a wider window with a probability of about 2^-40; the next one is so many times
 # as wide.
@@ -172,6 +173,10 @@ class Table:
             ]
             for group in range(rows.number)
         ]
+
+    def snapshot(self) -> AbstractContextManager[Table]:
+        """This table, held still: all that is counted of what it gives sees the same rows."""
+        return nullcontext(self)
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Refuse a grid on which the engine cannot give each cell its index: sums and units need

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.base import Bracket, Target, Total
+from postri.engines.base import Bracket
 from postri.engines.dialects.common import UNIT_BITS
 from postri.engines.dialects.protocol import Dialect
 from postri.engines.keys import LARGEST, Keys, keys_of
 from postri.engines.reading import Reading
 from postri.engines.selected import Selected
 from postri.errors import InputError
-from postri.window import Indexes, RankWindow, trim
+from postri.window import Indexes, RankWindow, Target, Total, trim
 
 Columns = Callable[[str], list[NDArray[Any]]]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from postri.cost import Cost, bounded_range, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
-from postri.ledger.cost import Cost, bounded_range, pure_draw
 from postri.ledger.entry import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger

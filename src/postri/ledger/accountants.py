@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from postri.cost import Cost
 from postri.errors import InputError
 from postri.exact import plain, shown
 from postri.ledger.conversion import lines
-from postri.ledger.cost import Cost
 
 DIGITS = 10**12
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.cost import Cost
 from postri.ledger.entry import FIRST_HASH, Entry
 from postri.ledger.head import trouble
 from postri.ledger.replay import Replay

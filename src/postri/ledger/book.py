@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
+from postri.cost import Cost
 from postri.errors import LedgerError, RetryKeyUsed
-from postri.ledger.cost import Cost
 from postri.ledger.entry import FIRST_HASH, Entry, canonical, new_entry
 from postri.ledger.facts import (
     Answered,

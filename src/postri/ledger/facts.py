@@ -10,9 +10,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from postri.cost import NOTHING, Cost
 from postri.errors import LedgerError
 from postri.ledger.accountants import ZCDP, Accountant, Pure
-from postri.ledger.cost import NOTHING, Cost
 from postri.ledger.entry import canonical
 from postri.ledger.rationals import rational
 

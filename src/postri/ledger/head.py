@@ -19,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 
+from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.cost import Cost
 from postri.ledger.rationals import rational
 
 SLOT = 4096

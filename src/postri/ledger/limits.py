@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from postri.cost import Cost
 from postri.errors import BudgetExceeded, InputError
 from postri.ledger.accountants import Accountant
-from postri.ledger.cost import Cost
 from postri.ledger.store import Limits, Request
 
 # Sums of fractions such as 1/3 + 1/7 + 1/11 + ... grow longer with every question; decimals never

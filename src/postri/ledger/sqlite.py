@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
+from postri.cost import NOTHING, Cost, check_amount
 from postri.errors import InputError, LedgerError, RetryKeyUsed
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.connection import Database, create_private, worded
-from postri.ledger.cost import NOTHING, Cost, check_amount
 from postri.ledger.entry import Entry
 from postri.ledger.facts import Answered, Failed, Reserved, Restored, Terms
 from postri.ledger.head import Head, HeadFile, trouble

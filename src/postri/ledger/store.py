@@ -10,10 +10,10 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Protocol
 
+from postri.cost import NOTHING, Cost, check_amount
 from postri.errors import InputError
 from postri.exact import shown
 from postri.ledger.accountants import Accountant, Pure
-from postri.ledger.cost import NOTHING, Cost, check_amount
 from postri.ledger.entry import Entry
 from postri.ledger.head import Head
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from postri.engines.rows import Key
 from postri.engines.table import Table
+from postri.expressions import Predicate, tree
 from postri.policy.checking import open_dataset
 from postri.policy.model import ColumnPolicy, Dataset, Policy
-from postri.predicates import Predicate, tree
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
 EVERYTHING = tree.Boolean(True)

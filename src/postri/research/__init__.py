@@ -6,7 +6,7 @@ interval's promise only where the number of rows is public and large enough and 
 the edge of the domain. For an answer to rely on, use the default method, `depth`.
 """
 
-from postri.research.formulas import (
+from postri.methods.formulas import (
     Optimum,
     eta,
     gamma1,
@@ -16,8 +16,8 @@ from postri.research.formulas import (
     optimum,
     rank_lower_bound,
 )
-from postri.research.published import PostRI, PostRISVT
-from postri.research.sun import Sun2023, Sun2023SVT
+from postri.methods.postri import PostRI, PostRISVT
+from postri.methods.sun2023 import Sun2023, Sun2023SVT
 
 __all__ = [
     "Optimum",

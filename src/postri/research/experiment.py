@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.exact import plain
-from postri.intervals.method import Question, Span
 from postri.mechanisms.coins import SeededCoins
+from postri.methods.method import Question, Span
 from postri.privacy import ReplaceRows, split_spend
 from postri.research.methods import method_named
 from postri.research.shapes import bootstrap

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from postri.errors import InputError, nearest
-from postri.intervals.depth import Depth
-from postri.intervals.method import Method
-from postri.research.published import PostRI, PostRISVT
-from postri.research.sun import Sun2023, Sun2023SVT
+from postri.methods.depth import Depth
+from postri.methods.method import Method
+from postri.methods.postri import PostRI, PostRISVT
+from postri.methods.sun2023 import Sun2023, Sun2023SVT
 
 METHODS: dict[str, Method] = {
     method.name: method

@@ -14,10 +14,9 @@ import numpy as np
 
 from postri import api
 from postri.domain import Domain
-from postri.engines.base import Target
 from postri.engines.table import Table
 from postri.grid import Grid, grid_of
-from postri.window import Indexes, RankWindow, Windows, trim
+from postri.window import Indexes, RankWindow, Target, Windows, trim
 
 ALL_ROWS = 2**62
 WIDER = 8

@@ -17,14 +17,14 @@ from postri.asking import Asked
 from postri.domain import position
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.intervals.depth import Depth
-from postri.intervals.plan import forecast
 from postri.ledger import Cost, Limits
 from postri.ledger import Request as LedgerRequest
 from postri.ledger.limits import check_limits
-from postri.queries.count import Ask, count_noise
-from postri.queries.total import sum_noise
+from postri.methods.depth import Depth
+from postri.methods.plan import forecast
 from postri.session.question import Question
+from postri.statistics.count import Ask, count_noise
+from postri.statistics.sum import sum_noise
 
 DIGITS = 4
 

@@ -23,11 +23,11 @@ from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
-from postri.intervals.depth import Depth
+from postri.expressions.tree import Expression
 from postri.ledger import Cost, bounded_range, pure_draw
 from postri.mechanisms.coins import Coins
+from postri.methods.depth import Depth
 from postri.policy import ColumnPolicy, Dataset
-from postri.predicates.tree import Expression
 from postri.session.wording import check_by, check_flag
 from postri.sql import Computed
 

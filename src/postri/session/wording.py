@@ -14,7 +14,7 @@ from postri.agg import Aggregate, Count
 from postri.asking import check_aggregates
 from postri.errors import InputError, nearest
 from postri.exact import Number, exact, shown, written
-from postri.predicates.reader import check_text
+from postri.expressions.reader import check_text
 from postri.privacy import check_epsilon, check_share
 
 STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")

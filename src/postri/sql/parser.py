@@ -13,7 +13,7 @@ from sqlglot import TokenType
 
 from postri.errors import InputError
 from postri.exact import exact
-from postri.predicates.kinds import read_day
+from postri.expressions.kinds import read_day
 from postri.sql.released import Arithmetic, Constant, Logic, Node, Test, is_count
 from postri.sql.text import SqlText, Word, Words
 

@@ -14,13 +14,13 @@ from sqlglot import TokenType
 from postri.agg import Aggregate, Count, Mean, Sum, usual_name
 from postri.domain import Domain, position
 from postri.errors import InputError, nearest
+from postri.expressions import Predicate
+from postri.expressions.binding import column_named
+from postri.expressions.normal import normal
+from postri.expressions.ranges import clamped, domain_of
+from postri.expressions.reader import read_expression
+from postri.expressions.tree import Column
 from postri.policy import Dataset
-from postri.predicates import Predicate
-from postri.predicates.binding import column_named
-from postri.predicates.normal import normal
-from postri.predicates.ranges import clamped, domain_of
-from postri.predicates.reader import read_expression
-from postri.predicates.tree import Column
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.functions import ENDS, aggregate_of, commas
 from postri.sql.parser import ExpressionParser

@@ -15,7 +15,7 @@ from postri.answer import Answer, Interval, Result
 from postri.answer.result import Cell, usual_cells
 from postri.domain import Domain
 from postri.exact import as_decimal, decimal_places
-from postri.predicates.tree import Expression
+from postri.expressions.tree import Expression
 from postri.privacy import Spend
 from postri.sql.released import Drawn, Node, Row
 from postri.sql.text import SqlText, Words

@@ -6,7 +6,7 @@ from datetime import date
 
 from postri.engines.reading import Raw
 from postri.errors import InputError
-from postri.predicates.pattern import ESCAPE
+from postri.expressions.pattern import ESCAPE
 
 MOST_DIGITS = 18
 FURTHEST = 2**63 - 1

@@ -27,7 +27,7 @@ from postri.engines.dialects.common import (
     like,
 )
 from postri.engines.dialects.protocol import Cells
-from postri.predicates.pattern import Pattern
+from postri.expressions.pattern import Pattern
 
 
 @dataclass(frozen=True)

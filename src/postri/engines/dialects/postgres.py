@@ -32,7 +32,7 @@ from postri.engines.dialects.common import (
 from postri.engines.dialects.protocol import Cells
 from postri.engines.reading import Raw
 from postri.errors import InputError
-from postri.predicates.pattern import Pattern
+from postri.expressions.pattern import Pattern
 
 DAY = 86_400 * 10**6
 # The calendar's first and last moment, in microseconds since 1970, and how they are written.

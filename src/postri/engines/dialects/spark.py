@@ -23,7 +23,7 @@ from postri.columns import (
 from postri.engines.dialects.common import UNIT, between, check_digits
 from postri.engines.dialects.protocol import Cells
 from postri.errors import InputError
-from postri.predicates.pattern import Pattern, Segment
+from postri.expressions.pattern import Pattern, Segment
 
 # Stands for the declared type of columns whose names Spark does not tell apart.
 AMBIGUOUS = "ambiguous"

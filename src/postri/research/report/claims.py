@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from postri.methods.formulas import eta, gamma1
+from postri.methods.postri import PostRI
+from postri.methods.sun2023 import Sun2023
+from postri.methods.tieless import size_of
 from postri.research.experiment import Cell, Outcome
-from postri.research.formulas import eta, gamma1
-from postri.research.published import PostRI
 from postri.research.report.document import Block, Table, Text
 from postri.research.report.results import EVEN_GAP, EVEN_ROWS, ONE, Results, even_subject
-from postri.research.sun import Sun2023
-from postri.research.tieless import size_of
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ import numpy as np
 
 from postri.domain import Domain
 from postri.exact import plain
+from postri.methods.formulas import optimum
+from postri.methods.postri import HALF, PostRI
+from postri.methods.tieless import UNIT, Ranks, Tieless, size_of
 from postri.research.experiment import Cell, run_cell
-from postri.research.formulas import optimum
-from postri.research.published import HALF, PostRI
 from postri.research.report.document import Block, Heading, Table, Text, two_digits
 from postri.research.report.results import EPSILONS, ONE, Results
 from postri.research.report.statistics import difference
 from postri.research.subject import ALL_ROWS, Subject
-from postri.research.tieless import UNIT, Ranks, Tieless, size_of
 
 SMALL = Domain(0, 100)
 LARGE = Domain(0, 10**8)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from postri.exact import plain
+from postri.methods.formulas import rank_lower_bound
 from postri.research.experiment import Outcome
-from postri.research.formulas import rank_lower_bound
 from postri.research.methods import METHODS
 from postri.research.record import CLAIMED_GAIN, TABLE_1, Published
 from postri.research.report.claims import claims_section

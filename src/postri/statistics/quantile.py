@@ -11,10 +11,10 @@ from postri.answer import Answer, Interval
 from postri.answer.words import whole_domain
 from postri.domain import Domain
 from postri.grid import Grid
-from postri.intervals.depth import Depth
-from postri.intervals.method import Method, Question, Span
-from postri.intervals.plan import rows_needed
 from postri.mechanisms.coins import Coins
+from postri.methods.depth import Depth
+from postri.methods.method import Method, Question, Span
+from postri.methods.plan import rows_needed
 from postri.window import Windows
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from postri.columns import DATE, ColumnType, float_type, integer_type, timestamp_type
 from postri.errors import InputError
 from postri.exact import plain
-from postri.predicates.binding import Binder, TypeOf
-from postri.predicates.kinds import Kind
-from postri.predicates.measures import signed
-from postri.predicates.node import Node
-from postri.predicates.tree import Expression, brief
-from postri.predicates.vectors import Input, Vector, Vectors
-from postri.predicates.writing import Dialect, RawCells, Writer
+from postri.expressions.binding import Binder, TypeOf
+from postri.expressions.kinds import Kind
+from postri.expressions.measures import signed
+from postri.expressions.node import Node
+from postri.expressions.tree import Expression, brief
+from postri.expressions.vectors import Input, Vector, Vectors
+from postri.expressions.writing import Dialect, RawCells, Writer
 
 
 @dataclass(frozen=True)

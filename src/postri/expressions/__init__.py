@@ -10,8 +10,8 @@ write what databases write differently. `values` binds an expression that is ask
 `ranges` tells its public domain.
 """
 
-from postri.predicates.predicate import Bound, Predicate
-from postri.predicates.values import Value
-from postri.predicates.vectors import Input, Vector
+from postri.expressions.predicate import Bound, Predicate
+from postri.expressions.values import Value
+from postri.expressions.vectors import Input, Vector
 
 __all__ = ["Bound", "Input", "Predicate", "Value", "Vector"]

@@ -10,8 +10,8 @@ from postri.answer import Answer
 from postri.answer.drawn import NoisyMean
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.queries.count import Ask, noisy_count, released
-from postri.queries.total import noisy_sum
+from postri.statistics.count import Ask, noisy_count, released
+from postri.statistics.sum import noisy_sum
 
 
 def mean_answer(n: int, indexes: int, grid: Grid, ask: Ask, coins: Coins) -> Answer:

@@ -13,11 +13,11 @@ from math import ceil, log
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import Grid
-from postri.intervals.chain import Chain
-from postri.intervals.method import Question, Span
-from postri.intervals.value import SHAPES, ValueStep
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
+from postri.methods.chain import Chain
+from postri.methods.method import Question, Span
+from postri.methods.value import SHAPES, ValueStep
 from postri.window import Windows
 
 # A draw asks for a wider window with a probability of about 2^-40.

@@ -18,8 +18,8 @@ from postri.answer import Plan
 from postri.domain import Domain
 from postri.errors import InputError
 from postri.exact import plain
-from postri.intervals.depth import Depth
-from postri.intervals.method import Question
+from postri.methods.depth import Depth
+from postri.methods.method import Question
 from postri.privacy import split_spend
 
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with

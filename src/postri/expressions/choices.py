@@ -11,9 +11,9 @@ from functools import reduce
 
 import numpy as np
 
-from postri.predicates.node import Node
-from postri.predicates.vectors import Booleans, Vector, Vectors
-from postri.predicates.writing import Writer
+from postri.expressions.node import Node
+from postri.expressions.vectors import Booleans, Vector, Vectors
+from postri.expressions.writing import Writer
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from postri.predicates.pattern import Pattern
-from postri.predicates.vectors import Input
+from postri.expressions.pattern import Pattern
+from postri.expressions.vectors import Input
 
 # A text up to this length is repeated where it is used twice; a longer one is computed once, so
 # that no nesting multiplies it.

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-from postri.predicates.vectors import Vector, Vectors
-from postri.predicates.writing import Writer
+from postri.expressions.vectors import Vector, Vectors
+from postri.expressions.writing import Writer
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.intervals.scores import Scores, Step, over_target, units_per_row
 from postri.mechanisms.logs import boost
+from postri.methods.scores import Scores, Step, over_target, units_per_row
 from postri.window import Indexes, RankWindow, Windows
 
 Shape = Literal["even", "right", "left"]

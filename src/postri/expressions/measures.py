@@ -17,9 +17,9 @@ from math import ceil, floor, gcd
 from postri.domain import position
 from postri.errors import InputError
 from postri.exact import decimal_places
-from postri.predicates.kinds import Kind
-from postri.predicates.node import Node
-from postri.predicates.numbers import (
+from postri.expressions.kinds import Kind
+from postri.expressions.node import Node
+from postri.expressions.numbers import (
     FAINTEST,
     LARGEST,
     SMALLEST,
@@ -35,9 +35,9 @@ from postri.predicates.numbers import (
     WholeArithmetic,
     Widened,
 )
-from postri.predicates.tree import Comparison, Number, Operator
-from postri.predicates.truths import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
-from postri.predicates.vectors import Input
+from postri.expressions.tree import Comparison, Number, Operator
+from postri.expressions.truths import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
+from postri.expressions.vectors import Input
 
 Operand = Node | Fraction | None
 

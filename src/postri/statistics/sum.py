@@ -12,7 +12,7 @@ from postri.mechanisms.coins import Coins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
 from postri.privacy import moved_sum
-from postri.queries.count import Ask, released
+from postri.statistics.count import Ask, released
 
 
 def sum_answer(n: int, indexes: int, grid: Grid, ask: Ask, coins: Coins) -> Answer:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from postri.columns import ColumnType
-from postri.predicates.binding import Binder, column_named
-from postri.predicates.node import Node
-from postri.predicates.normal import normal
-from postri.predicates.tree import Expression, columns_of
-from postri.predicates.vectors import Booleans, Input, Vector
-from postri.predicates.writing import Dialect, RawCells, Writer
+from postri.expressions.binding import Binder, column_named
+from postri.expressions.node import Node
+from postri.expressions.normal import normal
+from postri.expressions.tree import Expression, columns_of
+from postri.expressions.vectors import Booleans, Input, Vector
+from postri.expressions.writing import Dialect, RawCells, Writer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Predicate:
     @classmethod
     def parse(cls, text: str) -> Predicate:
         """The predicate that a text means, or InputError that names what is not allowed in it."""
-        from postri.predicates.reader import read_expression
+        from postri.expressions.reader import read_expression
 
         return cls(read_expression(text))
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.intervals.scores import Scores, Step, infinite, over_target, units_per_row
-from postri.intervals.value import Shape
 from postri.mechanisms.logs import boost, log_above
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise
+from postri.methods.scores import Scores, Step, infinite, over_target, units_per_row
+from postri.methods.value import Shape
 from postri.window import Indexes, RankWindow, Windows
 
 

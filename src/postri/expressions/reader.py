@@ -18,10 +18,10 @@ from sqlglot.parser import Parser
 
 from postri.errors import InputError
 from postri.exact import exact, shown
-from postri.predicates import tree
-from postri.predicates.kinds import read_day, read_moment
-from postri.predicates.pattern import Pattern
-from postri.predicates.tree import Expression
+from postri.expressions import tree
+from postri.expressions.kinds import read_day, read_moment
+from postri.expressions.pattern import Pattern
+from postri.expressions.tree import Expression
 
 LONGEST = 10_000
 DEEPEST = 20

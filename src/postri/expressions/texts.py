@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from postri.predicates.node import Node
-from postri.predicates.pattern import Pattern
-from postri.predicates.vectors import Input, Vector, Vectors
-from postri.predicates.writing import Writer
+from postri.expressions.node import Node
+from postri.expressions.pattern import Pattern
+from postri.expressions.vectors import Input, Vector, Vectors
+from postri.expressions.writing import Writer
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from postri.exact import as_decimal, decimal_places
-from postri.predicates.pattern import ESCAPE, Pattern
+from postri.expressions.pattern import ESCAPE, Pattern
 
 Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
 Operator = Literal["+", "-", "*", "/"]

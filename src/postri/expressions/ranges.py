@@ -34,10 +34,10 @@ from postri.columns import Kind
 from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
 from postri.errors import InputError
 from postri.exact import decimal_places, plain
-from postri.predicates import tree
-from postri.predicates.binding import KINDS, column_named
-from postri.predicates.measures import EXACT, FLIPPED, SECONDS, common_unit
-from postri.predicates.tree import Expression, brief
+from postri.expressions import tree
+from postri.expressions.binding import KINDS, column_named
+from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit
+from postri.expressions.tree import Expression, brief
 
 MOST_POINTS = 2**62
 ROUNDED_DIGITS = 6
@@ -108,7 +108,7 @@ def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> D
     """The domain of an expression over columns of these domains (None: no bounds), or InputError
     that says what to do.
 
-    >>> from postri.predicates.reader import read_expression
+    >>> from postri.expressions.reader import read_expression
     >>> print(domain_of(read_expression("cents / 100"), {"cents": Domain(0, 5_000)}))
     0 to 50 in steps of 0.01
     """
@@ -135,7 +135,7 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
     A division by a number with a short inverse is written as a product, which is exact where a
     quotient would be a float.
 
-    >>> from postri.predicates.reader import read_expression
+    >>> from postri.expressions.reader import read_expression
     >>> print(clamped(read_expression("x / 100"), {"x": Domain(0, 500)}))
     CASE WHEN x < 0 THEN 0 WHEN x > 500 THEN 500 ELSE x END * 0.01
     """

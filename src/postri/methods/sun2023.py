@@ -17,15 +17,13 @@ import numpy as np
 from postri.errors import InputError
 from postri.exact import Number, exact, plain
 from postri.grid import Grid
-from postri.intervals.method import Question, Span
 from postri.mechanisms.above_threshold import above_threshold
 from postri.mechanisms.coins import Coins, below
 from postri.mechanisms.noisy_max import noisy_max
-from postri.privacy import Spend
-from postri.research.formulas import threshold_error
-from postri.research.published import HALF, check_question
-from postri.research.subject import ALL_ROWS
-from postri.research.tieless import (
+from postri.methods.formulas import threshold_error
+from postri.methods.method import Question, Span
+from postri.methods.postri import HALF, check_question
+from postri.methods.tieless import (
     MOST_POINTS,
     PATIENCE,
     UNIT,
@@ -35,6 +33,8 @@ from postri.research.tieless import (
     distinct,
     size_of,
 )
+from postri.privacy import Spend
+from postri.research.subject import ALL_ROWS
 from postri.window import Indexes, Windows
 
 

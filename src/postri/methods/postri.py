@@ -19,14 +19,12 @@ import numpy as np
 from postri.errors import InputError
 from postri.exact import Number, exact, shown
 from postri.grid import Grid
-from postri.intervals.method import Question, Span
 from postri.mechanisms.above_threshold import above_threshold
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import noisy_max
-from postri.privacy import ReplaceRows, Spend, check_share, split_spend
-from postri.research.formulas import Optimum, gamma1, gamma2, optimum, threshold_error, whole_step
-from postri.research.subject import ALL_ROWS
-from postri.research.tieless import (
+from postri.methods.formulas import Optimum, gamma1, gamma2, optimum, threshold_error, whole_step
+from postri.methods.method import Question, Span
+from postri.methods.tieless import (
     MOST_POINTS,
     PATIENCE,
     UNIT,
@@ -37,6 +35,8 @@ from postri.research.tieless import (
     reach_numbers,
     size_of,
 )
+from postri.privacy import ReplaceRows, Spend, check_share, split_spend
+from postri.research.subject import ALL_ROWS
 from postri.window import Windows
 
 Split = Literal["default", "optimal", "median-focused"] | Number

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from postri.predicates.node import Node
-from postri.predicates.tree import Operator
-from postri.predicates.vectors import Input, Vector, Vectors, both, without_nan
-from postri.predicates.writing import Writer
+from postri.expressions.node import Node
+from postri.expressions.tree import Operator
+from postri.expressions.vectors import Input, Vector, Vectors, both, without_nan
+from postri.expressions.writing import Writer
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 FAINTEST, STRONGEST = 1e-150, 1e150

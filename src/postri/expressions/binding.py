@@ -13,9 +13,9 @@ from postri.columns import ColumnType
 from postri.domain import position
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.predicates import choices, texts, tree, truths
-from postri.predicates.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
-from postri.predicates.measures import (
+from postri.expressions import choices, texts, tree, truths
+from postri.expressions.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
+from postri.expressions.measures import (
     SECONDS,
     UNKNOWN,
     Operand,
@@ -26,9 +26,9 @@ from postri.predicates.measures import (
     distinct,
     member,
 )
-from postri.predicates.node import Node
-from postri.predicates.tree import Expression, brief
-from postri.predicates.vectors import Input
+from postri.expressions.node import Node
+from postri.expressions.tree import Expression, brief
+from postri.expressions.vectors import Input
 
 CONDITIONS = (
     *(tree.Boolean, tree.Compare, tree.Distinct, tree.And, tree.Or, tree.Not),

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from postri.predicates.node import Node
-from postri.predicates.numbers import Limit, Real
-from postri.predicates.texts import TextConstant
-from postri.predicates.tree import Comparison
-from postri.predicates.vectors import Booleans, Input, Vector, Vectors, both
-from postri.predicates.writing import Writer
+from postri.expressions.node import Node
+from postri.expressions.numbers import Limit, Real
+from postri.expressions.texts import TextConstant
+from postri.expressions.tree import Comparison
+from postri.expressions.vectors import Booleans, Input, Vector, Vectors, both
+from postri.expressions.writing import Writer
 
 COMPARED: dict[Comparison, Any] = {
     **{"=": np.equal, "<>": np.not_equal, "<": np.less},

@@ -13,8 +13,8 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import chain
 from typing import Any
 
-from postri.predicates import tree
-from postri.predicates.tree import Expression
+from postri.expressions import tree
+from postri.expressions.tree import Expression
 
 EITHER_WAY = ("=", "<>", "+", "*")
 MIRRORED: dict[str, tree.Comparison] = {">": "<", ">=": "<="}
