@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from postri.answer import Answer, Result
-from postri.answer.record import read, written
+from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.cancelling import check_cancelled
 from postri.engines.table import Table
@@ -236,7 +236,7 @@ class LocalDesk:
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
-            self._ledger.record(reservation, written(answers))
+            self._ledger.record(reservation, write_answers(answers))
         except LedgerError as error:
             with suppress(LedgerError):
                 past = self._ledger.past(reservation)
@@ -285,7 +285,7 @@ class LocalDesk:
 
     def _from_ledger(self, question: Question, number: int, text: str) -> Result:
         try:
-            answers = read(text, question.dataset.protect)
+            answers = read_answers(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"answer {number} of the ledger is not of a form that this version knows; ask "

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from postri.agg import Aggregate, Count, Mean, Quantile
-from postri.answer import Plan
-from postri.answer.words import plan_words
+from postri.answer.forecast import Forecast, Reach, Unknown
 from postri.asking import Asked
 from postri.domain import position
 from postri.errors import BudgetExceeded
@@ -25,62 +24,6 @@ from postri.methods.plan import forecast
 from postri.session.question import Question
 from postri.statistics.count import Ask, count_noise
 from postri.statistics.sum import sum_noise
-
-DIGITS = 4
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far the interval of a count, sum or mean reaches to each side; of a mean at most, if
-    there are about as many rows as said.
-    """
-
-    statistic: str
-    reach: Fraction
-    confidence: float
-    rows: int | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return {
-            "statistic": self.statistic,
-            "reach": float(self.reach),
-            "confidence": self.confidence,
-        }
-
-    def __str__(self) -> str:
-        number = (
-            f"{float(self.reach):,.{DIGITS}g}"
-            if self.rows is not None
-            else f"{float(self.reach):,.10g}"
-        )
-        words = (
-            f"the {self.confidence * 100:.10g}% interval of the {self.statistic} will reach "
-            f"{number} to each side"
-        )
-        return (
-            words
-            if self.rows is None
-            else f"{words} at most, if there are about {self.rows:,} rows"
-        )
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """No forecast: the policy does not say about how many rows there are."""
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values."""
-        return {"unknown": str(self)}
-
-    def __str__(self) -> str:
-        return (
-            "how far the interval will reach depends on the number of rows, which the policy "
-            "does not tell"
-        )
-
-
-Forecast = Plan | Reach | Unknown
 
 
 @dataclass(frozen=True)
@@ -119,12 +62,8 @@ class Price:
             f"; would be refused: {self.refused}" if self.refused else ""
         )
         return "\n".join(
-            [first, *(f"{name}: {_words(each)}" for name, each in self.forecasts.items())]
+            [first, *(f"{name}: {each}" for name, each in self.forecasts.items())]
         )
-
-
-def _words(each: Forecast) -> str:
-    return plan_words(each) if isinstance(each, Plan) else str(each)
 
 
 def price_of(

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from postri.answer import Plan
-from postri.answer.wire import read_result, result_fields
+from postri.answer.forecast import Forecast, Plan, Reach, Unknown
+from postri.answer.forms import read_result, result_fields
 from postri.privacy import protect_fields, read_protect
 from postri.session.budget import DatasetBudget
 from postri.session.desk import PastAnswer
-from postri.session.price import Forecast, Price, Reach, Unknown
+from postri.session.price import Price
 from postri.session.wording import read_wording
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from postri.answer import Answer
-from postri.answer.answer import Statistic
-from postri.answer.drawn import Noisy, NoisyMean
+from postri.answer.drawn import Drawn, Noisy
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
@@ -46,7 +45,7 @@ def count_noise(ask: Ask, epsilon: Fraction) -> DiscreteLaplace:
     return DiscreteLaplace(moved_rows(ask.protect, ask.groups) / epsilon)
 
 
-def released(statistic: Statistic, drawn: Noisy | NoisyMean, ask: Ask, coins: Coins) -> Answer:
+def released(statistic: str, drawn: Drawn, ask: Ask, coins: Coins) -> Answer:
     """What was drawn, as an answer. Its interval costs nothing."""
     return Answer(
         value=drawn.value,
