@@ -89,8 +89,10 @@ def drawn(page: Page) -> list[dict[str, float]]:
     """The rows of the answer's picture: where dot and bar stand."""
     return page.locator(".answer .row").evaluate_all(
         """rows => rows.map((row) => {
-          const [bar, dot] = [row.querySelector("rect.bar").getBBox(), row.querySelector("circle.dot").getBBox()];
-          return { label: row.querySelector(".label")?.textContent, low: bar.x, high: bar.x + bar.width, dot: dot.x + dot.width / 2 };
+          const bar = row.querySelector("rect.bar").getBBox();
+          const dot = row.querySelector("circle.dot").getBBox();
+          const label = row.querySelector(".label")?.textContent;
+          return { label, low: bar.x, high: bar.x + bar.width, dot: dot.x + dot.width / 2 };
         })"""
     )
 
