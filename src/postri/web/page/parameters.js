@@ -38,7 +38,7 @@ export function parameterFields(changed) {
       typed.set(key, control.value);
       changed();
     }
-    const label = parameter.meaning ?? title(parameter.name);
+    const label = parameter.meaning || title(parameter.name);
     return { parameter, control, elements: [field(label, control)] };
   }
 

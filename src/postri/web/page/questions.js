@@ -29,14 +29,15 @@ function sentence(aggregates, by, where) {
   return parts.join(", ").replace(/^./, (first) => first.toUpperCase());
 }
 
-/** The SQL that asks the same; null where none does, because SQL divides epsilon evenly. */
+/** The SQL that asks the same; null where none does. SQL divides epsilon evenly. */
 export function inSql(question) {
   if (question.sql) return question.sql.trim();
   if (question.weights) return null;
+  const aggregates = Object.values(question.aggregates).map(aggregateSql);
+  if (aggregates.includes(null)) return null;
   const keys = (question.by ?? []).map(quoted);
-  const values = Object.entries(question.aggregates).map(
-    ([name, text]) => `${aggregateSql(text)} AS ${quoted(name)}`,
-  );
+  const names = Object.keys(question.aggregates).map(quoted);
+  const values = aggregates.map((aggregate, place) => `${aggregate} AS ${names[place]}`);
   const lines = [`SELECT ${[...keys, ...values].join(", ")}`, `FROM ${quoted(question.dataset)}`];
   if (question.where) lines.push(`WHERE ${question.where}`);
   if (keys.length) lines.push(`GROUP BY ${keys.join(", ")}`);

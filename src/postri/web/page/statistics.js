@@ -71,10 +71,10 @@ export function aggregateWords(text) {
   return statisticWords(name, given);
 }
 
-/** The aggregate of such a text, in SQL. */
+/** The aggregate of such a text, in SQL; null where SQL has no word for it. */
 export function aggregateSql(text) {
   const { name, statistic, given } = read(text);
-  if (!statistic) return text;
+  if (!statistic?.sql) return null;
   // Half of the rows: SQL has a shorter word for it.
   const shorter = name === "quantile" && plain(given.p) === "0.5" ? find("median") : null;
   if (shorter) return filledIn(shorter.sql, shorter, given, plain);
@@ -91,10 +91,12 @@ export function entryWords(fields) {
 
 /** The functions of SQL, as a reader would write them: "COUNT", "QUANTILE_CONT(column, p)". */
 export function sqlFunctions() {
-  return learned.map(({ sql, parameters }) => {
-    const call = sql.replace(PLACE, "$1");
-    return parameters.length > 1 ? call : call.replace(/\(.*/, "");
-  });
+  return learned
+    .filter(({ sql }) => sql)
+    .map(({ sql, parameters }) => {
+      const call = sql.replace(PLACE, "$1");
+      return parameters.length > 1 ? call : call.replace(/\(.*/, "");
+    });
 }
 
 function find(name) {
