@@ -1,4 +1,4 @@
-"""What crosses a wire reads back as the same: questions, results, prices, budgets, facts, errors."""
+"""What crosses a wire reads back the same: questions, results, prices, budgets, facts, errors."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ from postri import (
     agg,
 )
 from postri.answer.forms import json_text, read_result, result_text
-from postri.session.facts import read_facts
-from postri.session.problems import KINDS, members, read_problem
-from postri.session.sent import (
+from postri.session.wire import (
+    KINDS,
     budget_fields,
+    dataset_fields,
     past_fields,
     price_fields,
+    problem_members,
     read_budget,
+    read_dataset,
     read_past,
     read_price,
+    read_problem,
 )
 from postri.session.wording import Wording, read_wording
 
@@ -136,7 +139,7 @@ class TestTheRest:
 
     def test_facts(self, db):
         (facts,) = db.describe().values()
-        assert read_facts(sent(facts.to_fields())) == facts
+        assert read_dataset(sent(dataset_fields(facts))) == facts
 
 
 class TestErrors:
@@ -159,7 +162,7 @@ class TestErrors:
             error.spent = True
         kind = next(kind for each, kind in KINDS.items() if isinstance(error, each))
         again = read_problem(
-            kind.status, {"code": kind.code, "detail": str(error), **members(error)}
+            kind.status, {"code": kind.code, "detail": str(error), **problem_members(error)}
         )
         assert (
             type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)

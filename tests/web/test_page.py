@@ -212,7 +212,7 @@ def test_a_statistic_that_the_page_has_never_heard_of_is_asked_like_any_other(vi
     def as_count(route):
         question = route.request.post_data_json
         asked.append(question["aggregates"])
-        names = {name: "count(fee)" for name in question["aggregates"]}
+        names = dict.fromkeys(question["aggregates"], "count(fee)")
         reply = route.fetch(post_data={**question, "aggregates": names})
         route.fulfill(response=reply, body=reply.text().replace('"count', '"dozens'))
 

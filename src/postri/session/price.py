@@ -16,9 +16,8 @@ from postri.asking import Asked
 from postri.domain import position
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.ledger import Cost, Limits
-from postri.ledger import Request as LedgerRequest
-from postri.ledger.limits import check_limits
+from postri.ledger import Charge, Cost, Limits
+from postri.ledger.charges import check_limits
 from postri.methods.depth import Depth
 from postri.methods.plan import forecast
 from postri.session.question import Question
@@ -68,7 +67,7 @@ class Price:
 
 def price_of(
     question: Question,
-    request: LedgerRequest,
+    charge: Charge,
     limits: Limits,
     on_dataset: Cost,
     by_analyst: Cost,
@@ -85,7 +84,7 @@ def price_of(
         Fraction(0) if recorded else epsilon,
         max(min(left), Fraction(0)),
         recorded,
-        None if recorded else _refusal(request, limits, on_dataset, by_analyst),
+        None if recorded else _refusal(charge, limits, on_dataset, by_analyst),
         {
             name: _forecast(question, question.request.asked[place])
             for name, place in zip(question.names, question.places, strict=True)
@@ -93,11 +92,9 @@ def price_of(
     )
 
 
-def _refusal(
-    request: LedgerRequest, limits: Limits, on_dataset: Cost, by_analyst: Cost
-) -> str | None:
+def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
     try:
-        check_limits(request, limits, on_dataset, by_analyst)
+        check_limits(charge, limits, on_dataset, by_analyst)
     except BudgetExceeded as refused:
         return str(refused)
     return None

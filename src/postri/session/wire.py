@@ -16,6 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NotRequired, TypedDict
 
+from postri.answer.forecast import Forecast, Plan, Reach, Unknown
 from postri.answer.forms import Answered, read_result, result_fields
 from postri.domain import Domain
 from postri.engines.rows import Key
@@ -32,11 +33,9 @@ from postri.errors import (
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
-from postri.session.budget import DatasetBudget
-from postri.session.facts import ColumnFacts, DatasetFacts
-from postri.answer.forecast import Forecast, Plan, Reach, Unknown
+from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.price import Price
-from postri.session.desk import PastAnswer, Status
+from postri.session.session import PastAnswer, Status
 from postri.session.wording import read_wording
 
 # ---- datasets
@@ -389,7 +388,7 @@ def read_history(fields: Mapping[str, Any]) -> list[PastAnswer]:
 
 
 def past_fields(past: PastAnswer) -> PastFields:
-    """A past answer as it was given, and the question in the form in which it may be asked again."""
+    """A past answer as it was given, and the question in a form in which it may be asked again."""
     result = None
     if past.result is not None:
         result = result_fields(past.result)

@@ -10,10 +10,9 @@ from starlette.responses import Response
 
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError
-from postri.ledger import DatasetUsage
-from postri.ledger.store import check_retry
-from postri.session.desk import MOST_PAST
-from postri.session.local import LocalDesk, accountant_of
+from postri.ledger import DatasetUsage, check_retry
+from postri.session.facts import accountant_of
+from postri.session.session import MOST_PAST, Session
 from postri.session.wire import (
     AnalystFields,
     budget_fields,
@@ -45,9 +44,9 @@ def asking_routes(service: Service) -> APIRouter:
     async def query(request: Request) -> Response:
         wording = await _wording(service, request)
         retry = _retry_key(request)
-        desk = service.desk(token_of(request))
+        session = service.session(token_of(request))
         try:
-            text = await service.scans.run(lambda: result_text(desk.answer(wording, retry)))
+            text = await service.scans.run(lambda: result_text(session.answer(wording, retry)))
         finally:
             await service.grid.wait(visit_of(request).arrived)
         return json_reply(text)
@@ -55,8 +54,8 @@ def asking_routes(service: Service) -> APIRouter:
     @router.post("/v1/price", **description.PRICE)
     async def price(request: Request) -> Response:
         wording = await _wording(service, request)
-        desk = service.desk(token_of(request))
-        return json_reply(await service.do(_price_text, desk, wording))
+        session = service.session(token_of(request))
+        return json_reply(await service.do(_price_text, session, wording))
 
     @router.get("/v1/statistics", **description.STATISTICS)
     async def statistics(request: Request) -> Response:
@@ -64,12 +63,12 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.get("/v1/datasets", **description.DATASETS)
     async def datasets(request: Request) -> Response:
-        return reply(datasets_fields(service.desk(token_of(request)).describe().values()))
+        return reply(datasets_fields(service.session(token_of(request)).describe().values()))
 
     @router.get("/v1/budget", **description.BUDGETS)
     async def budget(request: Request) -> Response:
         token = token_of(request)
-        budgets = await service.do(service.desk(token).budget)
+        budgets = await service.do(service.session(token).budget)
         fields = {name: budget_fields(each) for name, each in budgets.items()}
         if token.role == "steward":
             for name, analysts in (await service.do(_by_analyst, service)).items():
@@ -80,8 +79,8 @@ def asking_routes(service: Service) -> APIRouter:
     async def answers(request: Request) -> Response:
         limit = query_number(request, "limit", 50, least=1, most=MOST_PAST)
         before = request.query_params.get("before")
-        desk = service.desk(token_of(request))
-        return json_reply(await service.do(_history_text, desk, before, limit))
+        session = service.session(token_of(request))
+        return json_reply(await service.do(_history_text, session, before, limit))
 
     @router.get("/v1/me", **description.ME)
     async def me(request: Request) -> Response:
@@ -107,12 +106,12 @@ def _retry_key(request: Request) -> str | None:
     return keys[0]
 
 
-def _price_text(desk: LocalDesk, wording: Wording) -> str:
-    return json_text(price_fields(desk.price(wording)))
+def _price_text(session: Session, wording: Wording) -> str:
+    return json_text(price_fields(session.quote(wording)))
 
 
-def _history_text(desk: LocalDesk, before: str | None, limit: int) -> str:
-    return json_text(history_fields(desk.answers(before, limit), limit))
+def _history_text(session: Session, before: str | None, limit: int) -> str:
+    return json_text(history_fields(session.answers(before, limit), limit))
 
 
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:

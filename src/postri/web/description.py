@@ -22,10 +22,9 @@ from postri.answer.forecast import Reach
 from postri.answer.forms import Answered, json_text, result_fields
 from postri.domain import Domain
 from postri.privacy import AddOrRemoveRows, Spend
-from postri.session.budget import DatasetBudget
-from postri.session.desk import PastAnswer
-from postri.session.facts import ColumnFacts, DatasetFacts
+from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.price import Price
+from postri.session.session import PastAnswer
 from postri.session.wire import (
     PROBLEM,
     BudgetFields,
