@@ -56,7 +56,7 @@ def main() -> None:
     Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else.
     """
     try:
-        app()
+        app(prog_name="postri")
     except (InputError, PolicyError) as error:
         _stop(str(error), 2)
     except BudgetExceeded as error:

@@ -99,9 +99,8 @@ def _write(out: Path, text: str, *, force: bool) -> None:
 
 
 def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json = False) -> None:
-    """Check a policy and compare it with the schemas of its sources.
-
-    No row is read, unless you --look.
+    """Check a policy and compare it with the schemas of its sources. No row is read, unless you
+    --look.
     """
     from postri.policy import check_policy, read_policy
 

@@ -130,9 +130,8 @@ def plan(
     groups: Groups = 1,
     json: o.Json = False,
 ) -> None:
-    """How far the interval will reach, from public numbers alone.
-
-    Touches no data and costs nothing.
+    """How far the interval will reach, from public numbers alone. Touches no data and costs
+    nothing.
     """
     import postri
 
