@@ -65,9 +65,28 @@ class Domain:
         """How many grid points there are."""
         return int((position(self.upper) - position(self.lower)) / Fraction(self.step)) + 1
 
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The lower and upper end and the step, as exact numbers."""
+        return position(self.lower), position(self.upper), Fraction(self.step)
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether 0 lies between the ends."""
+        return position(self.lower) <= 0 <= position(self.upper)
+
     def __str__(self) -> str:
         unit = {"number": "", "date": " days", "timestamp": " seconds"}[self.kind]
         return f"{self.lower} to {self.upper} in steps of {self.step}{unit}"
+
+
+def check_domain(domain: object) -> Domain | None:
+    """The domain, or InputError if it is something else."""
+    if domain is not None and not isinstance(domain, Domain):
+        raise InputError(
+            f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}"
+        )
+    return domain
 
 
 def kind_of(point: object) -> Kind:

@@ -23,8 +23,7 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Repla
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
-from postri.statistics import count as counting
-from postri.statistics import total as totalling
+from postri.statistics import additive
 from proving import sized
 
 EPSILON = Fraction(3, 4)
@@ -65,10 +64,7 @@ def drawn(
         scales.append(noise.scale)
         return 0
 
-    with (
-        patch.object(counting, "discrete_laplace", no_noise),
-        patch.object(totalling, "discrete_laplace", no_noise),
-    ):
+    with patch.object(additive, "discrete_laplace", no_noise):
         result = postri.ask(
             table, {"a": AGGREGATES[aggregate](domain)}, protect=change, epsilon=EPSILON, **how
         )

@@ -9,7 +9,7 @@ import pytest
 from bank import session, write_policy
 
 from postri import EngineError, InputError, agg
-from postri.asking import BoundRequest
+from postri.question import BoundQuestion
 
 MID = {"mid": "median(balance)"}
 SQL = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2"
@@ -75,7 +75,7 @@ def test_everybody_has_a_history_of_their_own(policy):
 def test_a_failure_is_a_part_of_it(policy):
     with session(policy) as db:
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),
         ):
             db.ask("bank", MID, epsilon=1)

@@ -22,7 +22,7 @@ from postri import (
     ServiceError,
     agg,
 )
-from postri.asking import BoundRequest
+from postri.question import BoundQuestion
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.session import Session
@@ -192,7 +192,7 @@ class TestRefusals:
         [
             ({"dataset": "bnk"}, "did you mean 'bank'"),
             ({"aggregates": {"a": "median(job)"}}, "choose a column of numbers"),
-            ({"aggregates": {"a": "sum(since)"}}, "no sum or mean of a column of dates"),
+            ({"aggregates": {"a": "sum(since)"}}, "no sum of dates"),
             ({"where": "job < 3"}, "job"),
             ({"aggregates": {"job": "count()"}, "by": ["job"]}, "two columns of the result"),
         ],
@@ -267,7 +267,7 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
     """What happens when a question is asked, in order."""
     events: list[str] = []
     found = read_policy(policy)
-    counted = BoundRequest.answers
+    counted = BoundQuestion.answers
 
     def touched(self):
         events.append("touch data")
@@ -275,7 +275,7 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
 
     with (
         Watched(found.ledger, found.head, events=events) as ledger,
-        patch.object(BoundRequest, "answers", touched),
+        patch.object(BoundQuestion, "answers", touched),
     ):
         Session(kind(found, ledger, "ann")).count("bank", epsilon=1)
         events.append("hand over")
@@ -313,7 +313,7 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     with ledger_kind(found.ledger, found.head) as ledger:
         db = Session(LocalDesk(found, ledger, "ann"))
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),
         ):
             db.count("bank", epsilon=1)
@@ -350,7 +350,7 @@ def test_a_refund_on_failure_would_be_found(policy):
 def test_an_interrupt_is_paid_for_too(policy, error):
     with (
         session(policy) as db,
-        patch.object(BoundRequest, "answers", side_effect=error),
+        patch.object(BoundQuestion, "answers", side_effect=error),
         pytest.raises(error),
     ):
         db.count("bank", epsilon=1)

@@ -36,7 +36,7 @@ from postri.session.sent import (
     read_past,
     read_price,
 )
-from postri.session.wording import Wording, read_wording
+from postri.question import Wording, read_wording
 
 EVERYTHING = {
     "mid": "median(balance)",

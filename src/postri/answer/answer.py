@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer.drawn import Noisy, NoisyMean
 from postri.answer.interval import Interval
@@ -15,8 +15,6 @@ from postri.privacy import ProtectedChange, Spend, check_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Statistic = Literal["quantile", "count", "sum", "mean", "computed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ class Answer:
     p: Fraction | None = None
     private: bool = True
     notes: tuple[str, ...] = ()
-    statistic: Statistic = "quantile"
+    statistic: str = "quantile"
     drawn: Noisy | NoisyMean | None = field(default=None, repr=False)
 
     @property

@@ -93,3 +93,6 @@ class NoisyMean:
 
     def _written(self, scaled: Fraction) -> Decimal:
         return as_decimal(scaled / 10**self._places, self._places)
+
+
+Drawn = Noisy | NoisyMean

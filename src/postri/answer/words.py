@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
-ON_DOMAIN = ("sum", "mean")
+_explanations: dict[str, str] = {}
+
+
+def register_words(statistic: str, *, explanation: str) -> None:
+    """What a paragraph about this statistic says besides."""
+    _explanations[statistic] = explanation
 
 
 def line(answer: Answer) -> str:
@@ -51,11 +56,7 @@ def paragraph(answer: Answer) -> str:
             f"{percent(answer.confidence)} give an interval"
         ),
         "that holds it.",
-        *(
-            ("It is about the data on the domain: cells beyond its ends are clamped to them.",)
-            if answer.statistic in ON_DOMAIN
-            else ()
-        ),
+        *([_explanations[answer.statistic]] if answer.statistic in _explanations else []),
         (
             "The interval covers the error that privacy added. It does not cover sampling error, "
             "which is how far the table itself is from the"

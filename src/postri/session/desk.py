@@ -13,10 +13,9 @@ from typing import Literal, Protocol
 from postri.answer import Result
 from postri.errors import InputError
 from postri.exact import shown
+from postri.question import Price, Wording
 from postri.session.budget import Budget
 from postri.session.facts import DatasetFacts
-from postri.session.price import Price
-from postri.session.wording import Wording
 
 MOST_PAST, LONGEST_NUMBER = 200, 18
 Status = Literal["answered", "failed", "open"]

@@ -29,13 +29,11 @@ from postri.exact import shown
 from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, Recorded, Request
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
+from postri.question import DatasetQuestion, Price, Wording, dataset_question, price_of, read_wording
 from postri.session.budget import Budget, budget_of
 from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, facts_of
-from postri.session.price import Price, price_of
-from postri.session.question import Question, read_question
 from postri.session.turns import turn
-from postri.session.wording import Wording, read_wording
 from postri.sql import Statement, located, read_sql
 
 CHANGED = "the policy has changed since"
@@ -45,15 +43,13 @@ CHANGED = "the policy has changed since"
 class Read:
     """A wording that was understood: the question, and the statement if it was put in SQL."""
 
-    question: Question
+    question: DatasetQuestion
     statement: Statement | None
 
     def shaped(self, result: Result) -> Result:
         """The result as the words want it."""
         return (
-            result
-            if self.statement is None
-            else self.statement.shaped(result, self.question.request.beta(self.question.groups))
+            result if self.statement is None else self.statement.shaped(result, self.question.beta)
         )
 
     def located(self, error: InputError) -> InputError:
@@ -112,7 +108,7 @@ class LocalDesk:
         return read.shaped(result)
 
     def _turn(
-        self, question: Question, retry: str | None, *, fresh: bool
+        self, question: DatasetQuestion, retry: str | None, *, fresh: bool
     ) -> AbstractContextManager[None]:
         """A new draw for each who wants one, once for each key of a retry; all others pay for one
         answer.
@@ -133,7 +129,7 @@ class LocalDesk:
         return price_of(
             question,
             self._request(question),
-            self._limits(question.dataset),
+            self._limits(self._dataset(question.dataset.name)),
             *spent,
             recorded=recorded,
         )
@@ -170,8 +166,8 @@ class LocalDesk:
 
     def _question(
         self, wording: Wording, dataset: Dataset, statement: Statement | None = None
-    ) -> Question:
-        return read_question(
+    ) -> DatasetQuestion:
+        return dataset_question(
             dataset,
             wording.aggregates,
             epsilon=wording.epsilon,
@@ -185,7 +181,7 @@ class LocalDesk:
             parts=None if statement is None else statement.parts(),
         )
 
-    def _tried(self, question: Question, asking: Asking) -> Result | None:
+    def _tried(self, question: DatasetQuestion, asking: Asking) -> Result | None:
         """What became of the question when it was tried with the same key before; None if nothing
         did.
         """
@@ -202,13 +198,11 @@ class LocalDesk:
             else self._from_ledger(question, past.id, past.answer_text)
         )
 
-    def _answer(self, question: Question, asking: Asking, *, fresh: bool) -> Result:
-        table = self._open(question.dataset)
+    def _answer(self, question: DatasetQuestion, asking: Asking, *, fresh: bool) -> Result:
+        table = self._open(self._dataset(question.dataset.name))
         # Everything that can be refused is refused here, by names and declared types: nothing is
         # spent on it.
-        bound = question.request.bound(
-            table.computed(question.computed) if question.computed else table
-        )
+        bound = question.bound(table)
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, asking)
@@ -216,7 +210,7 @@ class LocalDesk:
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
         reservation = self._ledger.reserve(
-            self._request(question), self._limits(question.dataset), asking
+            self._request(question), self._limits(self._dataset(question.dataset.name)), asking
         )
         try:
             answers = bound.answers()
@@ -232,7 +226,7 @@ class LocalDesk:
         return open_dataset(self._policy, dataset)
 
     def _handed_over(
-        self, question: Question, reservation: int, answers: list[list[Answer]]
+        self, question: DatasetQuestion, reservation: int, answers: list[list[Answer]]
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
@@ -269,7 +263,7 @@ class LocalDesk:
             min(allowances, default=None),
         )
 
-    def _request(self, question: Question) -> Request:
+    def _request(self, question: DatasetQuestion) -> Request:
         dataset = question.dataset
         return Request(
             dataset.name,
@@ -280,10 +274,10 @@ class LocalDesk:
             question.cost,
         )
 
-    def _recorded(self, question: Question) -> Recorded | None:
+    def _recorded(self, question: DatasetQuestion) -> Recorded | None:
         return self._ledger.recorded(question.dataset.name, question.dataset.version, question.key)
 
-    def _from_ledger(self, question: Question, number: int, text: str) -> Result:
+    def _from_ledger(self, question: DatasetQuestion, number: int, text: str) -> Result:
         try:
             answers = read(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
@@ -330,7 +324,7 @@ def accountant_of(dataset: Dataset) -> Accountant:
     return Pure() if dataset.delta is None else ZCDP(dataset.delta)
 
 
-def _same(question: Question, past: Past) -> bool:
+def _same(question: DatasetQuestion, past: Past) -> bool:
     return (question.dataset.name, question.dataset.version, question.key) == (
         past.dataset,
         past.version,

@@ -22,13 +22,12 @@ from postri.errors import InputError, ServiceError, nearest
 from postri.exact import shown
 from postri.ledger.store import check_retry
 from postri.mechanisms.coins import secret_bytes
+from postri.question import Price, Wording
 from postri.session.budget import Budget
 from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, read_facts
-from postri.session.price import Price
 from postri.session.problems import PROBLEM, read_problem
 from postri.session.sent import read_budget, read_past, read_price
-from postri.session.wording import Wording
 
 # Longer than any scan that a service lets run.
 PATIENCE = 600.0

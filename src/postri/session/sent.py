@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from postri.answer import Plan
+from postri.answer.forecast import Forecast, Reach, Unknown
 from postri.answer.wire import read_result, result_fields
 from postri.privacy import protect_fields, read_protect
+from postri.question import Price, read_wording
 from postri.session.budget import DatasetBudget
 from postri.session.desk import PastAnswer
-from postri.session.price import Forecast, Price, Reach, Unknown
-from postri.session.wording import read_wording
 
 
 def price_fields(price: Price) -> dict[str, Any]:

@@ -8,20 +8,19 @@ from getpass import getuser
 from types import TracebackType
 from typing import Any, Self
 
-from postri.agg import Aggregate, Count, Mean, Quantile, Sum
+from postri import agg
 from postri.answer import Answer, Result
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
-from postri.privacy import check_share
+from postri.question import Price, Wording
 from postri.session.budget import Budget
 from postri.session.desk import Desk, PastAnswer
 from postri.session.facts import DatasetFacts
 from postri.session.local import LocalDesk
-from postri.session.price import Price
 from postri.session.remote import RemoteDesk, is_url
-from postri.session.wording import Wording
+from postri.statistics.statistic import Statistic
 
 ANALYST, TOKEN = "POSTRI_ANALYST", "POSTRI_TOKEN"
 MEDIAN = "0.5"
@@ -81,7 +80,7 @@ class Session:
     def ask(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str],
+        aggregates: Mapping[str, Statistic | str],
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -150,26 +149,26 @@ class Session:
         self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
-        return self._one(dataset, Quantile(column, check_share(p, "p")), epsilon, **how)
+        return self._one(dataset, agg.quantile(column, p), epsilon, **how)
 
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The number of rows, or of those in which a column has a cell that can be read."""
-        return self._one(dataset, Count(column), epsilon, **how)
+        return self._one(dataset, agg.count(column), epsilon, **how)
 
     def sum(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The sum of a column, clamped to its domain."""
-        return self._one(dataset, Sum(column), epsilon, **how)
+        return self._one(dataset, agg.sum(column), epsilon, **how)
 
     def mean(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The mean of a column, clamped to its domain."""
-        return self._one(dataset, Mean(column), epsilon, **how)
+        return self._one(dataset, agg.mean(column), epsilon, **how)
 
     def price(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str] | None = None,
+        aggregates: Mapping[str, Statistic | str] | None = None,
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -227,7 +226,7 @@ class Session:
     ) -> None:
         self.close()
 
-    def _one(self, dataset: str, aggregate: Aggregate, epsilon: Number, **how: Any) -> Answer:
+    def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
         known = {"where", "confidence", "fresh", "retry"}
         for name in how.keys() - known:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")

@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from sqlglot import TokenType
 
-from postri.agg import Aggregate, Count, Mean, Sum, usual_name
-from postri.domain import Domain, position
+from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
 from postri.expressions.binding import column_named
@@ -21,15 +20,17 @@ from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_expression
 from postri.expressions.tree import Column
 from postri.policy import Dataset
+from postri.question.dataset import Computed, check_fits
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.functions import ENDS, aggregate_of, commas
 from postri.sql.parser import ExpressionParser
 from postri.sql.released import Constant, Drawn, Key, Node, kind_of
-from postri.sql.statement import Computed, Item, Statement
+from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.registry import usual_name
+from postri.statistics.statistic import Statistic
 
 MOST_ITEMS = 100
-WORDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
 Found = TypeVar("Found")
 
 
@@ -90,7 +91,7 @@ class StatementReader:
 
     def __init__(self, source: SqlText, clauses: Clauses, dataset: Dataset) -> None:
         self._source, self._clauses, self._dataset = source, clauses, dataset
-        self._aggregates: dict[Aggregate, str] = {}
+        self._aggregates: dict[Statistic, str] = {}
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, Node] = {}
         self._by: list[str] = []
@@ -290,28 +291,20 @@ class StatementReader:
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
         aggregate = aggregate_of(self._source, name, inside, within, self._operand)
-        self._check_kind(aggregate, inside)
-        if isinstance(aggregate, Sum | Mean) and self._domain(aggregate.column) is None:
-            raise self._source.error(
-                inside,
-                (
-                    f"there is no sum or mean of {aggregate.column!r}: the policy gives it no "
-                    "lower and upper; ask for its median"
-                ),
-            )
-        known = self._aggregates.setdefault(
-            aggregate, self._new_name(usual_name(self._source.within([name, *inside, *within])))
-        )
-        if isinstance(aggregate, Count):
+        column = self._dataset.columns.get(str(aggregate.column))
+        if column is not None:
+            self._located(inside, lambda: check_fits(aggregate, column))
+        words = self._source.within([name, *inside, *within])
+        known = self._aggregates.setdefault(aggregate, self._new_name(usual_name(words)))
+        if aggregate.counts_rows:
             return Drawn("number", known, counts=True)
-        domain = self._domain(aggregate.column)
-        off_zero = (
-            domain is not None
-            and domain.kind == "number"
-            and not isinstance(aggregate, Sum)
-            and not _holds_zero(domain)
-        )
-        return Drawn(domain.kind if domain else "number", known, off_zero=off_zero)
+        domain = None
+        if aggregate.needs_column:
+            domain = self._domain(aggregate.column)
+        if domain is None:
+            return Drawn("number", known)
+        off_zero = aggregate.stays_in_domain and domain.kind == "number" and not domain.holds_zero
+        return Drawn(domain.kind, known, off_zero=off_zero)
 
     def _new_name(self, name: str) -> str:
         """A name for an aggregate that no other has: prices are shown by it."""
@@ -321,24 +314,6 @@ class StatementReader:
             for each in chain([name], (f"{name}_{number}" for number in count(2)))
             if each not in taken
         )
-
-    def _check_kind(self, aggregate: Aggregate, inside: Words) -> None:
-        """Refuse what a column of this type in the policy cannot be asked for."""
-        column = self._dataset.columns.get(str(aggregate.column))
-        if isinstance(aggregate, Count) or column is None:
-            return
-        if column.type in ("text", "boolean"):
-            raise self._source.error(
-                inside,
-                (
-                    f"{column.name!r} holds {WORDS[column.type]}, which have no order of numbers; "
-                    "COUNT them, or GROUP BY"
-                ),
-            )
-        if isinstance(aggregate, Sum | Mean) and column.type in ("date", "timestamp"):
-            raise self._source.error(
-                inside, f"there is no sum or mean of {WORDS[column.type]}; ask for the median"
-            )
 
     def _operand(self, words: Words) -> str:
         """The column of an aggregate, or the name of an expression that is computed for it."""
@@ -454,7 +429,3 @@ def located(source: SqlText, words: Words, error: InputError) -> InputError:
     }
     named = sorted((place, word.start, word) for word, place in places.items() if place >= 0)
     return source.error(named[0][-1] if named else words, message.replace("in a predicate", "here"))
-
-
-def _holds_zero(domain: Domain) -> bool:
-    return position(domain.lower) <= 0 <= position(domain.upper)

@@ -13,10 +13,10 @@ from postri.answer.wire import result_text
 from postri.errors import InputError
 from postri.ledger import DatasetUsage
 from postri.ledger.store import check_retry
+from postri.question import Wording, read_wording
 from postri.session.desk import MOST_PAST
 from postri.session.local import LocalDesk, accountant_of
 from postri.session.sent import budget_fields, past_fields, price_fields
-from postri.session.wording import Wording, read_wording
 from postri.web import described
 from postri.web.bodies import as_object, read_body, whole
 from postri.web.service import Service
