@@ -241,7 +241,9 @@ def plan(
     )
     terms = replace(question.asked[0].terms, groups=groups)
     own = quantile.quantile_terms(terms)
-    forecast = method_named("depth").forecast(own, rows=rows, groups=groups, domain=domain, reach=share)
+    forecast = method_named("depth").forecast(
+        own, rows=rows, groups=groups, domain=domain, reach=share
+    )
     assert forecast is not None
     return forecast
 

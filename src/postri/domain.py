@@ -173,11 +173,10 @@ def _check_grid(domain: Domain, kind: Kind, low: Fraction, high: Fraction, step:
         raise InputError("a domain's bounds may have at most 300 digits")
     steps = (high - low) / step
     if steps.denominator != 1:
-        nearest = (
-            [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)]
-            if kind == "number"
-            else []
-        )
+        if kind == "number":
+            nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)]
+        else:
+            nearest = []
         raise InputError(
             "upper must be lower plus a whole number of steps, got lower "
             f"{shown(domain.lower)}, upper {shown(domain.upper)}, "

@@ -118,11 +118,9 @@ class ServiceError(PostriError):
 
 
 def _brief(amount: Fraction) -> str:
-    return (
-        f"{float(amount):g}"
-        if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6
-        else str(amount)
-    )
+    if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6:
+        return f"{float(amount):g}"
+    return str(amount)
 
 
 class LedgerError(PostriError):
