@@ -11,7 +11,7 @@ from typing import Any
 
 from postri import agg
 from postri.answer import Answer, Answers, Plan, Result
-from postri.asking import METHODS, check_aggregates, check_weights, checked_request
+from postri.asking import check_aggregates, check_weights, checked_request
 from postri.domain import Domain
 from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
@@ -19,8 +19,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
-from postri.methods.method import Method
-from postri.methods.plan import forecast
+from postri.methods import Depth, Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
 
 ONE_ROW = AddOrRemoveRows(1)
@@ -240,9 +239,7 @@ def plan(
         split=split,
     )
     question = request.question(check_share(p, "p"), request.epsilon, groups)
-    return forecast(
-        question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share
-    )
+    return Depth().forecast(question, rows=rows, groups=groups, domain=domain, reach=share)
 
 
 def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:

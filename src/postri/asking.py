@@ -20,13 +20,13 @@ from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
 from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
-from postri.errors import InputError, nearest
+from postri.errors import InputError
 from postri.exact import Number, exact, shown
 from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.mechanisms.coins import Coins, SystemCoins
-from postri.methods.depth import Depth
-from postri.methods.method import Method, Question
+from postri.methods import Method, method_named
+from postri.methods.method import QuantileTerms, check_rows
 from postri.privacy import (
     AddOrRemoveUnits,
     ProtectedChange,
@@ -39,8 +39,6 @@ from postri.privacy import (
 from postri.sheets import QuantileSheet, Sheet, SizeSheet, TotalSheet
 from postri.statistics.count import Ask
 from postri.statistics.quantile import Terms
-
-METHODS = {"depth": Depth()}
 
 
 @dataclass(frozen=True)
@@ -88,9 +86,11 @@ class Request:
         """How often each interval may fail: if all are to hold at once, they divide it."""
         return (1 - self.confidence) / (len(self.asked) * groups if self.joint else 1)
 
-    def question(self, p: Fraction, epsilon: Fraction, groups: int = 1, parts: int = 1) -> Question:
+    def question(
+        self, p: Fraction, epsilon: Fraction, groups: int = 1, parts: int = 1
+    ) -> QuantileTerms:
         """A quantile in each group: disjoint groups share epsilon."""
-        return Question(
+        return QuantileTerms(
             p, split_spend(epsilon, self.split), self.beta(groups) / parts, self.protect, groups
         )
 
@@ -239,11 +239,14 @@ def checked_request(
         parts or [1] * len(asked),
         strict=True,
     )
+    chosen = check_method(method)
+    protected = check_protect(protect)
+    check_rows(chosen, where=where is not None, by=by is not None, protect=protected)
     return Request(
         tuple(Asked(aggregate, total * share, together) for aggregate, share, together in each),
         check_share(confidence, "confidence"),
-        check_protect(protect),
-        check_method(method),
+        protected,
+        chosen,
         check_share(split, "split"),
         check_coins(coins),
         None if where is None else Predicate.parse(where),
@@ -255,14 +258,8 @@ def checked_request(
 def check_method(method: str | Method) -> Method:
     """The method of this name, or the object."""
     if isinstance(method, str):
-        if method not in METHODS:
-            raise InputError(f"there is no method {method!r}; {nearest(method, METHODS)}")
-        return METHODS[method]
-    if (
-        isinstance(method, type)
-        or not callable(getattr(method, "draw", None))
-        or not callable(getattr(method, "half", None))
-    ):
+        return method_named(method)
+    if not isinstance(method, Method):
         raise InputError(
             "method must be 'depth' or a method object, such as Depth(noise='gumbel'), got "
             f"{shown(method)}"

@@ -12,12 +12,12 @@ from postri.engines.rows import Selection
 from postri.engines.table import Table
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.statistics.count import Ask, count_answer
 from postri.statistics.mean import mean_answer
 from postri.statistics.quantile import Terms, quantile_answers
 from postri.statistics.sum import sum_answer
-from postri.window import Target, Total, Windows
+from postri.window import Target, Total, Windows, with_lowest
 
 
 class Sheet(Protocol):
@@ -41,7 +41,7 @@ class QuantileSheet:
     places: list[int]
     column: str | None
     terms: Terms
-    questions: list[Question]
+    questions: list[QuantileTerms]
 
     def count(self, table: Table, rows: Selection) -> list[list[Windows]]:
         """Their windows."""
@@ -49,7 +49,18 @@ class QuantileSheet:
             Target(question.p, self.terms.method.half(question, self.terms.grid))
             for question in self.questions
         ]
-        return table.grouped_windows(self.column, self.terms.grid, targets, rows)
+        groups = table.grouped_windows(self.column, self.terms.grid, targets, rows)
+        if not self.terms.method.every_row:
+            return groups
+        lowest = self.terms.grid.first
+        sizes = table.sizes(None, rows)
+        return [
+            [
+                with_lowest(each, target, rows=size, lowest=lowest)
+                for each, target in zip(windows, targets, strict=True)
+            ]
+            for windows, size in zip(groups, sizes, strict=True)
+        ]
 
     def draw(self, counted: list[Windows], coins: Coins) -> list[Answer]:
         """Values and intervals, one after the other."""

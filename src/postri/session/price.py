@@ -20,8 +20,6 @@ from postri.exact import plain
 from postri.ledger import Cost, Limits
 from postri.ledger import Request as LedgerRequest
 from postri.ledger.limits import check_limits
-from postri.methods.depth import Depth
-from postri.methods.plan import forecast
 from postri.session.question import Question
 from postri.statistics.count import Ask, count_noise
 from postri.statistics.sum import sum_noise
@@ -180,13 +178,13 @@ def _forecast(question: Question, asked: Asked) -> Forecast:
             float(request.confidence),
         )
     if isinstance(aggregate, Quantile):
-        method = request.method
-        if rows is None or not isinstance(method, Depth):
+        if rows is None:
             return Unknown()
-        each = request.question(aggregate.p, asked.epsilon, question.groups)
-        return forecast(
-            each, method, rows=rows, groups=question.groups, domain=aggregate.domain, reach=None
+        terms = request.question(aggregate.p, asked.epsilon, question.groups)
+        plan = request.method.forecast(
+            terms, rows=rows, groups=question.groups, domain=aggregate.domain
         )
+        return plan or Unknown()
     lower, upper, step = _bounds(aggregate)
     if not isinstance(aggregate, Mean):
         unit, noise = sum_noise(lower, upper, step, ask, asked.epsilon)

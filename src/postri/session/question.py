@@ -24,7 +24,7 @@ from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
 from postri.expressions.tree import Expression
-from postri.ledger import Cost, bounded_range, pure_draw
+from postri.ledger import Cost, pure_draw
 from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
 from postri.policy import ColumnPolicy, Dataset
@@ -268,9 +268,7 @@ def _key(key: Key) -> list[object]:
 def _cost(asked: Asked, request: Request) -> Cost:
     """What the draws of one aggregate cost."""
     if isinstance(asked.aggregate, Quantile):
-        bounded = isinstance(request.method, Depth) and request.method.noise == "gumbel"
-        draw = bounded_range if bounded else pure_draw
-        return draw(asked.epsilon * request.split) + draw(asked.epsilon * (1 - request.split))
+        return request.method.cost(request.question(asked.aggregate.p, asked.epsilon))
     if isinstance(asked.aggregate, Mean):
         return pure_draw(asked.epsilon / 2) + pure_draw(asked.epsilon / 2)
     return pure_draw(asked.epsilon)

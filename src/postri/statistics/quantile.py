@@ -8,13 +8,10 @@ from fractions import Fraction
 from itertools import accumulate
 
 from postri.answer import Answer, Interval
-from postri.answer.words import whole_domain
 from postri.domain import Domain
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.methods.depth import Depth
-from postri.methods.method import Method, Question, Span
-from postri.methods.plan import rows_needed
+from postri.methods.method import Method, QuantileTerms, Span
 from postri.window import Windows
 
 
@@ -30,7 +27,7 @@ class Terms:
 
 
 def quantile_answers(
-    questions: Sequence[Question], windows: Sequence[Windows], terms: Terms, coins: Coins
+    questions: Sequence[QuantileTerms], windows: Sequence[Windows], terms: Terms, coins: Coins
 ) -> list[Answer]:
     """One answer to each question, drawn one after the other, then put in order."""
     drawn = [
@@ -58,7 +55,7 @@ def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
     return [Span(*ends[i], span.spend) for i, span in enumerate(spans)]
 
 
-def _released(span: Span, question: Question, terms: Terms, private: bool) -> Answer:
+def _released(span: Span, question: QuantileTerms, terms: Terms, private: bool) -> Answer:
     grid = terms.grid
     return Answer(
         value=grid.value(span.value),
@@ -74,19 +71,9 @@ def _released(span: Span, question: Question, terms: Terms, private: bool) -> An
         method=terms.method.name,
         p=question.p,
         private=private,
-        notes=terms.notes + _advice(span, question, terms),
-    )
-
-
-def _advice(span: Span, question: Question, terms: Terms) -> tuple[str, ...]:
-    """What would help, where the interval tells nothing.
-
-    It follows from the answer and from public numbers.
-    """
-    if (span.low, span.high) != (terms.grid.first, terms.grid.last) or not isinstance(
-        terms.method, Depth
-    ):
-        return ()
-    return (
-        whole_domain(rows_needed(question, terms.method, terms.domain), question.spend.epsilon),
+        notes=(
+            *terms.notes,
+            *terms.method.notes,
+            *terms.method.advice(span, question, grid, terms.domain),
+        ),
     )
