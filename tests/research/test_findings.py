@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import SeededCoins
-from postri.research.experiment import Cell, run_cell
-from postri.research.methods import AS_RELEASED
+from postri.research.experiment import AS_RELEASED, Cell, run_cell
 from postri.research.record import published_cells
 from postri.research.report.claims import Claim, claims
 from postri.research.report.document import Table

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from postri.research.experiment import Cell, run_all
-from postri.research.methods import AS_RELEASED
+from postri.research.experiment import AS_RELEASED, Cell, run_all
 from postri.research.record import published_cells
 from postri.research.report.results import EPSILONS, SIZES, Results, shape_name, synthetic_subjects
 from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors

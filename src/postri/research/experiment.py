@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from postri.exact import plain
 from postri.mechanisms.coins import SeededCoins
-from postri.methods.method import Question, Span
+from postri.methods import Method, PostRI, Sun2023, method_named
+from postri.methods.method import QuantileTerms, Span
 from postri.privacy import ReplaceRows, split_spend
-from postri.research.methods import method_named
 from postri.research.shapes import bootstrap
 from postri.research.subject import Subject
 
@@ -33,6 +33,38 @@ Flags = NDArray[np.bool_]
 
 EVEN = Fraction(1, 2)
 CHUNK = 8
+
+COMPARED = (
+    "postri-default",
+    "postri-optimal",
+    "postri-7:3",
+    "postri-9:1",
+    "postri-svt",
+    "sun2023",
+    "sun2023-4",
+    "sun2023-9",
+    "sun2023-svt",
+    "depth",
+    "depth-gumbel",
+)
+"""The methods of the report, in its order."""
+
+AS_RELEASED: dict[str, Method] = {
+    "postri-default": PostRI(as_released=True),
+    "postri-optimal": PostRI("optimal", as_released=True),
+    "postri-7:3": PostRI("0.7", as_released=True),
+    "postri-9:1": PostRI("median-focused", as_released=True),
+    "sun2023": Sun2023(as_released=True),
+}
+"""The methods of the published results, with the slips of the code that made them."""
+
+
+def method_of(name: str) -> Method:
+    """The method that a cell names: one that is offered to all, or one as it was released."""
+    for method in AS_RELEASED.values():
+        if method.name == name:
+            return method
+    return method_named(name)
 
 
 @dataclass(frozen=True)
@@ -47,9 +79,9 @@ class Cell:
     resample: int = 0
 
     @property
-    def question(self) -> Question:
+    def terms(self) -> QuantileTerms:
         """What is asked, as in the paper: the median, with an even split, against one replaced row."""
-        return Question(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
+        return QuantileTerms(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +117,15 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
 
     A cell has coins of its own: it gives the same draws wherever and whenever it is run.
     """
-    method, question, coins = method_named(cell.method), cell.question, _coins(cell)
-    windows = subject.windows(method.half(question, subject.grid))
+    method = method_of(cell.method)
+    terms = cell.terms
+    coins = _coins(cell)
+    windows = subject.windows(method.half(terms, subject.grid))
     spans: list[Span] = []
     times: list[float] = []
     for _ in range(cell.runs):
         start = perf_counter()
-        spans.append(method.draw(windows, question, subject.grid, coins))
+        spans.append(method.draw(windows, terms, subject.grid, coins))
         times.append(1e3 * (perf_counter() - start))
     grid, median = subject.grid, subject.median
     values, lows, highs = (

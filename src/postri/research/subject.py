@@ -16,10 +16,8 @@ from postri import api
 from postri.domain import Domain
 from postri.engines.table import Table
 from postri.grid import Grid, grid_of
-from postri.window import Indexes, RankWindow, Target, Windows, trim
-
-ALL_ROWS = 2**62
-WIDER = 8
+from postri.methods.method import ALL_ROWS
+from postri.window import WIDER, Indexes, RankWindow, Target, Windows, trim
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,9 +38,9 @@ def claims(postri: Outcome, sun: Outcome) -> list[Claim]:
     size = size_of(EVEN_ROWS, even_subject().grid)
     cell = Cell("even", "postri-default", ONE, 1)
     unit = eta(float(cell.epsilon), size, float(cell.beta))
-    setting = PostRI().setting(cell.question, size)
+    setting = PostRI().setting(cell.terms, size)
     aim, missed = float(setting.aim), setting.gamma2 + setting.step
-    tau = float(Sun2023().tau(cell.question, size))
+    tau = float(Sun2023().tau(cell.terms, size))
     # gamma1 for half of epsilon and of beta; the paper doubles it for the baseline, by a lemma of
     # the 2023 paper.
     tail = gamma1(float(cell.epsilon / 2), size, float(cell.beta / 2))

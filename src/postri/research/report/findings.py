@@ -13,13 +13,15 @@ import numpy as np
 from postri.domain import Domain
 from postri.exact import plain
 from postri.methods.formulas import optimum
-from postri.methods.postri import HALF, PostRI
+from postri.methods.method import ALL_ROWS
+from postri.methods.postri import PostRI
+from postri.methods.published import HALF
 from postri.methods.tieless import UNIT, Ranks, Tieless, size_of
 from postri.research.experiment import Cell, run_cell
 from postri.research.report.document import Block, Heading, Table, Text, two_digits
 from postri.research.report.results import EPSILONS, ONE, Results
 from postri.research.report.statistics import difference
-from postri.research.subject import ALL_ROWS, Subject
+from postri.research.subject import Subject
 
 SMALL = Domain(0, 100)
 LARGE = Domain(0, 10**8)
@@ -186,7 +188,7 @@ def unreachable(rows: int, runs: int) -> tuple[float, float]:
     """
     subject = Subject.of_values("edge", np.zeros(rows, np.int64), LARGE)
     outcome = run_cell(Cell("edge", "postri-default", ONE, runs), subject)
-    setting = PostRI().setting(outcome.cell.question, size_of(rows, subject.grid))
+    setting = PostRI().setting(outcome.cell.terms, size_of(rows, subject.grid))
     return float(setting.aim), float(outcome.covered.mean())
 
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from postri.research.experiment import Cell, Floats, Outcome
-from postri.research.methods import AS_RELEASED, METHODS
+from postri.research.experiment import AS_RELEASED, COMPARED, Cell, Floats, Outcome
 from postri.research.record import Published
 from postri.research.shapes import SHAPES, shape_subject
 from postri.research.subject import Subject
@@ -56,14 +55,14 @@ def all_cells(tables: Sequence[str], runs: int) -> list[Cell]:
         Cell(table, method, epsilon, runs)
         for table in tables
         for epsilon in EPSILONS
-        for method in (*METHODS, *released)
+        for method in (*COMPARED, *released)
     ]
     cells += [Cell("even", method, ONE, runs) for method in ("postri-default", "sun2023", "depth")]
     cells += [
         Cell(shape_name(shape, rows), method, ONE, runs)
         for shape in SHAPES
         for rows in SIZES
-        for method in METHODS
+        for method in COMPARED
     ]
     resamples = range(1, RESAMPLES_PER_RUN * runs + 1)
     cells += [

@@ -9,8 +9,7 @@ import numpy as np
 
 from postri.exact import plain
 from postri.methods.formulas import rank_lower_bound
-from postri.research.experiment import Outcome
-from postri.research.methods import METHODS
+from postri.research.experiment import COMPARED, Outcome
 from postri.research.record import CLAIMED_GAIN, TABLE_1, Published
 from postri.research.report.claims import claims_section
 from postri.research.report.document import Block, Figure, Heading, Table, Text, two_digits
@@ -285,7 +284,7 @@ def _ratios(results: Results) -> list[Block]:
     blocks: list[Block] = []
     for words, measure in (("half-width", "half_widths"), ("error", "errors")):
         rows = []
-        for method in METHODS:
+        for method in COMPARED:
             for table in results.tables:
                 cells = []
                 for epsilon in EPSILONS:
@@ -308,7 +307,7 @@ def _ratios(results: Results) -> list[Block]:
 
 def _coverage(results: Results) -> list[Block]:
     rows = []
-    for method in METHODS:
+    for method in COMPARED:
         for table in results.tables:
             cells = [_share(results.of(table, method, epsilon)) for epsilon in EPSILONS]
             rows.append([f"{table}, {method}", *cells])
@@ -334,7 +333,7 @@ def _share(outcome: Outcome) -> str:
 def _in_rows(results: Results) -> list[Block]:
     bounds = [rank_lower_bound(float(epsilon), 1 - PROMISED) for epsilon in EPSILONS]
     rows = [["lower bound ln(1/(2 beta))/epsilon", *(f"{bound:.1f}" for bound in bounds), ""]]
-    for method in METHODS:
+    for method in COMPARED:
         for table in results.tables:
             outcomes = [results.of(table, method, epsilon) for epsilon in EPSILONS]
             time = (
@@ -422,7 +421,7 @@ def _shapes(results: Results, figure: Figure) -> list[Block]:
     for shape in SHAPES:
         rows = [
             [method, *_shape_cells(results.of(shape_name(shape, n), method) for n in SIZES)]
-            for method in METHODS
+            for method in COMPARED
         ]
         header = ("method", *(f"{n:,} rows" for n in SIZES))
         blocks.append(

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, log
 
-from exact_walks import stop_chances
-
-from postri.methods.method import Question
-from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT
+from mechanisms.exact_walks import stop_chances
+from postri import PostRI, PostRISVT, Sun2023, Sun2023SVT
+from postri.methods.method import QuantileTerms
 
 Rows = tuple[int, ...]
 Output = tuple[Fraction, int, int]
@@ -153,7 +152,7 @@ def sun_svt_chances(table: Expanded, epsilon: Fraction, threshold: int) -> dict[
 
 
 def defined_chances(
-    method: Method, rows: Rows, points: int, question: Question
+    method: Method, rows: Rows, points: int, question: QuantileTerms
 ) -> dict[Output, float]:
     """The chance of every output of a method, as its docstrings define it; split and step are
     public numbers.

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from exact_methods import Method, Output, Rows
-from exact_walks import stop_chances
 
+from mechanisms.exact_walks import stop_chances
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.noisy_max import Runs
-from postri.methods.method import Question
-from postri.research import published, sun
+from postri.methods import postri, postri_svt, sun2023, sun2023_svt
+from postri.methods.method import QuantileTerms
 from privacy.tiny_tables import plain_grid, whole_windows
 
 Options = dict[Hashable, float]
@@ -36,12 +36,13 @@ class Branches:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._told: Iterator[Any] = iter(())
-        for module in (published, sun):
+        for module in (postri, sun2023):
             monkeypatch.setattr(module, "noisy_max", self._noisy_max)
-            monkeypatch.setattr(module, "above_threshold", self._above_threshold)
+        for walking in (postri_svt, sun2023_svt):
+            monkeypatch.setattr(walking, "above_threshold", self._above_threshold)
 
     def chances(
-        self, method: Method, rows: Rows, points: int, question: Question
+        self, method: Method, rows: Rows, points: int, question: QuantileTerms
     ) -> dict[Output, float]:
         """The chance of every output."""
         found: defaultdict[Output, float] = defaultdict(float)

@@ -27,9 +27,10 @@ from exact_methods import (
     sun_svt_chances,
 )
 
-from postri.methods.method import Question
+from postri import PostRI, PostRISVT, Sun2023, Sun2023SVT
+from postri.methods import postri, sun2023
+from postri.methods.method import QuantileTerms
 from postri.privacy import ReplaceRows, Spend
-from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT, published, sun
 from proving import sized
 
 POINTS = sized(4, 5)
@@ -46,8 +47,8 @@ Chances = dict[Rows, dict[Output, float]]
 Figures = Callable[[str], None]
 
 
-def asked(epsilon: int) -> Question:
-    return Question(
+def asked(epsilon: int) -> QuantileTerms:
+    return QuantileTerms(
         Fraction(1, 2),
         Spend(Fraction(epsilon, 2), Fraction(epsilon, 2)),
         Fraction(1, 10),
@@ -186,7 +187,7 @@ def test_noise_of_a_quarter_of_the_scale_is_caught(name: str, epsilon: int):
 @pytest.fixture
 def halved(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug in what ships: all noise has half its scale."""
-    for module in (published, sun):
+    for module in (postri, sun2023):
         monkeypatch.setattr(module, "UNIT", module.UNIT // 2)
 
 

@@ -18,13 +18,23 @@ import pytest
 from exact_methods import Expanded, Method, Output, Rows, defined_chances, postri_chances
 
 import postri
-from postri import AddOrRemoveRows, Domain, InputError, ReplaceRows, SeededCoins
+from postri import (
+    AddOrRemoveRows,
+    Domain,
+    InputError,
+    PostRI,
+    PostRISVT,
+    ReplaceRows,
+    SeededCoins,
+    Sun2023,
+    Sun2023SVT,
+)
 from postri.grid import Grid
 from postri.mechanisms.coins import SystemCoins
-from postri.methods.method import Question
+from postri.methods import postri as postri_module
+from postri.methods.method import QuantileTerms
 from postri.methods.tieless import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.privacy import Spend
-from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT, published
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
 from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
@@ -242,8 +252,8 @@ ROWS: Rows = (1, 1, 2, 4, 4)
 POINTS = 7
 
 
-def asked(epsilon: int | Fraction = 2) -> Question:
-    return Question(
+def asked(epsilon: int | Fraction = 2) -> QuantileTerms:
+    return QuantileTerms(
         HALF, Spend(Fraction(epsilon) / 2, Fraction(epsilon) / 2), Fraction(1, 10), ReplaceRows(1)
     )
 
@@ -252,7 +262,7 @@ def outputs(
     method: Method,
     windows: Windows,
     points: int = POINTS,
-    question: Question | None = None,
+    question: QuantileTerms | None = None,
     number: int = DRAWS,
 ):
     coins, grid, question = SystemCoins(), plain_grid(points), question or asked()
@@ -300,7 +310,7 @@ def test_rows_at_both_edges_are_no_exception(method: Method, figures: Figures):
 def reachable(monkeypatch: pytest.MonkeyPatch) -> Fraction:
     """A public aim that a handful of rows can reach."""
     aim = Fraction(7, 4)
-    monkeypatch.setattr(published.Setting, "aim", aim)
+    monkeypatch.setattr(postri_module.Setting, "aim", aim)
     return aim
 
 
