@@ -18,8 +18,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
-from postri.methods import method_named
-from postri.methods.method import Method
+from postri.methods import Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates
@@ -103,10 +102,7 @@ def quantile(
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answer:
-    """The private p-quantile of a column:
-
-    `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`.
-    """
+    """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
     question = plain_question(
         {"answer": Quantile(column, domain, check_share(p, "p"))},
         epsilon=epsilon,
@@ -179,7 +175,9 @@ def ask(
 
     >>> from postri import SeededCoins, agg
     >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
-    >>> result = ask(table, {"mid": agg.median("fare")}, by={"city": ["Oslo", "Bergen"]}, epsilon=1, coins=SeededCoins(7))
+    >>> cities = {"city": ["Oslo", "Bergen"]}
+    >>> coins = SeededCoins(7)
+    >>> result = ask(table, {"mid": agg.median("fare")}, by=cities, epsilon=1, coins=coins)
     >>> result.columns
     ['city', 'mid', 'mid_low', 'mid_high']
     """
@@ -241,9 +239,7 @@ def plan(
     )
     terms = replace(question.asked[0].terms, groups=groups)
     own = quantile.quantile_terms(terms)
-    forecast = method_named("depth").forecast(
-        own, rows=rows, groups=groups, domain=domain, reach=share
-    )
+    forecast = Depth().forecast(own, rows=rows, groups=groups, domain=domain, reach=share)
     assert forecast is not None
     return forecast
 

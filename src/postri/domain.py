@@ -1,4 +1,4 @@
-"""The domain: the public grid that an answer lives on, from `lower` to `upper` in steps of `step`."""
+"""The domain: the public grid that an answer lives on, from `lower` to `upper` in steps."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def kind_of(point: object) -> Kind:
 
 
 def position(point: Point) -> Fraction:
-    """A grid point as a number: itself, days since 1970-01-01, or seconds since 1970-01-01 (UTC)."""
+    """A grid point as a number: itself, or days or seconds since 1970-01-01 (UTC)."""
     if isinstance(point, datetime):
         return Fraction((_naive(point) - EPOCH) // timedelta(microseconds=1)) * MICROSECOND
     if isinstance(point, date):

@@ -7,7 +7,7 @@
     │   └── SourceChanged              the data changed while they were counted
     ├── EngineError                    the engine failed while counting
     ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
-    ├── QuestionFailed                 a question that is tried again has failed before; it stays spent
+    ├── QuestionFailed                 a question that is tried again has failed; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
     ├── PolicyError                    the steward's file is wrong; says every problem with its line
     └── ServiceError                   a service cannot be reached, or refuses whoever asks

@@ -32,7 +32,7 @@ def exact(value: Any, name: str) -> Fraction:
     return number
 
 
-def _rational(value: Any) -> Fraction | None:
+def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a type
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):

@@ -19,7 +19,7 @@ from pathlib import Path
 from bank import bank, in_memory, session, write_policy
 
 from postri import Result, Session
-from postri.answer.record import read
+from postri.answer.forms import read_answers
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 
@@ -74,7 +74,7 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
     for line in handed_over:
         number, count, middle = map(int, line.split())
         values = (
-            [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]]
+            [answer.value for answer in read_answers(kept[number], found.datasets["bank"].protect)[0]]
             if number in kept
             else []
         )

@@ -150,7 +150,7 @@ class TestRecordedAnswers:
         assert spent(policy) == 2
 
     def test_an_answer_of_a_form_that_is_not_known_is_not_guessed_at(self, policy):
-        with session(policy) as db, patch.object(module, "written", lambda _: '{"form": 99}'):
+        with session(policy) as db, patch.object(module, "write_answers", lambda _: '{"form": 99}'):
             db.count("bank", epsilon=1)
         with (
             session(policy) as db,
@@ -295,7 +295,7 @@ class ChargesAfterwards(LocalDesk):
         number = self._ledger.reserve(
             self._request(question), self._limits(question.dataset), asking
         )
-        self._ledger.record(number, module.written(answers))
+        self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
 

@@ -24,8 +24,7 @@ from postri import (
     SourceError,
     agg,
 )
-from postri.answer.json import text_of
-from postri.answer.wire import read_result, result_text
+from postri.answer.forms import json_text, read_result, result_text
 from postri.session.facts import read_facts
 from postri.session.problems import KINDS, members, read_problem
 from postri.session.sent import (
@@ -65,7 +64,7 @@ def db(tmp_path_factory):
 
 def sent(fields):
     """Over the wire and back."""
-    return json.loads(text_of(fields), parse_float=Decimal)
+    return json.loads(json_text(fields), parse_float=Decimal)
 
 
 def same(one, other) -> None:

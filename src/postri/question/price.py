@@ -21,7 +21,7 @@ from postri.question.question import DatasetQuestion
 
 @dataclass(frozen=True)
 class Price:
-    """What a question costs:
+    """What a question costs, and how far its intervals will reach.
 
     `charged` is nothing if its answer is `recorded`. `refused` says why it would be, `remaining`
     what is left.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from postri.answer import Answer, Result
-from postri.answer.record import read, written
+from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.cancelling import check_cancelled
 from postri.engines.table import Table
@@ -29,7 +29,14 @@ from postri.exact import shown
 from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, Recorded, Request
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
-from postri.question import DatasetQuestion, Price, Wording, dataset_question, price_of, read_wording
+from postri.question import (
+    DatasetQuestion,
+    Price,
+    Wording,
+    dataset_question,
+    price_of,
+    read_wording,
+)
 from postri.session.budget import Budget, budget_of
 from postri.session.desk import PastAnswer, check_page
 from postri.session.facts import DatasetFacts, facts_of
@@ -230,7 +237,7 @@ class LocalDesk:
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
-            self._ledger.record(reservation, written(answers))
+            self._ledger.record(reservation, write_answers(answers))
         except LedgerError as error:
             with suppress(LedgerError):
                 past = self._ledger.past(reservation)
@@ -279,7 +286,7 @@ class LocalDesk:
 
     def _from_ledger(self, question: DatasetQuestion, number: int, text: str) -> Result:
         try:
-            answers = read(text, question.dataset.protect)
+            answers = read_answers(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"answer {number} of the ledger is not of a form that this version knows; ask "

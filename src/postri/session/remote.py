@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from postri.answer import Result
-from postri.answer.wire import read_result
+from postri.answer.forms import read_result
 from postri.errors import InputError, ServiceError, nearest
 from postri.exact import shown
 from postri.ledger.store import check_retry

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from postri.answer import Plan
-from postri.answer.forecast import Forecast, Reach, Unknown
-from postri.answer.wire import read_result, result_fields
+from postri.answer.forecast import Forecast, Plan, Reach, Unknown
+from postri.answer.forms import read_result, result_fields
 from postri.privacy import protect_fields, read_protect
 from postri.question import Price, read_wording
 from postri.session.budget import DatasetBudget

@@ -118,7 +118,11 @@ def registered(form: Form) -> Iterator[None]:
 
 
 @cache
-def _load_modules() -> None:
+def load() -> None:
+    """Import every module of this folder, so that all its statistics are known.
+
+    Also what they drew can then be read back from a ledger or from a service.
+    """
     package = import_module("postri.statistics")
     for module in iter_modules(package.__path__):
         import_module(f"postri.statistics.{module.name}")
@@ -126,13 +130,13 @@ def _load_modules() -> None:
 
 def forms() -> list[Form]:
     """Every form, in the order in which lists show them."""
-    _load_modules()
+    load()
     return sorted(_forms.values(), key=lambda form: form.place)
 
 
 def form_named(name: str) -> Form | None:
     """The form of a name, if there is one."""
-    _load_modules()
+    load()
     return _forms.get(name)
 
 

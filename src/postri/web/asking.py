@@ -8,8 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from postri.answer.json import text_of
-from postri.answer.wire import result_text
+from postri.answer.forms import json_text, result_text
 from postri.errors import InputError
 from postri.ledger import DatasetUsage
 from postri.ledger.store import check_retry
@@ -111,13 +110,13 @@ def _retry_key(request: Request) -> str | None:
 
 
 def _priced(desk: LocalDesk, wording: Wording) -> str:
-    return text_of(price_fields(desk.price(wording)))
+    return json_text(price_fields(desk.price(wording)))
 
 
 def _history(desk: LocalDesk, before: str | None, limit: int) -> str:
     found = desk.answers(before, limit)
     more = found[-1].answer_id if len(found) == limit else None
-    return text_of({"answers": [past_fields(each) for each in found], "next": more})
+    return json_text({"answers": [past_fields(each) for each in found], "next": more})
 
 
 def _by_analyst(service: Service) -> dict[str, dict[str, object]]:

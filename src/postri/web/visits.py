@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from postri.answer.json import text_of
+from postri.answer.forms import json_text
 from postri.mechanisms.coins import secret_bytes
 from postri.web.refusals import PROBLEM, Refusal, refusal_of, unauthorized
 from postri.web.tokens import Token
@@ -53,11 +53,11 @@ def check_steward(request: Request) -> Token:
 
 def reply(fields: Any, status: int = 200) -> Response:
     """Plain values as JSON."""
-    return Response(text_of(fields), status, media_type="application/json")
+    return Response(json_text(fields), status, media_type="application/json")
 
 
 def refused(error: BaseException, visit: Visit) -> Response:
     """The reply to what went wrong."""
     refusal = refusal_of(error)
     visit.code = refusal.code
-    return Response(text_of(refusal.fields(visit.id)), refusal.status, refusal.headers, PROBLEM)
+    return Response(json_text(refusal.fields(visit.id)), refusal.status, refusal.headers, PROBLEM)
