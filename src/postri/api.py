@@ -18,7 +18,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
-from postri.methods import Method
+from postri.methods import Depth, Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 from bank import session, write_policy
 
-from postri import EngineError, InputError, agg
+from postri import Domain, EngineError, InputError, agg
 from postri.question import BoundQuestion
 
 MID = {"mid": "median(balance)"}
@@ -134,6 +134,6 @@ def test_what_is_public_of_a_dataset_does_not_say_where_it_is(policy):
     with session(policy) as db:
         facts = db.describe()["bank"]
     assert (facts.version, facts.rows, facts.budget, facts.accountant) == ("1", 2000, 5, "pure")
-    assert facts.columns["rate"].domain.step == agg.Domain(0, 10, "0.25").step
+    assert facts.columns["rate"].domain.step == Domain(0, 10, "0.25").step
     assert facts.columns["job"].keys == ("admin.", "technician", "nobody")
     assert "parquet" not in repr(facts) + json.dumps(facts.to_fields(), default=str)

@@ -20,9 +20,9 @@ from postri import (
     RetryKeyUsed,
     Session,
 )
-from postri.question import BoundQuestion
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.question import BoundQuestion
 from postri.session.local import LocalDesk
 
 MID = {"mid": "median(balance)"}

@@ -22,9 +22,9 @@ from postri import (
     ServiceError,
     agg,
 )
-from postri.question import BoundQuestion
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.question import BoundQuestion
 from postri.session import Session
 from postri.session import local as module
 from postri.session.local import LocalDesk
@@ -191,7 +191,7 @@ class TestRefusals:
         ("how", "words"),
         [
             ({"dataset": "bnk"}, "did you mean 'bank'"),
-            ({"aggregates": {"a": "median(job)"}}, "choose a column of numbers"),
+            ({"aggregates": {"a": "median(job)"}}, "have no order of numbers"),
             ({"aggregates": {"a": "sum(since)"}}, "no sum of dates"),
             ({"where": "job < 3"}, "job"),
             ({"aggregates": {"job": "count()"}, "by": ["job"]}, "two columns of the result"),
@@ -289,7 +289,7 @@ class ChargesAfterwards(LocalDesk):
     """A bug: the answer is drawn before it is paid for."""
 
     def _answer(self, question, asking, *, fresh):
-        answers = question.request.bound(
+        answers = question.bound(
             module.open_dataset(self._policy, question.dataset)
         ).answers()
         number = self._ledger.reserve(

@@ -25,6 +25,7 @@ from postri import (
     agg,
 )
 from postri.answer.forms import json_text, read_result, result_text
+from postri.question import Wording, read_wording
 from postri.session.facts import read_facts
 from postri.session.problems import KINDS, members, read_problem
 from postri.session.sent import (
@@ -35,7 +36,6 @@ from postri.session.sent import (
     read_past,
     read_price,
 )
-from postri.question import Wording, read_wording
 
 EVERYTHING = {
     "mid": "median(balance)",

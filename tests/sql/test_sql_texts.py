@@ -313,7 +313,7 @@ REFUSED = [
     ("SELECT SUM(job) FROM bank", "'job' holds texts", "job"),
     ("SELECT AVG(vip) FROM bank", "'vip' holds truths", "vip"),
     ("SELECT SUM(since) FROM bank", "no sum of dates", "since"),
-    ("SELECT AVG(since) FROM bank", "no sum of dates", "since"),
+    ("SELECT AVG(since) FROM bank", "no mean of dates", "since"),
     ("SELECT SUM(id) FROM bank", "the policy gives it no lower and upper", "id"),
     ("SELECT AVG(id) FROM bank", "the policy gives it no lower and upper", "id"),
     ("SELECT MEDIAN(since) + 1 FROM bank", "one of these is a date", "MEDIAN(since) + 1"),
