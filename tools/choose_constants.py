@@ -26,8 +26,7 @@ import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
 from postri.methods.method import QuantileTerms
 from postri.privacy import ProtectedChange, split_spend
-from postri.research.shapes import shape_subject
-from postri.research.subject import Subject
+from postri.research.subjects import Subject, shape_subject
 from postri.window import trim
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -42,24 +42,33 @@ class Branches:
             monkeypatch.setattr(walking, "above_threshold", self._above_threshold)
 
     def chances(
-        self, method: Method, rows: Rows, points: int, question: QuantileTerms
+        self, method: Method, rows: Rows, points: int, terms: QuantileTerms
     ) -> dict[Output, float]:
         """The chance of every output."""
+        windows, grid = whole_windows(rows), plain_grid(points)
+
+        def output() -> Output:
+            span = method.draw(windows, terms, grid, SystemCoins())
+            return Fraction(span.value), span.low, span.high
+
+        return self.followed(output)
+
+    def followed(self, output: Callable[[], Output]) -> dict[Output, float]:
+        """The chance of everything that can come out, whatever draws it."""
         found: defaultdict[Output, float] = defaultdict(float)
         paths: list[tuple[tuple[Hashable, ...], float]] = [((), 1.0)]
-        windows, grid = whole_windows(rows), plain_grid(points)
         while paths:
             choices, chance = paths.pop()
             self._told = iter(choices)
             try:
-                span = method.draw(windows, question, grid, SystemCoins())
+                drawn = output()
             except _UndecidedError as undecided:
                 paths += [
                     ((*choices, option), chance * share)
                     for option, share in undecided.options.items()
                 ]
             else:
-                found[Fraction(span.value), span.low, span.high] += chance
+                found[drawn] += chance
         return found
 
     def _choose(self, options: Callable[[], Options]) -> Any:

@@ -152,13 +152,13 @@ def sun_svt_chances(table: Expanded, epsilon: Fraction, threshold: int) -> dict[
 
 
 def defined_chances(
-    method: Method, rows: Rows, points: int, question: QuantileTerms
+    method: Method, rows: Rows, points: int, terms: QuantileTerms
 ) -> dict[Output, float]:
     """The chance of every output of a method, as its docstrings define it; split and step are
     public numbers.
     """
     table = Expanded(rows, points)
-    epsilon, beta = question.spend.epsilon, float(question.beta)
+    epsilon, beta = terms.spend.epsilon, float(terms.beta)
     if isinstance(method, Sun2023):
         return sun_chances(
             table, epsilon, Fraction(float(method.constant / epsilon) * log(2 * table.size / beta))
@@ -166,7 +166,7 @@ def defined_chances(
     if isinstance(method, Sun2023SVT):
         tau = 8 / float(epsilon / 2) * (log(table.last + 1) + log(2 / (beta / 2)))
         return sun_svt_chances(table, epsilon, ceil(len(rows) / 2 - tau))
-    setting = method.setting(question, table.size)
+    setting = method.setting(terms, table.size)
     spend, step = setting.spend, setting.step
     gamma1 = 2 / float(spend.value) * log(table.size / (beta / 2))
     if isinstance(method, PostRISVT):

@@ -262,11 +262,11 @@ def outputs(
     method: Method,
     windows: Windows,
     points: int = POINTS,
-    question: QuantileTerms | None = None,
+    terms: QuantileTerms | None = None,
     number: int = DRAWS,
 ):
-    coins, grid, question = SystemCoins(), plain_grid(points), question or asked()
-    spans = (method.draw(windows, question, grid, coins) for _ in range(number))
+    coins, grid, terms = SystemCoins(), plain_grid(points), terms or asked()
+    spans = (method.draw(windows, terms, grid, coins) for _ in range(number))
     return Counter((Fraction(span.value), span.low, span.high) for span in spans)
 
 
@@ -341,9 +341,9 @@ def test_thirty_percent_less_noise_in_one_step_is_rejected(
     less: tuple[Fraction, Fraction], reachable: Fraction
 ):
     """What ships has 30 % less noise than the closed form of a smaller epsilon."""
-    question = asked(8)
+    terms = asked(8)
     exact = postri_chances(Expanded(MANY_ROWS, 11), 4 * less[0], 4 * less[1], 2, reachable)
-    assert not fits(outputs(PostRI(step=2), whole_windows(MANY_ROWS), 11, question, ENOUGH), exact)
+    assert not fits(outputs(PostRI(step=2), whole_windows(MANY_ROWS), 11, terms, ENOUGH), exact)
 
 
 # Laziness: windows that begin with few rows change nothing.

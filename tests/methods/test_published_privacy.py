@@ -200,7 +200,7 @@ def test_half_the_noise_in_what_ships_breaks_the_promise(epsilon: int, branches:
 @pytest.mark.usefixtures("halved")
 @pytest.mark.parametrize("method", METHODS[:4], ids=lambda method: method.name)
 def test_half_the_noise_in_what_ships_is_not_the_definition(method: Method, branches: Branches):
-    rows, question = (0, 1), asked(1)
-    assert branches.chances(method, rows, POINTS, question) != pytest.approx(
-        defined_chances(method, rows, POINTS, question), rel=1e-2
+    rows, terms = (0, 1), asked(1)
+    assert branches.chances(method, rows, POINTS, terms) != pytest.approx(
+        defined_chances(method, rows, POINTS, terms), rel=1e-2
     )

@@ -33,8 +33,7 @@ from flint import arb, fmpq
 from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
 
 from postri.grid import Grid
-from postri.mechanisms.logs import log_above
-from postri.mechanisms.noisy_max import Noise
+from postri.mechanisms.noisy_max import Noise, log_above
 from postri.methods import chain as chain_module
 from postri.methods import value as value_module
 from postri.methods.chain import Chain, Links

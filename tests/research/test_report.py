@@ -17,7 +17,7 @@ import pytest
 
 from postri.errors import InputError
 from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
-from postri.research.record import TABLE_1, published_cells
+from postri.research.report.results import TABLE_1, published_cells
 from postri.research.report.document import (
     Block,
     Figure,
@@ -31,7 +31,7 @@ from postri.research.report.findings import findings
 from postri.research.report.results import ONE, Results, all_cells
 from postri.research.report.sections import report_blocks
 from postri.research.reproduce import Files, draw_results, write_report
-from postri.research.shapes import shape_subject
+from postri.research.subjects import shape_subject
 from postri.research.tables import load_tables
 
 RUNS = 2

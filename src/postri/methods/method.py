@@ -1,7 +1,7 @@
 """What every interval method is: a way to draw a value and an interval from rank windows.
 
 Whoever takes a method asks it through `Method`: how wide a window it needs, what its draws cost,
-what it forecasts and what its answers must say. Nothing outside this folder asks which method it is.
+what it forecasts and what its answers must say. Nothing outside this folder asks which one it is.
 """
 
 from __future__ import annotations

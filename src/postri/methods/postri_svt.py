@@ -42,7 +42,7 @@ class PostRISVT(MedianFirst):
         return ALL_ROWS
 
     def cost(self, terms: QuantileTerms) -> Cost:
-        """A draw and a walk cost no more than one draw of the whole epsilon, however it is split."""
+        """A draw and a walk: no more than one draw of the whole epsilon, however it is split."""
         return pure_draw(terms.spend.epsilon)
 
     def _number(

@@ -18,7 +18,7 @@ from postri.exact import shown
 from postri.grid import grid_of
 from postri.research.experiment import Cell, Outcome, method_of, run_cell
 from postri.research.report.statistics import binomial_interval
-from postri.research.subject import Subject
+from postri.research.subjects import Subject
 
 WARNING = "NOT PRIVATE: computed from the raw data, to compare methods; do not release it."
 
@@ -41,7 +41,7 @@ class Line:
 
 
 class Study:
-    """So many runs of each method on one column.
+    """A number of runs of each method on one column.
 
     Wrong requests are refused before the column is read.
     """
@@ -83,7 +83,8 @@ def check_methods(names: str) -> list[str]:
 
 
 def _line(outcome: Outcome) -> Line:
-    hits, runs = int(outcome.covered.sum()), len(outcome.covered)
+    hits = int(outcome.covered.sum())
+    runs = len(outcome.covered)
     low, high = binomial_interval(hits, runs)
     return Line(
         method=outcome.cell.method,

@@ -25,8 +25,7 @@ from postri.mechanisms.coins import SeededCoins
 from postri.methods import Method, PostRI, Sun2023, method_named
 from postri.methods.method import QuantileTerms, Span
 from postri.privacy import ReplaceRows, split_spend
-from postri.research.shapes import bootstrap
-from postri.research.subject import Subject
+from postri.research.subjects import Subject, bootstrap
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -69,7 +68,7 @@ def method_of(name: str) -> Method:
 
 @dataclass(frozen=True)
 class Cell:
-    """So many draws of one method on one subject, or on its resample of this number."""
+    """Draws of one method on one subject, `runs` of them, or on its resample of this number."""
 
     subject: str
     method: str
@@ -80,7 +79,7 @@ class Cell:
 
     @property
     def terms(self) -> QuantileTerms:
-        """What is asked, as in the paper: the median, with an even split, against one replaced row."""
+        """What is asked, as in the paper: the median, split evenly, against one replaced row."""
         return QuantileTerms(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
 
 
@@ -127,22 +126,25 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
         start = perf_counter()
         spans.append(method.draw(windows, terms, subject.grid, coins))
         times.append(1e3 * (perf_counter() - start))
-    grid, median = subject.grid, subject.median
-    values, lows, highs = (
-        np.array([subject.point(getattr(span, end)) for span in spans], dtype=np.float64)
-        for end in ("value", "low", "high")
-    )
+    return _outcome(cell, subject, spans, times)
+
+
+def _outcome(
+    cell: Cell, subject: Subject, spans: Sequence[Span], times: Sequence[float]
+) -> Outcome:
+    grid = subject.grid
+    median = subject.median
     return Outcome(
-        cell,
-        subject.rows,
-        subject.point(median),
-        values,
-        lows,
-        highs,
-        np.array([subject.rows_between(span.low, span.high) / 2 for span in spans]),
-        np.array([span.low <= median <= span.high for span in spans]),
-        np.array([span.low == grid.first or span.high == grid.last for span in spans]),
-        np.array(times),
+        cell=cell,
+        rows=subject.rows,
+        true_median=subject.point(median),
+        values=np.array([subject.point(span.value) for span in spans], dtype=np.float64),
+        lows=np.array([subject.point(span.low) for span in spans], dtype=np.float64),
+        highs=np.array([subject.point(span.high) for span in spans], dtype=np.float64),
+        half_width_rows=np.array([subject.rows_between(span.low, span.high) / 2 for span in spans]),
+        covered=np.array([span.low <= median <= span.high for span in spans]),
+        at_edge=np.array([span.low == grid.first or span.high == grid.last for span in spans]),
+        milliseconds=np.array(times),
     )
 
 
@@ -155,11 +157,15 @@ def run_all(
 ) -> Iterator[Outcome]:
     """The outcomes in the order of the cells, as they come, from every core."""
     # Fresh interpreters: a fork would copy the threads of a progress bar.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(
-        workers or os.cpu_count(), context, initializer=_remember, initargs=(dict(subjects),)
-    ) as pool:
-        yield from pool.map(_run, cells, chunksize=max(1, min(CHUNK, len(cells) // 16)))
+    pool = ProcessPoolExecutor(
+        workers or os.cpu_count(),
+        get_context("spawn"),
+        initializer=_remember,
+        initargs=(dict(subjects),),
+    )
+    chunk = max(1, min(CHUNK, len(cells) // 16))
+    with pool:
+        yield from pool.map(_run, cells, chunksize=chunk)
 
 
 _subjects: dict[str, Subject] = {}
@@ -176,24 +182,29 @@ def _run(cell: Cell) -> Outcome:
 @lru_cache(maxsize=8)
 def _resampled(name: str, resample: int) -> Subject:
     subject = _subjects[name]
-    return bootstrap(subject, _coins(name, resample)) if resample else subject
+    if resample == 0:
+        return subject
+    return bootstrap(subject, _coins(name, resample))
 
 
 HEADER = (
-    *(
-        "subject",
-        "resample",
-        "rows",
-        "method",
-        "epsilon",
-        "beta",
-        "run",
-        "true_median",
-        "value",
-        "low",
-        "high",
-    ),
-    *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
+    "subject",
+    "resample",
+    "rows",
+    "method",
+    "epsilon",
+    "beta",
+    "run",
+    "true_median",
+    "value",
+    "low",
+    "high",
+    "error",
+    "half_width",
+    "half_width_rows",
+    "covered",
+    "at_edge",
+    "milliseconds",
 )
 
 
@@ -208,33 +219,25 @@ def write_csv(file: Path, outcomes: Iterable[Outcome]) -> None:
 
 def _lines(outcome: Outcome) -> Iterator[tuple[object, ...]]:
     cell = outcome.cell
-    same = (
-        cell.subject,
-        cell.resample,
-        outcome.rows,
-        cell.method,
-        plain(cell.epsilon),
-        plain(cell.beta),
-    )
-    columns = (
-        outcome.values,
-        outcome.lows,
-        outcome.highs,
-        outcome.errors,
-        outcome.half_widths,
-        outcome.half_width_rows,
-    )
-    flags = outcome.covered.astype(int), outcome.at_edge.astype(int)
-    for run, entry in enumerate(zip(*columns, *flags, outcome.milliseconds, strict=True)):
-        *lengths, covered, at_edge, milliseconds = entry
+    for run in range(len(outcome.values)):
         yield (
-            *same,
+            cell.subject,
+            cell.resample,
+            outcome.rows,
+            cell.method,
+            plain(cell.epsilon),
+            plain(cell.beta),
             run,
             _short(outcome.true_median),
-            *map(_short, lengths),
-            covered,
-            at_edge,
-            f"{milliseconds:.3f}",
+            _short(outcome.values[run]),
+            _short(outcome.lows[run]),
+            _short(outcome.highs[run]),
+            _short(outcome.errors[run]),
+            _short(outcome.half_widths[run]),
+            _short(outcome.half_width_rows[run]),
+            int(outcome.covered[run]),
+            int(outcome.at_edge[run]),
+            f"{outcome.milliseconds[run]:.3f}",
         )
 
 

@@ -11,11 +11,10 @@ import numpy as np
 from postri.errors import missing_extra
 from postri.exact import plain
 from postri.research.experiment import Floats, Outcome
-from postri.research.record import Published
 from postri.research.report.document import Figure
-from postri.research.report.results import EPSILONS, SIZES, Results, shape_name
+from postri.research.report.results import EPSILONS, SIZES, Published, Results, shape_name
 from postri.research.report.statistics import covers
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

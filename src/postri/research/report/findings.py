@@ -21,7 +21,7 @@ from postri.research.experiment import Cell, run_cell
 from postri.research.report.document import Block, Heading, Table, Text, two_digits
 from postri.research.report.results import EPSILONS, ONE, Results
 from postri.research.report.statistics import difference
-from postri.research.subject import Subject
+from postri.research.subjects import Subject
 
 SMALL = Domain(0, 100)
 LARGE = Domain(0, 10**8)

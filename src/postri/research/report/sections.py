@@ -10,12 +10,20 @@ import numpy as np
 from postri.exact import plain
 from postri.methods.formulas import rank_lower_bound
 from postri.research.experiment import COMPARED, Outcome
-from postri.research.record import CLAIMED_GAIN, TABLE_1, Published
 from postri.research.report.claims import claims_section
 from postri.research.report.document import Block, Figure, Heading, Table, Text, two_digits
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
-from postri.research.report.results import EPSILONS, RESAMPLES_PER_RUN, SIZES, Results, shape_name
+from postri.research.report.results import (
+    CLAIMED_GAIN,
+    EPSILONS,
+    RESAMPLES_PER_RUN,
+    SIZES,
+    TABLE_1,
+    Published,
+    Results,
+    shape_name,
+)
 from postri.research.report.statistics import (
     LIMIT,
     Difference,
@@ -23,7 +31,7 @@ from postri.research.report.statistics import (
     covers,
     difference,
 )
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 
 PROMISED = 0.99
 CAUSES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import SeededCoins
-from postri.research.shapes import LARGEST, SHAPES, bootstrap, shape_subject
+from postri.research.subjects import LARGEST, SHAPES, bootstrap, shape_subject
 
 ROWS = 20_000
 
