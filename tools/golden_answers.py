@@ -3,10 +3,10 @@
     PYTHONPATH=src python tools/golden_answers.py before.jsonl
     ... refactor ...
     PYTHONPATH=src python tools/golden_answers.py after.jsonl
-    diff before.jsonl after.jsonl
+    python tools/golden_answers.py --compare before.jsonl after.jsonl
 
 One line of JSON a question, sorted by its id. A refactoring that changes no answer gives the same
-file; a line that differs names the question.
+file, and `--compare` finds nothing; else it names each question whose answer differs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from golden.book import Book
 from golden.commands import ask_commands
+from golden.compare import differences
 from golden.library import ask_library
 from golden.postgres import ask_postgres
 from golden.service import ask_service
@@ -26,7 +27,18 @@ from golden.tables import write_files
 
 
 def main() -> None:
-    out = Path(sys.argv[1]).resolve()
+    match sys.argv[1:]:
+        case ["--compare", before, after]:
+            found = differences(Path(before), Path(after))
+            print("\n".join([*found, f"{len(found)} answers differ"]))
+            sys.exit(1 if found else 0)
+        case [out]:
+            write_book(Path(out).resolve())
+        case _:
+            sys.exit(__doc__)
+
+
+def write_book(out: Path) -> None:
     # The same words on every machine: of the width of a line, of who asks.
     for name in [name for name in os.environ if name.startswith("POSTRI_")]:
         del os.environ[name]

@@ -60,7 +60,6 @@ LOOKED_AT = [
     "/v1/query",
     "/healthz",
     "/readyz",
-    "/openapi.json",
     "/nothing",
 ]
 
@@ -157,6 +156,7 @@ def ask_service(book: Book, folder: Path) -> None:
             "service/allow",
             lambda: client.send("PUT", "/v1/allowances/ann", allowance, tokens["sue"]),
         )
+        book.ask("service/openapi.json", lambda: client.send("GET", "/openapi.json"))
         for who in ("ann", "sue", ""):
             for address in LOOKED_AT:
                 book.ask(
