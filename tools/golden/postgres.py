@@ -25,25 +25,36 @@ TYPES = (
 
 def ask_postgres(book: Book, folder: Path) -> None:
     """The questions of every source, and some in SQL on a policy."""
-    # The server that the tests start: it lies beside them, wherever that is.
-    helper = next((HERE.parent.parent / "tests").rglob("postgres_server.py"))
-    sys.path.insert(0, str(helper.parent))
-    from postgres_server import postgres_server
-
-    with postgres_server() as server:
-        _load(server)
+    with started_postgres() as server:
         for title, question in OF_EVERY_SOURCE.items():
             table = postri.Table.from_postgres(server.url(), "public.staff")
             with _statements() as texts:
                 answer = plain(question(table, book.coins(title)))
             book.ask(f"source/postgres/{title}", lambda answer=answer: answer)
             book.ask(f"statements/postgres/{title}", lambda texts=texts: texts)
-        path = write_policy(folder / "session-postgres", "duckdb", ROWS)
-        text = path.read_text().replace(TABLE, '\ntable = "public.staff"')
-        path.write_text(text.replace("staff.duckdb", server.url()))
-        with postri.connect(path, analyst="ann") as db:
+        with postri.connect(postgres_policy(folder, server), analyst="ann") as db:
             for text in TEXTS:
                 book.ask(f"sql/postgres/{text}", lambda text=text: db.sql(text, epsilon=1))
+
+
+@contextmanager
+def started_postgres() -> Iterator[Any]:
+    """A server with the staff, such as the tests start it; the helper lies beside them."""
+    helper = next((HERE.parent.parent / "tests").rglob("postgres_server.py"))
+    sys.path.insert(0, str(helper.parent))
+    from postgres_server import postgres_server
+
+    with postgres_server() as server:
+        _load(server)
+        yield server
+
+
+def postgres_policy(folder: Path, server: Any) -> Path:
+    """A policy whose staff lie on the server."""
+    path = write_policy(folder / "session-postgres", "duckdb", ROWS)
+    text = path.read_text().replace(TABLE, '\ntable = "public.staff"')
+    path.write_text(text.replace("staff.duckdb", server.url()))
+    return path
 
 
 def _load(server: Any) -> None:
