@@ -220,7 +220,7 @@ def checked_request(
     method: str | Method = "depth",
     split: Number = 0.5,
     coins: Coins | None = None,
-    where: str | None = None,
+    where: str | Predicate | None = None,
     by: Mapping[str, Sequence[Any]] | None = None,
     shares: Sequence[Fraction] | None = None,
     joint: bool = False,
@@ -246,7 +246,7 @@ def checked_request(
         check_method(method),
         check_share(split, "split"),
         check_coins(coins),
-        None if where is None else Predicate.parse(where),
+        Predicate.of(where),
         None if by is None else Groups.of(by),
         joint,
     )

@@ -36,7 +36,7 @@ from postri.session.price import Price, price_of
 from postri.session.question import Question, read_question
 from postri.session.turns import turn
 from postri.session.wording import Wording, read_wording
-from postri.sql import Statement, located, read_sql
+from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
 
@@ -58,11 +58,7 @@ class Read:
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
-        if self.statement is None:
-            return error
-        return located(
-            self.statement.source, self.statement.where_words or self.statement.source.words, error
-        )
+        return error if self.statement is None else self.statement.located(error)
 
 
 class LocalDesk:
@@ -163,9 +159,7 @@ class LocalDesk:
             Result.check_names(question.by, question.names)
             return Read(question, None)
         statement = read_sql(wording.sql, self._policy.datasets)
-        words = replace(
-            wording, aggregates=statement.aggregates, by=statement.by, where=statement.where
-        )
+        words = replace(wording, aggregates=statement.aggregates, by=statement.by)
         return Read(self._question(words, self._dataset(statement.dataset), statement), statement)
 
     def _question(
@@ -176,7 +170,7 @@ class LocalDesk:
             wording.aggregates,
             epsilon=wording.epsilon,
             by=wording.by,
-            where=wording.where,
+            where=wording.where if statement is None else statement.where,
             weights=wording.weights,
             confidence=wording.confidence,
             simultaneous=wording.simultaneous,

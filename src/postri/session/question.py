@@ -23,6 +23,7 @@ from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
+from postri.expressions import Predicate
 from postri.expressions.tree import Expression
 from postri.ledger import Cost, bounded_range, pure_draw
 from postri.mechanisms.coins import Coins
@@ -136,7 +137,7 @@ def read_question(
     *,
     epsilon: Number,
     by: Sequence[str] = (),
-    where: str | None = None,
+    where: str | Predicate | None = None,
     weights: Mapping[str, Number] | None = None,
     confidence: Number = 0.95,
     simultaneous: bool = False,
@@ -148,7 +149,8 @@ def read_question(
 
     Nothing but the policy is looked at.
 
-    `computed` are expressions that aggregates name as columns. `parts` says how many intervals must
+    `where` is a text, or a predicate in normal form, as SQL hands it over. `computed` are
+    expressions that aggregates name as columns. `parts` says how many intervals must
     hold at once with that of an aggregate.
     """
     known = computed or {}
@@ -176,7 +178,7 @@ def read_question(
         joint=check_flag(simultaneous, "simultaneous"),
         parts=[(parts or {}).get(list(wanted)[i], 1) for i in order],
     )
-    if request.where is not None:
+    if request.where is not None and not isinstance(where, Predicate):
         request = replace(request, where=request.where.normal(list(dataset.columns)))
     places = tuple(order.index(i) for i in range(len(wanted)))
     expressions = {name: each.expression for name, each in known.items()}
