@@ -45,7 +45,6 @@ from postri.question.rules import (
     check_coins,
     check_flag,
     check_method,
-    check_where,
     shares_of,
 )
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
@@ -265,7 +264,7 @@ def plain_question(
     checked_method = check_method(method)
     checked_split = check_share(split, "split")
     checked_coins = check_coins(coins)
-    predicate = check_where(where)
+    predicate = Predicate.of(where)
     groups = None
     if by is not None:
         groups = Groups.of(by)
@@ -327,7 +326,8 @@ def dataset_question(
 ) -> DatasetQuestion:
     """A question to a policy's dataset, or InputError for the first thing that is wrong with it.
 
-    Nothing but the policy is looked at. `computed` are expressions that aggregates name as columns.
+    Nothing but the policy is looked at. `where` is a text, or a predicate in normal form, as SQL
+    hands it over. `computed` are expressions that aggregates name as columns.
     """
     expressions = computed or {}
     wanted = {
@@ -357,7 +357,7 @@ def dataset_question(
         parts=parts,
     )
     predicate = question.where
-    if predicate is not None:
+    if isinstance(where, str) and predicate is not None:
         predicate = predicate.normal(list(dataset.columns))
     return DatasetQuestion(
         question.asked,

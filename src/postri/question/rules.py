@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from postri.errors import InputError
 from postri.exact import exact, shown
-from postri.expressions import Predicate
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.methods import method_named
 from postri.methods.method import Method
@@ -59,13 +58,6 @@ def check_by(by: object) -> list[str]:
             f"got {shown(by)}"
         )
     return [check_text(name, "a column to divide by") for name in by]
-
-
-def check_where(where: str | Predicate | None) -> Predicate | None:
-    """The predicate: read already, as SQL hands it over, or a text."""
-    if where is None or isinstance(where, Predicate):
-        return where
-    return Predicate.parse(where)
 
 
 def check_method(method: object) -> Method:
