@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from postri.errors import InputError
 from postri.ledger import ZCDP, Cost, Pure, bounded_range, pure_draw
-from postri.ledger.conversion import lines
+from postri.ledger.accountants import lines
 
 RHOS = ("0.0001", "0.001", "0.01", "0.0625", "0.1", "0.5", "1", "3", "10", "100")
 DELTAS = ("1e-3", "1e-5", "1e-6", "1e-9", "1e-12")

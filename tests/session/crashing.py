@@ -74,7 +74,10 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
     for line in handed_over:
         number, count, middle = map(int, line.split())
         values = (
-            [answer.value for answer in read_answers(kept[number], found.datasets["bank"].protect)[0]]
+            [
+                answer.value
+                for answer in read_answers(kept[number], found.datasets["bank"].protect)[0]
+            ]
             if number in kept
             else []
         )

@@ -10,6 +10,7 @@ from bank import session, write_policy
 
 from postri import Domain, EngineError, InputError, agg
 from postri.question import BoundQuestion
+from postri.session.wire import dataset_fields
 
 MID = {"mid": "median(balance)"}
 SQL = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2"
@@ -136,4 +137,4 @@ def test_what_is_public_of_a_dataset_does_not_say_where_it_is(policy):
     assert (facts.version, facts.rows, facts.budget, facts.accountant) == ("1", 2000, 5, "pure")
     assert facts.columns["rate"].domain.step == Domain(0, 10, "0.25").step
     assert facts.columns["job"].keys == ("admin.", "technician", "nobody")
-    assert "parquet" not in repr(facts) + json.dumps(facts.to_fields(), default=str)
+    assert "parquet" not in repr(facts) + json.dumps(dataset_fields(facts), default=str)

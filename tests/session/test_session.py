@@ -25,9 +25,8 @@ from postri import (
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.question import BoundQuestion
-from postri.session import Session
+from postri.session import LocalSession
 from postri.session import local as module
-from postri.session.local import LocalDesk
 
 WANTED = {
     "mid": agg.median("balance"),
@@ -150,7 +149,7 @@ class TestRecordedAnswers:
         assert spent(policy) == 2
 
     def test_an_answer_of_a_form_that_is_not_known_is_not_guessed_at(self, policy):
-        with session(policy) as db, patch.object(module, "write_answers", lambda _: '{"form": 99}'):
+        with session(policy) as db, patch.object(module, "written", lambda _: '{"form": 99}'):
             db.count("bank", epsilon=1)
         with (
             session(policy) as db,
@@ -253,8 +252,8 @@ class Watched(SqliteLedger):
         super().__init__(*places)
         self.events = events
 
-    def reserve(self, request, limits, asking=None):
-        number = super().reserve(request, limits, asking)
+    def reserve(self, charge, limits, attempt=None):
+        number = super().reserve(charge, limits, attempt)
         self.events.append("reserve")
         return number
 
@@ -263,7 +262,7 @@ class Watched(SqliteLedger):
         self.events.append("record")
 
 
-def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
+def events_of(policy, kind: type[LocalSession] = LocalSession) -> list[str]:
     """What happens when a question is asked, in order."""
     events: list[str] = []
     found = read_policy(policy)
@@ -277,7 +276,7 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
         Watched(found.ledger, found.head, events=events) as ledger,
         patch.object(BoundQuestion, "answers", touched),
     ):
-        Session(kind(found, ledger, "ann")).count("bank", epsilon=1)
+        kind(found, ledger, "ann").count("bank", epsilon=1)
         events.append("hand over")
     return events
 
@@ -285,17 +284,15 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
 RIGHT_ORDER = ["reserve", "touch data", "record", "hand over"]
 
 
-class ChargesAfterwards(LocalDesk):
+class ChargesAfterwards(LocalSession):
     """A bug: the answer is drawn before it is paid for."""
 
-    def _answer(self, question, asking, *, fresh):
-        answers = question.bound(
-            module.open_dataset(self._policy, question.dataset)
-        ).answers()
-        number = self._ledger.reserve(
-            self._request(question), self._limits(question.dataset), asking
-        )
-        self._ledger.record(number, module.write_answers(answers))
+    def _answer(self, question, attempt, *, fresh):
+        table = module.open_dataset(self._policy, question.dataset)
+        answers = question.bound(table).answers()
+        limits = module.limits_of(question.dataset, self.analyst)
+        number = self._ledger.reserve(self._charge(question), limits, attempt)
+        self._ledger.record(number, module.written(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
 
@@ -311,7 +308,7 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     """What is spent after the engine failed."""
     found = read_policy(policy)
     with ledger_kind(found.ledger, found.head) as ledger:
-        db = Session(LocalDesk(found, ledger, "ann"))
+        db = LocalSession(found, ledger, "ann")
         with (
             patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),

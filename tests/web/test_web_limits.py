@@ -193,20 +193,20 @@ class TestScans:
         self, tmp_path, monkeypatch
     ):
         with in_thread(write_policy(tmp_path, service='scan_timeout = "0.05"')) as served:
-            opened = served.service.desk
+            opened = served.service.session
 
             def slow(token):
-                desk = opened(token)
-                open_dataset = desk._open
+                session = opened(token)
+                open_dataset = session._open
                 monkeypatch.setattr(
-                    desk,
+                    session,
                     "_open",
                     lambda dataset: (until_cancelled(), open_dataset(dataset))[1],
                     raising=False,
                 )
-                return desk
+                return session
 
-            monkeypatch.setattr(served.service, "desk", slow)
+            monkeypatch.setattr(served.service, "session", slow)
             reply = served.ask(served.ann)
             assert (reply.status, reply.code, reply.json["spent"]) == (504, "timed_out", False)
             assert "nothing was spent" in reply.json["detail"]

@@ -218,7 +218,7 @@ def _show_budget(url: str, *, json: bool) -> None:
 
 def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
-    from postri.session.local import accountant_of
+    from postri.session.facts import accountant_of
 
     return [
         Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances)

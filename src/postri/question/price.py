@@ -14,8 +14,8 @@ from postri.answer.forecast import Forecast
 from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.ledger import Limits, Request
-from postri.ledger.limits import check_limits
+from postri.ledger import Charge, Limits
+from postri.ledger.charges import check_limits
 from postri.question.question import DatasetQuestion
 
 
@@ -58,7 +58,7 @@ class Price:
 
 def price_of(
     question: DatasetQuestion,
-    request: Request,
+    charge: Charge,
     limits: Limits,
     on_dataset: Cost,
     by_analyst: Cost,
@@ -74,7 +74,7 @@ def price_of(
     if recorded:
         charged = Fraction(0)
     else:
-        refused = _refusal(request, limits, on_dataset, by_analyst)
+        refused = _refusal(charge, limits, on_dataset, by_analyst)
     forecasts = {
         name: question.asked[place].forecast(question.dataset.rows)
         for name, place in zip(question.names, question.places, strict=True)
@@ -83,9 +83,9 @@ def price_of(
     return Price(question.epsilon, charged, remaining, recorded, refused, forecasts)
 
 
-def _refusal(request: Request, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
+def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
     try:
-        check_limits(request, limits, on_dataset, by_analyst)
+        check_limits(charge, limits, on_dataset, by_analyst)
     except BudgetExceeded as refused:
         return str(refused)
     return None

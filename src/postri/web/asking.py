@@ -10,12 +10,17 @@ from starlette.responses import Response
 
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError
-from postri.ledger import DatasetUsage
-from postri.ledger.store import check_retry
+from postri.ledger import DatasetUsage, check_retry
 from postri.question import Wording, read_wording
-from postri.session.desk import MOST_PAST
-from postri.session.local import LocalDesk, accountant_of
-from postri.session.sent import budget_fields, past_fields, price_fields
+from postri.session.facts import accountant_of
+from postri.session.session import MOST_PAST, Session
+from postri.session.wire import (
+    AnalystFields,
+    budget_fields,
+    datasets_fields,
+    history_fields,
+    price_fields,
+)
 from postri.web import described
 from postri.web.bodies import as_object, read_body, whole
 from postri.web.service import Service
@@ -29,9 +34,9 @@ def asking_routes(service: Service) -> APIRouter:
     @router.post("/v1/query", **described.QUERY)
     async def query(request: Request) -> Response:
         wording, retry = await _wording(service, request), _retry_key(request)
-        desk = service.desk(token_of(request))
+        session = service.session(token_of(request))
         try:
-            text = await service.scans.run(lambda: result_text(desk.answer(wording, retry)))
+            text = await service.scans.run(lambda: result_text(session.answer(wording, retry)))
         finally:
             await service.grid.wait(visit_of(request).arrived)
         return Response(text, media_type="application/json")
@@ -40,25 +45,19 @@ def asking_routes(service: Service) -> APIRouter:
     async def price(request: Request) -> Response:
         wording = await _wording(service, request)
         return Response(
-            await service.do(_priced, service.desk(token_of(request)), wording),
+            await service.do(_priced, service.session(token_of(request)), wording),
             media_type="application/json",
         )
 
     @router.get("/v1/datasets", **described.DATASETS)
     async def datasets(request: Request) -> Response:
-        return reply(
-            {
-                "datasets": [
-                    facts.to_fields()
-                    for facts in service.desk(token_of(request)).describe().values()
-                ]
-            }
-        )
+        session = service.session(token_of(request))
+        return reply(datasets_fields(session.describe().values()))
 
     @router.get("/v1/budget", **described.BUDGET)
     async def budget(request: Request) -> Response:
         token = token_of(request)
-        found = await service.do(service.desk(token).budget)
+        found = await service.do(service.session(token).budget)
         fields = {name: budget_fields(each) for name, each in found.items()}
         if token.role == "steward":
             for name, each in (await service.do(_by_analyst, service)).items():
@@ -71,9 +70,9 @@ def asking_routes(service: Service) -> APIRouter:
             whole(request, "limit", 50, MOST_PAST, 1),
             request.query_params.get("before"),
         )
-        desk = service.desk(token_of(request))
+        session = service.session(token_of(request))
         return Response(
-            await service.do(_history, desk, before, limit), media_type="application/json"
+            await service.do(_history, session, before, limit), media_type="application/json"
         )
 
     @router.get("/v1/me", **described.ME)
@@ -109,20 +108,18 @@ def _retry_key(request: Request) -> str | None:
     return found[0]
 
 
-def _priced(desk: LocalDesk, wording: Wording) -> str:
-    return json_text(price_fields(desk.price(wording)))
+def _priced(session: Session, wording: Wording) -> str:
+    return json_text(price_fields(session.quote(wording)))
 
 
-def _history(desk: LocalDesk, before: str | None, limit: int) -> str:
-    found = desk.answers(before, limit)
-    more = found[-1].answer_id if len(found) == limit else None
-    return json_text({"answers": [past_fields(each) for each in found], "next": more})
+def _history(session: Session, before: str | None, limit: int) -> str:
+    return json_text(history_fields(session.answers(before, limit), limit))
 
 
-def _by_analyst(service: Service) -> dict[str, dict[str, object]]:
+def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     """Who spent how much of each dataset, and what each may spend."""
     usage, given = service.ledger.summary(), service.tokens.allowances()
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, AnalystFields]] = {}
     for name, dataset in service.policy.datasets.items():
         spent, epsilon = usage.get(name, DatasetUsage()).analysts, accountant_of(dataset).epsilon
         found[name] = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from postri.errors import EngineError, LedgerError, PolicyError, PostriError
-from postri.session.problems import KINDS, PROBLEM, members
+from postri.session.wire import KINDS, PROBLEM, problem_members
 
 TITLES: Mapping[str, str] = {
     "unauthorized": "A valid token is needed",
@@ -109,7 +109,7 @@ def refusal_of(error: BaseException) -> Refusal:
                 return Refusal(
                     known.code,
                     LEDGER if isinstance(error, LedgerError) else str(error),
-                    members(error),
+                    problem_members(error),
                 )
     return Refusal(
         "internal", f"failed with {type(error).__name__}; please report it, with the request_id"

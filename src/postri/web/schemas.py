@@ -1,6 +1,6 @@
 """The shapes of requests and replies, for the OpenAPI description.
 
-The desk checks what comes in; these describe it.
+The session checks what comes in; these describe it.
 """
 
 from __future__ import annotations

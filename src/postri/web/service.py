@@ -12,7 +12,7 @@ from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
 from postri.ledger import SqliteLedger
 from postri.policy import Dataset, Policy
-from postri.session.local import LocalDesk
+from postri.session.local import LocalSession
 from postri.web.limits import Rate, Scans
 from postri.web.readiness import Readiness
 from postri.web.timing import TimeGrid
@@ -24,8 +24,8 @@ Value = TypeVar("Value")
 SHORT = 8
 
 
-class ServedDesk(LocalDesk):
-    """A desk that tells nothing of where the data are, whatever goes wrong with them."""
+class ServedSession(LocalSession):
+    """A session that tells nothing of where the data are, whatever goes wrong with them."""
 
     def _open(self, dataset: Dataset) -> Table:
         try:
@@ -55,9 +55,9 @@ class Service:
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
 
-    def desk(self, token: Token) -> LocalDesk:
-        """The desk of whoever has this token."""
-        return ServedDesk(self.policy, self.ledger, token.name, allowance=token.allowance)
+    def session(self, token: Token) -> LocalSession:
+        """The session of whoever has this token."""
+        return ServedSession(self.policy, self.ledger, token.name, allowance=token.allowance)
 
     async def do(self, work: Callable[..., Value], *given: object) -> Value:
         """Do something short on a thread: it may wait for the disk."""

@@ -21,8 +21,8 @@ from typing import Any, Literal, Self
 
 from postri.errors import InputError, LedgerError, nearest
 from postri.exact import shown
-from postri.ledger.connection import Database, create_private
-from postri.ledger.store import check_name
+from postri.ledger.charges import check_name
+from postri.ledger.connection import SqliteFile, create_private
 from postri.mechanisms.coins import secret_bytes
 
 Role = Literal["analyst", "steward"]
@@ -79,7 +79,7 @@ class Tokens:
     """
 
     def __init__(self, path: Path, *, patience: float = 30.0) -> None:
-        self._database = Database(
+        self._database = SqliteFile(
             path, patience, lambda connection: _check_ours(connection, path), WHAT
         )
         try:

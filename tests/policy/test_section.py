@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postri.policy.lines import Place, locate
+from postri.policy.section import Place, locate
 
 QUOTES = '"' * 3
 

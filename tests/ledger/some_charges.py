@@ -1,11 +1,11 @@
-"""Questions and limits that the tests of the ledger ask with."""
+"""Charges and limits that the tests of the ledger reserve with."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from hashlib import sha256
 
-from postri.ledger import Cost, Limits, Pure, Request, bounded_range
+from postri.ledger import Charge, Cost, Limits, Pure, bounded_range
 
 ENOUGH = Limits(Fraction(1_000), Pure())
 
@@ -14,7 +14,7 @@ def key(name: object) -> str:
     return sha256(str(name).encode()).hexdigest()
 
 
-def request(
+def charge(
     name: object = "median of balance",
     epsilon: str = "1/10",
     *,
@@ -22,8 +22,8 @@ def request(
     version: str = "1",
     analyst: str = "ann",
     cost: Cost | None = None,
-) -> Request:
-    return Request(
+) -> Charge:
+    return Charge(
         dataset, version, analyst, key(name), str(name), cost or bounded_range(Fraction(epsilon))
     )
 
