@@ -73,14 +73,10 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
         wrong.append(f"{reserved} reservations, but {spent} was spent")
     for line in handed_over:
         number, count, middle = map(int, line.split())
-        values = (
-            [
-                answer.value
-                for answer in read_answers(kept[number], found.datasets["bank"].protect)[0]
-            ]
-            if number in kept
-            else []
-        )
+        values = []
+        if number in kept:
+            (answers,) = read_answers(kept[number], found.datasets["bank"].protect)
+            values = [answer.value for answer in answers]
         if sorted(values) != sorted([count, middle]):
             wrong.append(f"answer {number} was handed over and is not in the ledger")
     return wrong

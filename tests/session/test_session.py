@@ -292,7 +292,7 @@ class ChargesAfterwards(LocalSession):
         answers = question.bound(table).answers()
         limits = module.limits_of(question.dataset, self.analyst)
         number = self._ledger.reserve(self._charge(question), limits, attempt)
-        self._ledger.record(number, module.written(answers))
+        self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
 

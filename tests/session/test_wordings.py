@@ -26,7 +26,7 @@ from postri import (
     SourceError,
     agg,
 )
-from postri.question import Wording, read_wording
+from postri.answer.forms import read_result, result_text
 from postri.session.wire import (
     KINDS,
     budget_fields,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict
 
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -21,6 +21,32 @@ from postri.statistics.statistic import Fits, Statistic
 
 CALL = re.compile(r"\s*(?P<name>\w+)\s*\(\s*(?P<inside>.*?)\s*\)\s*", re.DOTALL)
 QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+
+
+class ParameterFields(TypedDict):
+    """A parameter of a statistic, from which a form can be built.
+
+    A column that `fits` is of any type, of one that has an order, or a number with bounds.
+    """
+
+    name: str
+    kind: Literal["column", "share"]
+    fits: NotRequired[Fits]
+    optional: NotRequired[bool]
+    meaning: NotRequired[str]
+    default: NotRequired[str]
+
+
+class StatisticFields(TypedDict):
+    """A statistic: `text` and `sql` are the forms of its aggregate, with parameters in braces."""
+
+    name: str
+    meaning: str
+    parameters: list[ParameterFields]
+    text: str
+    sql: str | None
+    sql_without_column: NotRequired[str]
+    words: str
 
 
 @dataclass(frozen=True)
@@ -34,21 +60,16 @@ class Parameter:
     meaning: str = ""
     usual: str = ""
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> ParameterFields:
         """As plain values."""
+        fields: ParameterFields = {"name": self.name, "kind": self.kind}
         if self.kind == "column":
-            return {
-                "name": self.name,
-                "kind": self.kind,
-                "fits": self.fits,
-                "optional": self.optional,
-            }
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "meaning": self.meaning,
-            "default": self.usual,
-        }
+            fields["fits"] = self.fits
+            fields["optional"] = self.optional
+        else:
+            fields["meaning"] = self.meaning
+            fields["default"] = self.usual
+        return fields
 
 
 @dataclass(frozen=True)
@@ -80,17 +101,21 @@ class Form:
         """How it is written in SQL, in words."""
         return self.sql_usage or "{function}(x): one column or expression"
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> StatisticFields:
         """As plain values: what a page needs to offer it and to write it."""
         inside = ", ".join(f"{{{parameter.name}}}" for parameter in self.parameters)
-        fields = {
+        sql = None
+        if self.sql:
+            sql = f"{self.sql[0]}({inside})"
+        fields: StatisticFields = {
             "name": self.name,
             "meaning": self.meaning,
             "parameters": [parameter.described() for parameter in self.parameters],
             "text": f"{self.name}({inside})",
-            "sql": f"{self.sql[0]}({inside})" if self.sql else None,
+            "sql": sql,
+            "words": self.name,
         }
-        if self.takes_column and self.parameters[0].optional:
+        if sql is not None and self.takes_column and self.parameters[0].optional:
             fields["sql_without_column"] = f"{self.sql[0]}(*)"
         return fields
 
@@ -145,7 +170,7 @@ def sql_functions() -> Mapping[str, Form]:
     return {name: form for form in forms() for name in (*form.sql, *form.sql_ordered)}
 
 
-def described() -> list[dict[str, Any]]:
+def described() -> list[StatisticFields]:
     """Every form as plain values: what a service tells its page."""
     return [form.described() for form in forms()]
 
