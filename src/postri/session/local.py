@@ -108,7 +108,7 @@ class LocalSession(Session):
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
         question = self._parsed(wording).question
-        dataset = question.dataset
+        dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
         return price_of(
             question,
