@@ -7,10 +7,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from proving import PROVE
+from repeatable_coins import seed_system_coins
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,6 +36,19 @@ def tables() -> Path:
 def figures(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Notes a line of figures about this test."""
     return lambda line: record_property("figures", line)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Which test runs on which worker of `pytest -n`."""
+    from sharing_out import Units
+
+    return Units(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    seed_system_coins(item)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
