@@ -10,9 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from proving import PROVE
 from repeatable_coins import seed_system_coins
+
+# Hypothesis searches the same examples in every run, in whatever time that takes: a red run means a
+# change, never bad luck.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,6 +56,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from sharing_out import Units
 
     return Units(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What has two sizes is what `make prove` runs."""
+    for item in items:
+        module = getattr(item, "module", None)
+        if any(hasattr(module, name) for name in ("PROVE", "sized", "examples")):
+            item.add_marker("prove")
 
 
 @pytest.hookimpl(tryfirst=True)

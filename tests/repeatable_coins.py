@@ -1,4 +1,4 @@
-"""The coins of the tests: the system's own under `make prove`, else the same in every run.
+"""The coins of the tests: the same in every run.
 
 `SystemCoins` stays what it is to the code, also to what an answer says of itself. Only its words
 come from a generator that starts anew with each test, from the test's name. So a test that draws
@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import Key, SystemCoins, Words
-from proving import PROVE
 
 _system_words = SystemCoins.words
 
@@ -38,7 +37,7 @@ class _Repeatable:
 
 def seed_system_coins(test: pytest.Item) -> None:
     """From here on the system's coins repeat themselves, unless the test is about them."""
-    if PROVE or test.get_closest_marker("system_coins"):
+    if test.get_closest_marker("system_coins"):
         SystemCoins.words = _system_words
         return
     # By the name alone: a test that moves to another folder keeps its coins.

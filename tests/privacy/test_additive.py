@@ -25,7 +25,9 @@ from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
 from postri.statistics import count as counting
 from postri.statistics import total as totalling
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 EPSILON = Fraction(3, 4)
 DOMAINS = {

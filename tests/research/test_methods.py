@@ -28,7 +28,9 @@ from postri.research import PostRI, PostRISVT, Sun2023, Sun2023SVT, published
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
 from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 Figures = Callable[[str], None]
 

@@ -37,6 +37,7 @@ from postri.session.sent import (
     read_price,
 )
 from postri.session.wording import Wording, read_wording
+from proving import examples
 
 EVERYTHING = {
     "mid": "median(balance)",
@@ -201,6 +202,7 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
+    @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
         st.lists(NAMES),
@@ -222,6 +224,7 @@ class TestQuestions:
         assert again.text == wording.text
         assert {name: agg.read(each) for name, each in again.aggregates.items()} == aggregates
 
+    @examples(100)
     @given(st.text(), NUMBERS)
     def test_one_in_sql_reads_back(self, text, number):
         wording = Wording(sql=text, epsilon=number, simultaneous=True)
