@@ -17,7 +17,9 @@ from postri.mechanisms import above_threshold as module
 from postri.mechanisms.above_threshold import above_threshold
 from postri.mechanisms.coins import Coins, SeededCoins, SystemCoins
 from privacy.chi_square import chance_of_worse, fits
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 Figures = Callable[[str], None]
 Stop = tuple[int, int] | None

@@ -38,7 +38,9 @@ from postri.privacy import Spend
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
 from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 Figures = Callable[[str], None]
 

@@ -24,7 +24,9 @@ from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
 from postri.statistics import additive
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 EPSILON = Fraction(3, 4)
 DOMAINS = {

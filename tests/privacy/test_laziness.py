@@ -26,7 +26,9 @@ from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import Shape
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 BATCHES, CASES = 10, sized(100, 1_000)
 # Far above every score and every noise, and still a bound.

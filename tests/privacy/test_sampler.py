@@ -25,7 +25,9 @@ from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import ValueStep
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 DRAWS, ANSWERS = sized((1_000, 300), (50_000, 25_000))
 # Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90

@@ -17,7 +17,6 @@ import pytest
 
 from postri.errors import InputError
 from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
-from postri.research.report.results import TABLE_1, published_cells
 from postri.research.report.document import (
     Block,
     Figure,
@@ -28,7 +27,7 @@ from postri.research.report.document import (
     as_markdown,
 )
 from postri.research.report.findings import findings
-from postri.research.report.results import ONE, Results, all_cells
+from postri.research.report.results import ONE, TABLE_1, Results, all_cells, published_cells
 from postri.research.report.sections import report_blocks
 from postri.research.reproduce import Files, draw_results, write_report
 from postri.research.subjects import shape_subject

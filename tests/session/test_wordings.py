@@ -27,6 +27,7 @@ from postri import (
     agg,
 )
 from postri.answer.forms import read_result, result_text
+from postri.question import Wording, read_wording
 from postri.session.wire import (
     KINDS,
     budget_fields,
@@ -40,6 +41,7 @@ from postri.session.wire import (
     read_price,
     read_problem,
 )
+from proving import examples
 
 EVERYTHING = {
     "mid": "median(balance)",
@@ -204,6 +206,7 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
+    @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
         st.lists(NAMES),
@@ -225,6 +228,7 @@ class TestQuestions:
         assert again.text == wording.text
         assert {name: agg.read(each) for name, each in again.aggregates.items()} == aggregates
 
+    @examples(100)
     @given(st.text(), NUMBERS)
     def test_one_in_sql_reads_back(self, text, number):
         wording = Wording(sql=text, epsilon=number, simultaneous=True)
