@@ -91,11 +91,9 @@ def plain(value: Any) -> Any:
 
 
 def _other(value: Any) -> Any:
-    """A price, a budget, the facts of a dataset; else the kind and the words of a value."""
+    """A price, a budget; else the kind and the words of a value."""
     if hasattr(value, "to_dict"):
         return {"dict": plain(value.to_dict()), "str": str(value)}
-    if hasattr(value, "to_fields"):
-        return plain(value.to_fields())
     return f"{type(value).__name__} {value}"
 
 
