@@ -11,14 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor
 from typing import Any, Protocol, Self
 
 from postri.exact import as_decimal, decimal_places
 from postri.noise import DiscreteLaplace
-
-# How many digits a mean has beyond those of the domain's step.
-FINER = 3
 
 
 @dataclass(frozen=True)
@@ -141,79 +137,3 @@ class Noisy:
 
 
 register_drawn("drawn", Noisy)
-
-
-@dataclass(frozen=True)
-class NoisyMean:
-    """The sum of the distances from the middle of the domain, and the number of rows, each with its
-    noise.
-    """
-
-    total: Noisy
-    count: Noisy
-    lower: Fraction
-    upper: Fraction
-    step: Fraction
-
-    @property
-    def value(self) -> Decimal:
-        """The mean that both give, clamped to the domain and rounded."""
-        rows = max(self.count.drawn, 1)
-        mean = self._middle + self.total.drawn * self.total.unit / rows
-        return self._written(round(self._scaled(mean)))
-
-    def interval(self, beta: Fraction) -> Interval:
-        """Holds the mean with probability at least 1 - beta: half of beta for the sum, half for the
-        number of rows.
-
-        There is a mean only if there is a row, and it lies in the domain.
-        """
-        rows = [max(number, 1) for number in self.count.within(beta / 2)]
-        low, high = (number * self.total.unit for number in self.total.within(beta / 2))
-        least = self._middle + min(low / number for number in rows)
-        most = self._middle + max(high / number for number in rows)
-        return Interval(
-            self._written(floor(self._scaled(least))),
-            self._written(ceil(self._scaled(most))),
-            low_is_edge=least <= self.lower,
-            high_is_edge=most >= self.upper,
-        )
-
-    def to_fields(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "total": self.total.to_fields(),
-            "count": self.count.to_fields(),
-            "lower": str(self.lower),
-            "upper": str(self.upper),
-            "step": str(self.step),
-        }
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """What `to_fields` wrote."""
-        return cls(
-            Noisy.from_fields(fields["total"]),
-            Noisy.from_fields(fields["count"]),
-            Fraction(fields["lower"]),
-            Fraction(fields["upper"]),
-            Fraction(fields["step"]),
-        )
-
-    @property
-    def _middle(self) -> Fraction:
-        return (self.lower + self.upper) / 2
-
-    @property
-    def _places(self) -> int:
-        return (decimal_places(self.step) or 0) + FINER
-
-    def _scaled(self, mean: Fraction) -> Fraction:
-        """The mean, clamped to the domain, in units of the last digit that is written."""
-        return min(max(mean, self.lower), self.upper) * Fraction(10) ** self._places
-
-    def _written(self, scaled: int) -> Decimal:
-        return as_decimal(Fraction(scaled, 10**self._places), self._places)
-
-
-register_drawn("total", NoisyMean)

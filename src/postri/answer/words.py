@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
-ON_DOMAIN = "It is about the data on the domain: cells beyond its ends are clamped to them."
 
 _EXPLANATIONS: dict[str, str] = {}
 
@@ -27,10 +26,6 @@ _EXPLANATIONS: dict[str, str] = {}
 def register_words(statistic: str, *, explanation: str) -> None:
     """Let `explain` say a sentence that is particular to a statistic."""
     _EXPLANATIONS[statistic] = explanation
-
-
-register_words("sum", explanation=ON_DOMAIN)
-register_words("mean", explanation=ON_DOMAIN)
 
 
 def line(answer: Answer) -> str:

@@ -40,6 +40,7 @@ def median(
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
+    method: o.Method = "depth",
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -62,6 +63,7 @@ def median(
         protect=protect,
         rows_per_person=rows_per_person,
         split=split,
+        method=method,
         json=json,
         plot=plot,
         declared=declared,
@@ -85,6 +87,7 @@ def quantile(
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
+    method: o.Method = "depth",
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -111,6 +114,7 @@ def quantile(
             confidence=confidence,
             protect=protected,
             split=split,
+            method=method,
         )
     show_answer(answer, json=json, plot=plot)
 

@@ -33,10 +33,9 @@ from postri.errors import (
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
+from postri.question import Price, read_wording
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
-from postri.session.price import Price
 from postri.session.session import PastAnswer, Status
-from postri.session.wording import read_wording
 
 # ---- datasets
 

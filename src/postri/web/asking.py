@@ -11,6 +11,7 @@ from starlette.responses import Response
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError
 from postri.ledger import DatasetUsage, check_retry
+from postri.question import Wording, read_wording
 from postri.session.facts import accountant_of
 from postri.session.session import MOST_PAST, Session
 from postri.session.wire import (
@@ -20,7 +21,7 @@ from postri.session.wire import (
     history_fields,
     price_fields,
 )
-from postri.session.wording import Wording, read_wording
+from postri.statistics.registry import described
 from postri.web import description
 from postri.web.requests import (
     as_object,
@@ -33,7 +34,6 @@ from postri.web.requests import (
 )
 from postri.web.service import Service
 from postri.web.shapes import amount_text, me_fields
-from postri.web.statistics import described
 
 
 def asking_routes(service: Service) -> APIRouter:

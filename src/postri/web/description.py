@@ -22,8 +22,8 @@ from postri.answer.forecast import Reach
 from postri.answer.forms import Answered, json_text, result_fields
 from postri.domain import Domain
 from postri.privacy import AddOrRemoveRows, Spend
+from postri.question import Price, Wording
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
-from postri.session.price import Price
 from postri.session.session import PastAnswer
 from postri.session.wire import (
     PROBLEM,
@@ -36,7 +36,7 @@ from postri.session.wire import (
     history_fields,
     price_fields,
 )
-from postri.session.wording import Wording
+from postri.statistics.registry import described
 from postri.web.refusals import STATUSES, TITLES, ProblemFields, Refusal, unauthorized
 from postri.web.schema import Schemas
 from postri.web.shapes import (
@@ -55,7 +55,6 @@ from postri.web.shapes import (
     made_token_fields,
     me_fields,
 )
-from postri.web.statistics import described
 from postri.web.tokens import Token
 
 TITLE = "postri"

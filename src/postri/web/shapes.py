@@ -7,7 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Required, TypedDict
 
-from postri.web.statistics import StatisticFields
+from postri.statistics.registry import StatisticFields
 from postri.web.tokens import Role, Token, TokenFields
 
 # ---- requests
