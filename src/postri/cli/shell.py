@@ -46,17 +46,8 @@ KEYWORDS = (
     "IN",
     "DESC",
 )
-FUNCTIONS = (
-    "COUNT(",
-    "SUM(",
-    "AVG(",
-    "MEDIAN(",
-    "QUANTILE_CONT(",
-    "PERCENTILE_CONT(",
-    "LOW(",
-    "HIGH(",
-    "COALESCE(",
-)
+# The functions of released values; those of statistics are in their registry.
+FUNCTIONS = ("LOW", "HIGH", "COALESCE")
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\plot", "\\q", "\\?")
 HISTORY = "POSTRI_HISTORY"
 LONGEST_HISTORY = 1_000
@@ -201,9 +192,12 @@ class Shell:
 
     def _words(self) -> list[str]:
         """What can be completed."""
+        from postri.statistics.registry import sql_functions
+
+        functions = [f"{name}(" for name in (*sql_functions(), *FUNCTIONS)]
         datasets = self._session.describe()
         columns = {column for each in datasets.values() for column in each.columns}
-        return [*KEYWORDS, *FUNCTIONS, *COMMANDS, *datasets, *sorted(columns)]
+        return [*KEYWORDS, *functions, *COMMANDS, *datasets, *sorted(columns)]
 
 
 @contextmanager
