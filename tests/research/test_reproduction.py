@@ -7,8 +7,14 @@ from fractions import Fraction
 import pytest
 
 from postri.research.experiment import AS_RELEASED, Cell, run_all
-from postri.research.report.results import published_cells
-from postri.research.report.results import EPSILONS, SIZES, Results, shape_name, synthetic_subjects
+from postri.research.report.results import (
+    EPSILONS,
+    SIZES,
+    Results,
+    published_cells,
+    shape_name,
+    synthetic_subjects,
+)
 from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors
 from postri.research.report.statistics import covers
 from postri.research.subjects import SHAPES

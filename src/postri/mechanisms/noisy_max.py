@@ -136,21 +136,24 @@ class _Batch(Generic[R]):
         self.tops = self.scaled + self.margins + NOISES[race.noise](self._least_heats())
 
     def _least_heats(self) -> Floats:
-        """The least surprise per candidate that each run can have: its largest noise."""
-        inherited = None if self.heat is None else self.heat.low
-        return self._with_inherited(least_surprise(self.words) / self.runs.sizes, inherited)
+        """The least surprise per candidate that each run can have, for its largest noise."""
+        heats = least_surprise(self.words) / self.runs.sizes
+        if self.heat is not None:
+            self._inherit(heats, self.heat.low)
+        return heats
 
     def _most_heats(self) -> Floats:
-        inherited = None if self.heat is None else self.heat.high
-        return self._with_inherited(most_surprise(self.words) / self.runs.sizes, inherited)
-
-    def _with_inherited(self, heats: Floats, inherited: float | None) -> Floats:
-        """What parts of an opened run have on top: all of them its heat, and its heir no more."""
-        if inherited is not None:
-            heats += inherited
-            if self.heir >= 0:
-                heats[self.heir] = inherited
+        """The most surprise per candidate that each run can have, for its smallest noise."""
+        heats = most_surprise(self.words) / self.runs.sizes
+        if self.heat is not None:
+            self._inherit(heats, self.heat.high)
         return heats
+
+    def _inherit(self, heats: Floats, inherited: float) -> None:
+        """Parts of an opened run have its heat on top of their own; the heir has nothing else."""
+        heats += inherited
+        if self.heir >= 0:
+            heats[self.heir] = inherited
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
