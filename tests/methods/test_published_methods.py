@@ -33,7 +33,7 @@ from postri.grid import Grid
 from postri.mechanisms.coins import SystemCoins
 from postri.methods import postri as postri_module
 from postri.methods.method import QuantileTerms
-from postri.methods.tieless import UNIT, Ranks, Steps, Tieless, Widths, size_of
+from postri.methods.published import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.privacy import Spend
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
