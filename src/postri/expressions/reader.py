@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from sqlglot import TokenType
 
@@ -92,7 +92,7 @@ class Read:
 class TreeReader(ExpressionReader[Read]):
     """Reads predicates and expressions of rows."""
 
-    typed = {  # noqa: RUF012 - never changed
+    typed: ClassVar = {
         TokenType.DATE: lambda text: tree.Day(read_day(text)),
         TokenType.TIMESTAMP: lambda text: tree.Moment(read_moment(text)),
     }
@@ -104,13 +104,13 @@ class TreeReader(ExpressionReader[Read]):
         name = REFUSED.get(word.upper)
         if name is not None and word.kind not in (TokenType.IDENTIFIER, TokenType.STRING):
             raise refused(name)
-        near = shown(self.source.within([word]))
-        raise InputError(
-            f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
-        )
+        self._unreadable(word)
 
     def incomplete(self) -> NoReturn:
-        near = shown(self.source.within(self.words[-1:]))
+        self._unreadable(self.words[-1])
+
+    def _unreadable(self, word: Word) -> NoReturn:
+        near = shown(self.source.within([word]))
         raise InputError(
             f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
         )
@@ -121,9 +121,8 @@ class TreeReader(ExpressionReader[Read]):
     # Literals and operators.
 
     def literal(self, literal: Expression) -> Read:
-        following = self.peek()
-        adjacent = following is not None and following.kind == TokenType.STRING
-        if isinstance(literal, tree.Text) and adjacent:
+        # Standard SQL joins texts that stand side by side, and databases do not agree on it.
+        if isinstance(literal, tree.Text) and self.follows(TokenType.STRING):
             raise refused("CONCAT")
         return Read(literal)
 
@@ -214,6 +213,7 @@ class TreeReader(ExpressionReader[Read]):
         parts = []
         while self.skip(TokenType.WHEN):
             condition = self.expression(OR, depth + 1)
+            # Texts without THEN, and without the AND of BETWEEN, were read from the beginning.
             self.skip(TokenType.THEN)
             value = self.expression(OR, depth + 1)
             whens.append((condition.expression, value.expression))
@@ -235,7 +235,7 @@ class TreeReader(ExpressionReader[Read]):
         return Read.above(tree.Coalesce(tuple(each.expression for each in values)), *values)
 
     def _list(self, depth: int) -> list[Read]:
-        """What stands between commas, up to the closing parenthesis. Nothing may stand there."""
+        """What stands between commas, up to the closing parenthesis. Spare commas are skipped."""
         found = []
         while not self.follows(TokenType.R_PAREN):
             if self.skip(TokenType.COMMA):
