@@ -8,7 +8,7 @@ from typing import Protocol
 
 from postri.columns import ColumnType
 from postri.engines.reading import Raw
-from postri.expressions.writing import Dialect as PredicateDialect
+from postri.expressions.plan import Dialect as PredicateDialect
 
 
 @dataclass(frozen=True)
