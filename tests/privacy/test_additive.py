@@ -23,9 +23,10 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Repla
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
-from postri.statistics import count as counting
-from postri.statistics import total as totalling
-from proving import sized
+from postri.statistics import additive
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 EPSILON = Fraction(3, 4)
 DOMAINS = {
@@ -65,10 +66,7 @@ def drawn(
         scales.append(noise.scale)
         return 0
 
-    with (
-        patch.object(counting, "discrete_laplace", no_noise),
-        patch.object(totalling, "discrete_laplace", no_noise),
-    ):
+    with patch.object(additive, "discrete_laplace", no_noise):
         result = postri.ask(
             table, {"a": AGGREGATES[aggregate](domain)}, protect=change, epsilon=EPSILON, **how
         )
