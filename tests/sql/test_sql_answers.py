@@ -4,24 +4,20 @@ intervals hold.
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from fractions import Fraction
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from scipy.stats import binom
 
 import postri
+from bank import bank, seeded, session, write_policy
 from postri import agg
 from postri.expressions import Predicate
 from postri.expressions.reader import TreeReader
 from postri.expressions.words import SourceText
 from proving import sized
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "session"))
-from bank import bank, seeded, session, write_policy  # found by the line above
 
 
 @pytest.fixture

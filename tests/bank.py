@@ -1,11 +1,14 @@
-"""A small bank as a policy's dataset, in every kind of source."""
+"""The policy of all tests: a small bank as a dataset, in every kind of source, and the writer of
+policies for those that need another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from textwrap import dedent
 from unittest.mock import patch
 
 import duckdb
@@ -18,43 +21,75 @@ from postri import SeededCoins, Session
 from postri.ledger import SqliteLedger, verify
 from postri.mechanisms.coins import Coins
 from postri.policy import read_policy
+from postri.policy.skeleton import toml_key
 from postri.session import LocalSession
 from postri.session import local as module
 
 JOBS = ["admin.", "technician", "services"]
-POLICY = """
-[datasets.bank]
-source = "{source}"
-{table}
-version = "{version}"
-budget = "{budget}"
-rows = 2000
-{more}
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-[datasets.bank.columns.balance]
-type = "integer"
-lower = -1000
-upper = 9000
-[datasets.bank.columns.age]
-type = "integer"
-lower = 0
-upper = 120
-[datasets.bank.columns.since]
-type = "date"
-lower = 2000-01-01
-upper = 2030-12-31
-[datasets.bank.columns.rate]
-type = "float"
-lower = 0
-upper = 10
-step = "0.25"
-[datasets.bank.columns.job]
-type = "text"
-keys = ["admin.", "technician", "nobody"]
-[datasets.bank.columns.vip]
-type = "boolean"
-keys = [true, false]
-"""
+# What the policy says of each column of the bank; `secret` is none of them.
+COLUMNS = {
+    "balance": """
+        type = "integer"
+        lower = -1000
+        upper = 9000
+    """,
+    "age": """
+        type = "integer"
+        lower = 0
+        upper = 120
+    """,
+    "since": """
+        type = "date"
+        lower = 2000-01-01
+        upper = 2030-12-31
+    """,
+    "rate": """
+        type = "float"
+        lower = 0
+        upper = 10
+        step = "0.25"
+    """,
+    "job": """
+        type = "text"
+        keys = ["admin.", "technician", "nobody"]
+    """,
+    "vip": """
+        type = "boolean"
+        keys = [true, false]
+    """,
+}
+ONE_ROW = 'change = "add-or-remove-rows", rows = 1'
+
+
+def dataset_text(
+    name: str = "bank",
+    *,
+    source: str = "bank.parquet",
+    table: str | None = None,
+    version: str = "1",
+    budget: str = "5",
+    rows: int | None = 2_000,
+    more: str = "",
+    protect: str = ONE_ROW,
+    columns: Mapping[str, str] = COLUMNS,
+) -> str:
+    """A dataset as a policy has it: the bank, or another one of these columns.
+
+    `more` are further lines of its table. This writer is the one of all tests, so that what a
+    policy must say stands in one place.
+    """
+    key = toml_key(name)
+    lines = [f"[datasets.{key}]", f'source = "{source}"']
+    if table is not None:
+        lines.append(f'table = "{table}"')
+    lines += [f'version = "{version}"', f'budget = "{budget}"']
+    if rows is not None:
+        lines.append(f"rows = {rows}")
+    lines += [*more.strip().splitlines(), f"protect = {{ {protect} }}"]
+    for column, declared in columns.items():
+        lines.append(f"[datasets.{key}.columns.{toml_key(column)}]")
+        lines += dedent(declared).strip().splitlines()
+    return "\n".join(lines) + "\n"
 
 
 def bank(rows: int = 2_000) -> pa.Table:
@@ -83,7 +118,7 @@ def write_policy(
     source: str = "bank.parquet",
     budget: str = "5",
     version: str = "1",
-    name: str = "",
+    name: str | None = None,
     more: str = "",
 ) -> Path:
     """The policy, and its Parquet file if none is there."""
@@ -92,13 +127,7 @@ def write_policy(
         pq.write_table(bank() if table is None else table, folder / source)
     path = folder / "postri.toml"
     path.write_text(
-        POLICY.format(
-            source=source,
-            table=f'table = "{name}"' if name else "",
-            budget=budget,
-            version=version,
-            more=more,
-        )
+        dataset_text(source=source, table=name, version=version, budget=budget, more=more)
     )
     return path
 
