@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from postri.errors import InputError
 from postri.ledger import ZCDP, Cost, Pure, bounded_range, pure_draw
-from postri.ledger.conversion import lines
+from postri.ledger.accountants import lines
 from proving import examples
 
 RHOS = ("0.0001", "0.001", "0.01", "0.0625", "0.1", "0.5", "1", "3", "10", "100")

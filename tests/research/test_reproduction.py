@@ -6,13 +6,18 @@ from fractions import Fraction
 
 import pytest
 
-from postri.research.experiment import Cell, run_all
-from postri.research.methods import AS_RELEASED
-from postri.research.record import published_cells
-from postri.research.report.results import EPSILONS, SIZES, Results, shape_name, synthetic_subjects
+from postri.research.experiment import AS_RELEASED, Cell, run_all
+from postri.research.report.results import (
+    EPSILONS,
+    SIZES,
+    Results,
+    published_cells,
+    shape_name,
+    synthetic_subjects,
+)
 from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors
 from postri.research.report.statistics import covers
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 from postri.research.tables import load_tables
 from proving import sized
 

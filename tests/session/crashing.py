@@ -18,7 +18,7 @@ from pathlib import Path
 from bank import bank, in_memory, session, write_policy
 
 from postri import Result, Session
-from postri.answer.record import read
+from postri.answer.forms import read_answers
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 
@@ -78,11 +78,10 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
         wrong.append(f"{reserved} reservations, but {spent} was spent")
     for line in handed_over:
         number, count, middle = map(int, line.split())
-        values = (
-            [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]]
-            if number in kept
-            else []
-        )
+        values = []
+        if number in kept:
+            (answers,) = read_answers(kept[number], found.datasets["bank"].protect)
+            values = [answer.value for answer in answers]
         if sorted(values) != sorted([count, middle]):
             wrong.append(f"answer {number} was handed over and is not in the ledger")
     return wrong

@@ -15,7 +15,7 @@ import pytest
 from served import Service, hurried_trips, ledger_of, new_token, start
 
 from postri import ServiceError, connect
-from postri.answer.record import read
+from postri.answer.forms import read_answers
 from postri.ledger import verify
 from postri.policy import read_policy
 from postri.session import remote
@@ -97,7 +97,7 @@ def test_after_many_kills_every_answer_that_a_client_saw_is_in_the_ledger_and_pa
             past = ledger.past(number)
             assert (
                 past.answer_text is not None
-                and read(past.answer_text, protect)[0][0].value == value
+                and read_answers(past.answer_text, protect)[0][0].value == value
             )
     figures(
         f"{len(seen)} questions were answered, each paid for once, while the service was "
