@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real_tables import LOADERS, SERVICES, Place, loaded
 
 import postri
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.engines.table import Table
+from services.real_tables import LOADERS, SERVICES, Place, loaded
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "session"))
 from bank import bank, in_duckdb, seeded, write_policy  # found by the line above

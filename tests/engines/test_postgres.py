@@ -20,7 +20,6 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
-from postgres_server import SECRET
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged, SourceError
@@ -33,6 +32,7 @@ from postri.engines.postgres import PostgresSource, postgres_engine, split_name
 from postri.engines.table import Table
 from postri.grid import grid_of
 from postri.window import Target
+from services.postgres_server import SECRET
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 INF, NAN = float("inf"), float("nan")

@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import spark_session
-from spark_session import Spark
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged
@@ -32,6 +30,8 @@ from postri.engines.selected import Selected
 from postri.engines.spark import SparkSource
 from postri.grid import grid_of
 from postri.window import Target
+from services import spark_session
+from services.spark_session import Spark
 
 spark = spark_session.spark
 
