@@ -151,13 +151,15 @@ class TestScans:
 
     def test_no_more_scans_run_at_once_than_the_policy_allows(self):
         seen, most, lock = 0, 0, threading.Lock()
+        # A scan ends when another one runs beside it.
+        pair = threading.Barrier(2, timeout=60)
 
         def work():
             nonlocal seen, most
             with lock:
                 seen += 1
                 most = max(most, seen)
-            time.sleep(0.02)
+            pair.wait()
             with lock:
                 seen -= 1
             return 1

@@ -1,5 +1,5 @@
-"""One Arrow table inside every engine, opened; and what its cells mean to engines whose columns
-have no types.
+"""One Arrow table inside every engine, and what its cells mean to engines whose columns have no
+types. All tests of several engines put their tables there by these functions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pytest
 
 import postri
 from postri.engines.table import Table
+from services.postgres_server import PostgresServer
 
 # What a user declares of columns whose source declares nothing; the others are read as what a
 # question takes them for.
@@ -41,7 +42,11 @@ POSTGRES_TYPES = {
         "double": "double precision",
         "string": "text",
     },
-    **{"date32[day]": "date", "timestamp[us]": "timestamp", "timestamp[us, tz=UTC]": "timestamptz"},
+    **{
+        "date32[day]": "date",
+        "timestamp[us]": "timestamp without time zone",
+        "timestamp[us, tz=UTC]": "timestamp with time zone",
+    },
 }
 PANDAS_TYPES = {
     **{pa.int16(): pd.Int16Dtype(), pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()},
@@ -120,26 +125,33 @@ def in_chunks(table: pa.Table, place: Place) -> Table:
 
 def in_duckdb(table: pa.Table, place: Place) -> Table:
     """With a session that compares texts in its own way, and shows moments in another zone."""
-    connection = duckdb.connect()
-    connection.execute("SET default_collation = 'nocase'; SET TimeZone = 'Asia/Kathmandu'")
-    connection.register("given", table)
-    uuids = f"REPLACE (CAST({UUIDS} AS UUID) AS {UUIDS})" if UUIDS in table.column_names else ""
-    connection.execute(f"CREATE TABLE cells AS SELECT * {uuids} FROM given")
+    connection = put_in_duckdb(table, "SET default_collation = 'nocase'")
     return postri.open(connection.table("cells"))
 
 
+def put_in_duckdb(table: pa.Table, *settings: str) -> duckdb.DuckDBPyConnection:
+    """A connection with these settings and the table `cells`."""
+    connection = duckdb.connect()
+    connection.execute("; ".join(["SET TimeZone = 'Asia/Kathmandu'", *settings]))
+    connection.register("given", table)
+    uuids = f"REPLACE (CAST({UUIDS} AS UUID) AS {UUIDS})" if UUIDS in table.column_names else ""
+    connection.execute(f"CREATE TABLE cells AS SELECT * {uuids} FROM given")
+    return connection
+
+
 def in_duckdb_over_parquet(table: pa.Table, place: Place) -> Table:
-    return postri.open(duckdb.connect().read_parquet(str(_parquet(table, place))))
+    path = write_parquet(table, place.file(".parquet"))
+    return postri.open(duckdb.connect().read_parquet(str(path)))
 
 
-def _parquet(table: pa.Table, place: Place) -> Path:
-    path = place.file(".parquet")
-    pq.write_table(table, path, row_group_size=20_000, store_schema=False)
+def write_parquet(table: pa.Table, path: Path, *, group: int = 20_000) -> Path:
+    """A file of several groups of rows, which says of its columns what other programs write."""
+    pq.write_table(table, path, row_group_size=group, store_schema=False)
     return path
 
 
 def in_parquet(table: pa.Table, place: Place) -> Table:
-    return postri.open(_parquet(table, place))
+    return postri.open(write_parquet(table, place.file(".parquet")))
 
 
 def in_parquet_files(table: pa.Table, place: Place) -> Table:
@@ -167,31 +179,44 @@ def _csv_text(cell: object) -> str:
 
 def in_postgres(table: pa.Table, place: Place) -> Table:
     server, name = place.request.getfixturevalue("postgres"), f"rows{next(_number)}"
-    columns = ", ".join(
-        f'"{field.name}" {"uuid" if field.name == UUIDS else _postgres_type(field.type)}'
-        for field in table.schema
-    )
+    put_in_postgres(server, table, name)
+    return Table.from_postgres(server.url(), name)
+
+
+def put_in_postgres(server: PostgresServer, table: pa.Table, name: str) -> dict[str, str]:
+    """A fresh table of this name; the declared types of its columns."""
+    types = {field.name: _postgres_type(field) for field in table.schema}
+    columns = ", ".join(f"{_quoted(column)} {declared}" for column, declared in types.items())
     server.run(f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} ({columns})")
     with server.connect() as connection, connection.cursor() as cursor:
         with cursor.copy(f"COPY {name} FROM STDIN".encode()) as copy:
             for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                 copy.write_row(row)
         cursor.execute(f"ANALYZE {name}".encode())
-    return Table.from_postgres(server.url(), name)
+    return types
 
 
-def _postgres_type(kind: pa.DataType) -> str:
-    return (
-        f"numeric({kind.precision},{kind.scale})"
-        if pa.types.is_decimal(kind)
-        else POSTGRES_TYPES[str(kind)]
-    )
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _postgres_type(field: pa.Field) -> str:
+    if field.name == UUIDS:
+        return "uuid"
+    if pa.types.is_decimal(field.type):
+        return f"numeric({field.type.precision},{field.type.scale})"
+    return POSTGRES_TYPES[str(field.type)]
 
 
 def in_spark(table: pa.Table, place: Place) -> Table:
-    path = place.file(".parquet")
+    session = place.request.getfixturevalue("spark").session
+    return postri.open(put_in_spark(session, table, place.file(".parquet")))
+
+
+def put_in_spark(session: Any, table: pa.Table, path: Path) -> Any:
+    """A data frame over a file of several groups of rows."""
     pq.write_table(table, path, row_group_size=20_000)
-    return postri.open(place.request.getfixturevalue("spark").session.read.parquet(str(path)))
+    return session.read.parquet(str(path))
 
 
 Loader = Callable[[pa.Table, Place], Table]
@@ -220,10 +245,13 @@ SIGNED = SERVICES
 
 def loaded(engine: str, table: pa.Table, place: Place) -> Table:
     """The table in an engine, without the columns that it has no type for."""
-    gone = [
-        field.name for field in table.schema if engine in SIGNED and pa.types.is_uint64(field.type)
-    ]
-    return LOADERS[engine](table.drop_columns(gone), place)
+    return LOADERS[engine](signed(table) if engine in SIGNED else table, place)
+
+
+def signed(table: pa.Table) -> pa.Table:
+    """Without the columns of whole numbers that have no sign."""
+    unsigned = [field.name for field in table.schema if pa.types.is_uint64(field.type)]
+    return table.drop_columns(unsigned)
 
 
 def meant(engine: str, table: pa.Table) -> list[Row]:
