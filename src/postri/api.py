@@ -13,8 +13,7 @@ from postri import agg
 from postri.answer import Answer, Answers, Plan, Result
 from postri.asking import METHODS, check_aggregates, check_weights, checked_request
 from postri.domain import Domain
-from postri.engines.base import CsvFormat
-from postri.engines.resolve import engine_of
+from postri.engines.resolve import CsvFormat, engine_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown

@@ -16,8 +16,7 @@ from postri.answer import Answer
 from postri.answer.words import JOINT, READ_AS_WHOLE
 from postri.columns import ColumnType
 from postri.domain import Domain
-from postri.engines.base import CsvFormat
-from postri.engines.resolve import engine_of
+from postri.engines.resolve import CsvFormat, engine_of
 from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.errors import InputError, nearest
@@ -201,13 +200,15 @@ class BoundRequest:
         """Count everything, then draw: for each group the answers, in the order in which they were
         asked for.
         """
-        counted = [sheet.count(self.table, self.rows) for sheet in self.sheets]
         answers: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
-        for sheet, groups in zip(self.sheets, counted, strict=True):
-            for group, each in enumerate(groups):
-                answers[group] |= dict(
-                    zip(sheet.places, sheet.draw(each, self.request.coins), strict=True)
-                )
+        # A draw may ask for wider windows: those come from the same rows.
+        with self.table.snapshot() as table:
+            counted = [sheet.count(table, self.rows) for sheet in self.sheets]
+            for sheet, groups in zip(self.sheets, counted, strict=True):
+                for group, each in enumerate(groups):
+                    answers[group] |= dict(
+                        zip(sheet.places, sheet.draw(each, self.request.coins), strict=True)
+                    )
         return [[group[place] for place in range(len(self.request.asked))] for group in answers]
 
 

@@ -13,10 +13,10 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from postri.engines.dialects.duckdb import DuckDialect
-from postri.engines.dialects.postgres import PostgresDialect
-from postri.engines.dialects.protocol import Dialect
-from postri.engines.dialects.spark import SparkDialect
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.postgres.dialect import PostgresDialect
+from postri.engines.spark.dialect import SparkDialect
+from postri.engines.sql.dialect import Dialect
 from postri.expressions import Bound, Predicate
 
 Masks = list[list[bool]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from postri.domain import Domain
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat
 from postri.engines.rows import Key
 from postri.privacy import ProtectedChange
 

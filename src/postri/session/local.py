@@ -15,7 +15,7 @@ from fractions import Fraction
 from postri.answer import Answer, Result
 from postri.answer.record import read, written
 from postri.answer.words import from_ledger
-from postri.engines.cancelling import check_cancelled
+from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import (
     InputError,
