@@ -24,11 +24,11 @@ import pytest
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged, SourceError
 from postri.columns import ColumnType
-from postri.engines import base
-from postri.engines.base import SAMPLE
-from postri.engines.cancelling import Cancel, cancelled_by
-from postri.engines.dialects.postgres import FIRST, LAST, PostgresDialect
-from postri.engines.postgres import PostgresSource, postgres_engine, split_name
+from postri.engines import engine as base
+from postri.engines.engine import SAMPLE
+from postri.engines.postgres.dialect import FIRST, LAST, PostgresDialect
+from postri.engines.postgres.source import PostgresSource, postgres_engine, split_name
+from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.table import Table
 from postri.grid import grid_of
 from postri.window import Target

@@ -19,15 +19,15 @@ import pytest
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged
 from postri.columns import integer_type
-from postri.engines import spark as engine
-from postri.engines.base import Bracket, Wanted
-from postri.engines.cancelling import Cancel, cancelled_by
-from postri.engines.dialects.spark import SparkDialect
+from postri.engines.engine import Bracket, CountRequest
+from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW
-from postri.engines.scans import SqlCounter
-from postri.engines.selected import Selected
-from postri.engines.spark import SparkSource
+from postri.engines.spark import source as engine
+from postri.engines.spark.dialect import SparkDialect
+from postri.engines.spark.source import SparkSource
+from postri.engines.sql.engine import SqlCounter
+from postri.engines.sql.row_source import RowSource
 from postri.grid import grid_of
 from postri.window import Target
 from services import spark_session
@@ -426,12 +426,12 @@ def test_rows_that_change_between_two_scans_are_noticed(spark):
     frame = spark.session.range(3).toDF("x")
     source = SparkSource(frame)
     selected, grid = (
-        Selected(source.dialect, "x", source.types(), EVERY_ROW),
+        RowSource(source.dialect, "x", source.types(), EVERY_ROW),
         grid_of(integer_type(64), None),
     )
     counter, wanted = (
         SqlCounter(source, selected, Reading(grid, Fraction(1))),
-        [Wanted(Bracket(grid.first, grid.last), Target(HALF, 9))],
+        [CountRequest(Bracket(grid.first, grid.last), Target(HALF, 9))],
     )
     assert counter.count(wanted)[0].n == 3
     assert counter.count(wanted)[0].n == 3
