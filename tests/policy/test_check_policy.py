@@ -23,6 +23,7 @@ from postri.engines.duckdb.csv import CsvEngine
 from postri.engines.postgres import without_password
 from postri.engines.sql.engine import SqlEngine
 from postri.policy import check_policy, open_dataset, read_policy
+from postri.policy.sources import places_of
 from services.postgres_server import SECRET
 
 
