@@ -8,7 +8,7 @@ import pytest
 from some_charges import charge, limits
 
 from postri.cli.budget import _as_json as as_json
-from postri.cli.budget import _bar as bar
+from postri.cli.budget import bar
 from postri.cli.budget import _save_trail as save_trail
 from postri.cli.budget import _show as show
 from postri.cli.budget import _verify
