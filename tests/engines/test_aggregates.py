@@ -4,20 +4,17 @@ groups, filters, units; and in a session.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
-from real_tables import LOADERS, SERVICES, Place, loaded
 
 import postri
+from bank import bank, in_duckdb, seeded, write_policy
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.engines.table import Table
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "session"))
-from bank import bank, in_duckdb, seeded, write_policy  # found by the line above
+from services.real_tables import LOADERS, SERVICES, Place, loaded
 
 BALANCES = Domain(-1_000, 9_000)
 WANTED = {

@@ -16,10 +16,10 @@ import pytest
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
-from postri.engines.cancelling import Cancel, cancelled_by
-from postri.engines.duckdb import Database, RelationSource
-from postri.engines.progress import showing
-from postri.engines.scans import Sample, SqlEngine
+from postri.engines.duckdb.source import Database, RelationSource
+from postri.engines.progress import Cancel, cancelled_by, showing
+from postri.engines.sql.engine import SqlEngine
+from postri.engines.sql.sampling import Sample
 from postri.engines.table import Table
 from postri.errors import SourceChanged
 from postri.grid import grid_of

@@ -14,8 +14,9 @@ from random_expressions import Expressions
 
 from postri.errors import InputError
 from postri.expressions import Predicate
+from postri.expressions.allowed import DEEPEST
 from postri.expressions.pattern import Pattern
-from postri.expressions.reader import DEEPEST, LONGEST
+from postri.expressions.words import LONGEST
 from proving import examples
 
 MEANINGS = {
@@ -45,7 +46,9 @@ MEANINGS = {
     "x like 'a!b'": "x LIKE 'a!!b' ESCAPE '!'",
     "x like '%%a%%'": "x LIKE '%a%'",
     "case when a then 1 end = 1": "CASE WHEN a THEN 1 END = 1",
-    "case when a then 1 when b then 2 else 3 end = 1": "CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END = 1",
+    "case when a then 1 when b then 2 else 3 end = 1": (
+        "CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END = 1"
+    ),
     "COALESCE(x, 0) > 1": "COALESCE(x, 0) > 1",
     "a - b - c > 0": "a - b - c > 0",
     "a - (b - c) > 0": "a - (b - c) > 0",
@@ -64,7 +67,9 @@ MEANINGS = {
     "d < date '2024-01-31'": "d < DATE '2024-01-31'",
     "d < timestamp '2024-01-31 18:30'": "d < TIMESTAMP '2024-01-31 18:30:00'",
     "d < timestamp '2024-01-31T18:30:00.5Z'": "d < TIMESTAMP '2024-01-31 18:30:00.500000+00:00'",
-    "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'": "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'",
+    "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'": (
+        "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'"
+    ),
     '"SELECT" = "from"': '"SELECT" = "from"',
     "date = 'x' and year = 1 and user = 'y'": "date = 'x' AND year = 1 AND user = 'y'",
     "größe > 1": "größe > 1",

@@ -156,7 +156,7 @@ def test_the_same_holds_for_the_rows_of_a_filter(aggregate, change):
 
 def test_the_check_would_find_a_sensitivity_that_is_too_small():
     """One group's sensitivity, where a replaced row can leave one group and enter another."""
-    with patch.object(counting, "moved_rows", lambda change, groups: Fraction(1)):
+    with patch.object(additive, "moved_rows", lambda change, groups: Fraction(1)):
         assert (
             largest(
                 "count()", DOMAINS["from zero"], ReplaceRows(1), ["a", "b"], by={"g": ["a", "b"]}

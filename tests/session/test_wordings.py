@@ -10,8 +10,6 @@ import pytest
 from bank import session, write_policy
 from hypothesis import given
 from hypothesis import strategies as st
-from postri.answer.json import text_of
-from postri.answer.wire import read_result, result_text
 
 from postri import (
     BudgetExceeded,
@@ -26,7 +24,7 @@ from postri import (
     SourceError,
     agg,
 )
-from postri.answer.forms import read_result, result_text
+from postri.answer.forms import json_text, read_result, result_text
 from postri.question import Wording, read_wording
 from postri.session.wire import (
     KINDS,
@@ -70,7 +68,7 @@ def db(tmp_path_factory):
 
 def sent(fields):
     """Over the wire and back."""
-    return json.loads(text_of(fields), parse_float=Decimal)
+    return json.loads(json_text(fields), parse_float=Decimal)
 
 
 def same(one, other) -> None:

@@ -18,38 +18,14 @@ import pytest
 from served import Service, new_token, served
 
 import postri
+from bank import COLUMNS, dataset_text
 from postri import InputError, ServiceError, Session, agg
 
-POLICY = """
-[service]
-time_grid = 0
-[datasets.bank]
-source = "bank.parquet"
-version = "1"
-budget = "20"
-rows = 2000
-max_epsilon_per_question = "4"
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.bank.columns.balance]
-type = "integer"
-lower = -1000
-upper = 9000
-[datasets.bank.columns.since]
-type = "date"
-lower = 2000-01-01
-upper = 2030-12-31
-[datasets.bank.columns.rate]
-type = "float"
-lower = 0
-upper = 10
-step = "0.25"
-[datasets.bank.columns.job]
-type = "text"
-keys = ["admin.", "technician", "nobody"]
-[datasets.bank.columns.vip]
-type = "boolean"
-keys = [true, false]
-"""
+POLICY = "[service]\ntime_grid = 0\n" + dataset_text(
+    budget="20",
+    more='max_epsilon_per_question = "4"',
+    columns={name: COLUMNS[name] for name in ("balance", "since", "rate", "job", "vip")},
+)
 EVERYTHING = {
     "mid": agg.median("balance"),
     "n": agg.count(),

@@ -68,17 +68,17 @@ def init(
     names: o.Names = None,
 ) -> None:
     """Write a first policy from the schema of the data. No row is read."""
-    from postri.engines.base import CsvFormat
+    from postri.engines.resolve import CsvFormat, policy_source_of
     from postri.policy import skeleton
-    from postri.policy.sources import kind_of_source
 
     style, listed = CsvFormat(delimiter, quote, header), tuple(names.split(",")) if names else ()
     text = skeleton(data, table, csv=style, names=listed, folder=out.absolute().parent)
     _write(out, text, force=force)
     typer.echo(str(out))
-    typer.echo(
-        NEXT.format(types=CSV_TYPES if kind_of_source(data, table) == "csv" else TYPES), err=True
-    )
+    types = CSV_TYPES
+    if policy_source_of(data, table).declares_types:
+        types = TYPES
+    typer.echo(NEXT.format(types=types), err=True)
 
 
 def _write(out: Path, text: str, *, force: bool) -> None:
