@@ -13,8 +13,8 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from postri.ledger import Limits, Request, SqliteLedger, bounded_range
-from postri.ledger.facts import Answered, Reserved
+from postri.ledger import Charge, Limits, SqliteLedger, bounded_range
+from postri.ledger.entries import Answered, Reserved
 from timing import ROOT, side_by_side
 
 FOLDER = ROOT / "build" / "bench-data"
@@ -35,7 +35,7 @@ def asking(ledger: SqliteLedger) -> Callable[[], None]:
 
     def ask() -> None:
         for _ in range(BATCH):
-            ledger.reserve(Request("bank", "1", "ann", key(next(numbers)), QUESTION, COST), limits)
+            ledger.reserve(Charge("bank", "1", "ann", key(next(numbers)), QUESTION, COST), limits)
 
     return ask
 

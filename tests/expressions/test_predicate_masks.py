@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from extreme_cells import TYPES, extreme_table, plain_rows, vectors
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_expressions import Expressions
 from reference import Reference
 
 from postri.errors import InputError
 from postri.expressions import Predicate, tree
+from proving import examples
 
 TABLE = extreme_table()
 ROWS = plain_rows(TABLE)
@@ -23,7 +24,7 @@ def mask_of(predicate: Predicate) -> list[bool]:
 
 
 @given(st.randoms(use_true_random=False), st.integers(0, 4))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_random_conditions_hold_where_the_reference_says(source, depth):
     predicate = Predicate.parse(str(Expressions(source, unsigned=True).truth(depth)))
     try:
@@ -34,7 +35,7 @@ def test_random_conditions_hold_where_the_reference_says(source, depth):
 
 
 @given(st.randoms(use_true_random=False), st.integers(0, 4))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_the_normal_form_holds_on_the_same_rows_and_is_its_own_normal_form(source, depth):
     predicate = Predicate.parse(str(Expressions(source, unsigned=True).truth(depth)))
     try:
@@ -48,7 +49,7 @@ def test_the_normal_form_holds_on_the_same_rows_and_is_its_own_normal_form(sourc
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_what_is_only_said_in_another_order_has_the_same_normal_form(source, depth):
     expression = Expressions(source, unsigned=True).truth(depth)
     assert Predicate(expression).normal(list(TYPES)) == Predicate(

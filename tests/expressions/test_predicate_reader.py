@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_expressions import Expressions
 
@@ -17,6 +17,7 @@ from postri.expressions import Predicate
 from postri.expressions.allowed import DEEPEST
 from postri.expressions.pattern import Pattern
 from postri.expressions.words import LONGEST
+from proving import examples
 
 MEANINGS = {
     "age<40": "age < 40",
@@ -86,7 +87,7 @@ def test_a_text_has_a_normal_form_that_reads_back(text):
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_the_normal_form_of_any_predicate_reads_back(source):
     predicate = Predicate.parse(str(Expressions(source, unsigned=True).truth(4)))
     assert Predicate.parse(str(predicate)) == predicate

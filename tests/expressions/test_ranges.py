@@ -21,6 +21,7 @@ from postri.errors import InputError
 from postri.expressions import tree
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_expression
+from proving import sized
 
 DOMAINS = {
     "x": Domain(0, 1_000),
@@ -248,7 +249,7 @@ def quotients(part: tree.Expression) -> bool:
 
 
 randomly = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=sized(50, 200), suppress_health_check=[HealthCheck.filter_too_much]
 )
 
 

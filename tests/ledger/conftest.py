@@ -38,7 +38,7 @@ class SqliteStore:
 
     def add(self, kind: str, body: str) -> None:
         """Append an entry as another version of the program might: the chain is right."""
-        from postri.ledger.entry import new_entry
+        from postri.ledger.entries import new_entry
 
         connection = sqlite3.connect(self.path, isolation_level=None)
         number, previous = connection.execute(

@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from some_questions import ENOUGH, request
+from some_charges import ENOUGH, charge
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger
@@ -26,7 +26,7 @@ def fill(path: Path) -> int:
     with SqliteLedger(path) as ledger:
         while not told:
             try:
-                ledger.reserve(request(done), ENOUGH)
+                ledger.reserve(charge(done), ENOUGH)
             except LedgerError as error:
                 told = str(error)
             else:

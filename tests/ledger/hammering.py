@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from some_questions import limits, request
+from some_charges import charge, limits
 
 from postri.errors import BudgetExceeded
 from postri.ledger import SqliteLedger
@@ -20,7 +20,7 @@ def hammer(path: Path, name: str, count: int, budget: str) -> list[int]:
         for number in range(count):
             try:
                 reservation = ledger.reserve(
-                    request(f"{name} {number}", analyst=name), limits(budget)
+                    charge(f"{name} {number}", analyst=name), limits(budget)
                 )
             except BudgetExceeded:
                 continue

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from time import perf_counter, sleep
 
-from some_questions import ENOUGH, key, request
+from some_charges import ENOUGH, charge, key
 
 from postri.ledger import SqliteLedger, verify
 
@@ -29,7 +29,7 @@ def answer_for_ever(path: Path, pipe: int, run: int) -> None:
     """Reserve, record, hand over; again and again."""
     ledger, number = SqliteLedger(path), 0
     while True:
-        reservation = ledger.reserve(request(f"{run} {number}"), ENOUGH)
+        reservation = ledger.reserve(charge(f"{run} {number}"), ENOUGH)
         ledger.record(reservation, f"answer {run} {number}")
         os.write(pipe, f"{reservation} {number}\n".encode())
         number += 1
@@ -74,7 +74,7 @@ def check(path: Path, run: int, handed: list[tuple[int, int]]) -> int:
             )
         kinds = [entry.kind for entry in ledger.entries()]
         assert ledger.spent("bank").epsilon * 10 == kinds.count("reserve")
-        ledger.record(ledger.reserve(request(f"check {run}"), ENOUGH), "fine")
+        ledger.record(ledger.reserve(charge(f"check {run}"), ENOUGH), "fine")
         return kinds.count("reserve") - kinds.count("answer")
 
 
@@ -86,7 +86,7 @@ def main(folder: Path, runs: int, seed: int) -> dict[str, int]:
         for run in range(runs):
             if run % RUNS_ON_ONE_LEDGER == 0:
                 path = folder / f"{run}.ledger"
-            warm.reserve(request(run), ENOUGH)
+            warm.reserve(charge(run), ENOUGH)
             # The first run on a ledger also makes it: it is killed in the midst of that.
             answers = moments.randrange(4) if run % RUNS_ON_ONE_LEDGER else 0
             handed = killed_run(path, run, answers, moments.uniform(0, 1.5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from some_questions import limits, request
+from some_charges import charge, limits
 
 from postri.cli.accounts import as_json, bar, check, save_trail, show
 from postri.errors import LedgerError
@@ -18,7 +18,7 @@ SHOP = Account("shop [red]", Fraction(3))
 @pytest.fixture
 def asked(ledger):
     """Half of epsilon spent on the bank: a budget, a question, its answer."""
-    ledger.record(ledger.reserve(request(epsilon="1/2"), limits(5, allowance=Fraction(2))), "x")
+    ledger.record(ledger.reserve(charge(epsilon="1/2"), limits(5, allowance=Fraction(2))), "x")
     return ledger
 
 
@@ -37,7 +37,7 @@ def test_json_has_exact_rationals(asked):
 def test_under_zcdp_what_is_spent_is_what_the_sum_means(ledger):
     accountant = ZCDP(Fraction("1e-6"))
     for number in range(50):
-        ledger.reserve(request(number), limits(5, accountant=accountant))
+        ledger.reserve(charge(number), limits(5, accountant=accountant))
     shown, cost = (
         as_json([Account("bank", Fraction(5), accountant)], ledger)["bank"],
         ledger.spent("bank"),
@@ -47,7 +47,7 @@ def test_under_zcdp_what_is_spent_is_what_the_sum_means(ledger):
 
 
 def test_the_table_shows_datasets_and_their_analysts(asked, capsys):
-    asked.reserve(request(epsilon="1/3", analyst="bob"), limits(5))
+    asked.reserve(charge(epsilon="1/3", analyst="bob"), limits(5))
     show([BANK, SHOP], asked)
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines()]
@@ -97,7 +97,7 @@ def test_the_trail_is_saved(asked, tmp_path, capsys):
 
 def test_names_are_never_read_as_markup(ledger, capsys):
     ledger.reserve(
-        request(dataset="x", analyst="[bold]eve[/bold]", cost=bounded_range(Fraction(1))), limits(5)
+        charge(dataset="x", analyst="[bold]eve[/bold]", cost=bounded_range(Fraction(1))), limits(5)
     )
     show([Account("x", Fraction(5))], ledger)
     assert "[bold]eve[/bold]" in capsys.readouterr().out

@@ -8,16 +8,16 @@ import io
 from fractions import Fraction
 
 import pytest
-from some_questions import ENOUGH, key, limits, request
+from some_charges import ENOUGH, charge, key, limits
 
 from postri.errors import BudgetExceeded, InputError, LedgerError
 from postri.ledger import (
     ZCDP,
+    Charge,
     Cost,
     Limits,
     Pure,
     Recorded,
-    Request,
     Usage,
     bounded_range,
     export_csv,
@@ -32,8 +32,8 @@ def kinds(ledger):
     return [entry.kind for entry in ledger.entries()]
 
 
-def reserve_all(ledger, requests, limits):
-    for each in requests:
+def reserve_all(ledger, charges, limits):
+    for each in charges:
         ledger.reserve(each, limits)
 
 
@@ -41,43 +41,43 @@ class TestCharges:
     """What is spent, and when."""
 
     def test_a_reservation_is_spent_before_there_is_an_answer(self, ledger):
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         assert ledger.spent("bank") == TENTH
 
     def test_an_answer_adds_nothing(self, ledger):
-        ledger.record(ledger.reserve(request(), ENOUGH), "{}")
+        ledger.record(ledger.reserve(charge(), ENOUGH), "{}")
         assert ledger.spent("bank") == TENTH
 
     def test_a_failure_refunds_nothing(self, ledger):
-        ledger.fail(ledger.reserve(request(), ENOUGH), "EngineError")
+        ledger.fail(ledger.reserve(charge(), ENOUGH), "EngineError")
         assert ledger.spent("bank") == ledger.spent("bank", "ann") == TENTH
 
     def test_a_reservation_of_unknown_fate_stays_spent(self, store, ledger):
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         ledger.close()
         assert store.open().spent("bank") == TENTH
 
     def test_ten_questions_at_a_tenth_spend_exactly_one(self, ledger):
         for number in range(10):
-            ledger.reserve(request(number), limits(1))
+            ledger.reserve(charge(number), limits(1))
         assert ledger.spent("bank").epsilon == 1
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(request(11, "1/1000000"), limits(1))
+            ledger.reserve(charge(11, "1/1000000"), limits(1))
 
     def test_thirds_add_up_exactly(self, ledger):
         for number in range(3):
-            ledger.reserve(request(number, "1/3"), limits(1))
+            ledger.reserve(charge(number, "1/3"), limits(1))
         assert ledger.spent("bank").epsilon == 1
 
     def test_versions_of_a_dataset_add_up(self, ledger):
-        ledger.reserve(request(version="1"), ENOUGH)
-        ledger.reserve(request(version="2"), ENOUGH)
+        ledger.reserve(charge(version="1"), ENOUGH)
+        ledger.reserve(charge(version="2"), ENOUGH)
         assert ledger.spent("bank") == TENTH + TENTH
 
     def test_datasets_and_analysts_are_kept_apart(self, ledger):
-        ledger.reserve(request(analyst="ann"), ENOUGH)
-        ledger.reserve(request(analyst="bob"), ENOUGH)
-        ledger.reserve(request(dataset="shop", analyst="bob"), ENOUGH)
+        ledger.reserve(charge(analyst="ann"), ENOUGH)
+        ledger.reserve(charge(analyst="bob"), ENOUGH)
+        ledger.reserve(charge(dataset="shop", analyst="bob"), ENOUGH)
         assert ledger.spent("bank") == TENTH + TENTH
         assert (
             ledger.spent("bank", "ann")
@@ -90,42 +90,42 @@ class TestCharges:
         )
 
     def test_epsilon_and_rho_are_charged_each(self, ledger):
-        ledger.reserve(request(cost=pure_draw(Fraction(1, 2))), ENOUGH)
+        ledger.reserve(charge(cost=pure_draw(Fraction(1, 2))), ENOUGH)
         assert ledger.spent("bank") == Cost(Fraction(1, 2), Fraction(1, 8))
 
     def test_everything_is_there_after_the_ledger_was_closed(self, store, ledger):
-        number = ledger.reserve(request(), ENOUGH)
+        number = ledger.reserve(charge(), ENOUGH)
         ledger.record(number, "the answer")
         before = list(ledger.entries())
         ledger.close()
         again = store.open()
         assert list(again.entries()) == before
-        assert again.recorded("bank", "1", request().key).id == number
+        assert again.recorded("bank", "1", charge().key).id == number
 
     def test_a_closed_ledger_says_so(self, ledger):
         ledger.close()
         with pytest.raises(LedgerError, match="is closed"):
-            ledger.reserve(request(), ENOUGH)
+            ledger.reserve(charge(), ENOUGH)
 
 
 class TestAnswers:
     """The same question again."""
 
     def test_the_recorded_answer_comes_back_with_what_is_known_of_it(self, ledger):
-        number = ledger.reserve(request(), ENOUGH)
+        number = ledger.reserve(charge(), ENOUGH)
         ledger.record(number, '{"value": 7}')
-        found = ledger.recorded("bank", "1", request().key)
+        found = ledger.recorded("bank", "1", charge().key)
         assert found == Recorded(
             number, '{"value": 7}', TENTH, "ann", list(ledger.entries())[-1].time
         )
 
     def test_a_reservation_alone_is_no_answer(self, ledger):
-        ledger.reserve(request(), ENOUGH)
-        assert ledger.recorded("bank", "1", request().key) is None
+        ledger.reserve(charge(), ENOUGH)
+        assert ledger.recorded("bank", "1", charge().key) is None
 
     def test_a_failure_is_no_answer(self, ledger):
-        ledger.fail(ledger.reserve(request(), ENOUGH), "EngineError")
-        assert ledger.recorded("bank", "1", request().key) is None
+        ledger.fail(ledger.reserve(charge(), ENOUGH), "EngineError")
+        assert ledger.recorded("bank", "1", charge().key) is None
 
     @pytest.mark.parametrize(
         ("dataset", "version", "name"),
@@ -134,25 +134,25 @@ class TestAnswers:
     def test_another_dataset_version_or_question_finds_nothing(
         self, ledger, dataset, version, name
     ):
-        ledger.record(ledger.reserve(request("q"), ENOUGH), "x")
+        ledger.record(ledger.reserve(charge("q"), ENOUGH), "x")
         assert ledger.recorded("bank", "1", key("q")) is not None
         assert ledger.recorded(dataset, version, key(name)) is None
 
     def test_the_newest_answer_counts(self, ledger):
-        first, second = ledger.reserve(request(), ENOUGH), ledger.reserve(request(), ENOUGH)
+        first, second = ledger.reserve(charge(), ENOUGH), ledger.reserve(charge(), ENOUGH)
         ledger.record(second, "newer")
         ledger.record(first, "older")
-        assert ledger.recorded("bank", "1", request().key).answer_text == "newer"
+        assert ledger.recorded("bank", "1", charge().key).answer_text == "newer"
 
     def test_texts_come_back_as_they_were(self, ledger):
         text = 'ü "quoted" \\ \n 💡 \x00 end'
-        ledger.record(ledger.reserve(request(), ENOUGH), text)
-        assert ledger.recorded("bank", "1", request().key).answer_text == text
+        ledger.record(ledger.reserve(charge(), ENOUGH), text)
+        assert ledger.recorded("bank", "1", charge().key).answer_text == text
         assert verify(ledger) == []
 
     @pytest.mark.parametrize("answer", [{"value": 7}, b"x", None, 7])
     def test_what_could_not_be_read_again_is_never_written(self, ledger, answer):
-        number = ledger.reserve(request(), ENOUGH)
+        number = ledger.reserve(charge(), ENOUGH)
         with pytest.raises(InputError, match="the answer must be a text"):
             ledger.record(number, answer)
         ledger.record(number, "x")
@@ -164,7 +164,7 @@ class TestFates:
     @pytest.mark.parametrize("first", ["record", "fail"])
     @pytest.mark.parametrize("second", ["record", "fail"])
     def test_it_ends_only_once(self, ledger, first, second):
-        number = ledger.reserve(request(), ENOUGH)
+        number = ledger.reserve(charge(), ENOUGH)
         getattr(ledger, first)(number, "Word")
         before = kinds(ledger)
         with pytest.raises(LedgerError, match="has its fate already"):
@@ -173,7 +173,7 @@ class TestFates:
 
     @pytest.mark.parametrize("number", [0, 1, 3, 99, -1])
     def test_what_is_no_reservation_cannot_end(self, ledger, number):
-        ledger.record(ledger.reserve(request(), ENOUGH), "x")
+        ledger.record(ledger.reserve(charge(), ENOUGH), "x")
         with pytest.raises(LedgerError, match="no reservation"):
             ledger.record(number, "x")
         with pytest.raises(LedgerError, match="no reservation"):
@@ -181,7 +181,7 @@ class TestFates:
 
     @pytest.mark.parametrize("reason", ["could not read 'Smith'", "", "a b", "x" * 201, "Error: 5"])
     def test_a_reason_is_a_name_and_never_a_message(self, ledger, reason):
-        number = ledger.reserve(request(), ENOUGH)
+        number = ledger.reserve(charge(), ENOUGH)
         with pytest.raises(InputError) as caught:
             ledger.fail(number, reason)
         assert "Smith" not in str(caught.value)
@@ -193,22 +193,22 @@ class TestLimits:
 
     def test_a_refusal_writes_nothing(self, ledger):
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(request(epsilon="2"), limits(1))
+            ledger.reserve(charge(epsilon="2"), limits(1))
         assert kinds(ledger) == []
-        ledger.reserve(request(epsilon="1"), limits(1))
+        ledger.reserve(charge(epsilon="1"), limits(1))
         before, head = kinds(ledger), ledger.head()
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(request(), limits(1))
+            ledger.reserve(charge(), limits(1))
         assert (kinds(ledger), ledger.head()) == (before, head)
 
     def test_a_budget_can_be_used_up_to_the_last_part(self, ledger):
-        ledger.reserve(request(epsilon="1"), limits(1))
+        ledger.reserve(charge(epsilon="1"), limits(1))
         assert ledger.spent("bank").epsilon == 1
 
     def test_the_budget_is_the_datasets_whoever_asks(self, ledger):
-        ledger.reserve(request(epsilon="3/4", analyst="ann"), limits(1))
+        ledger.reserve(charge(epsilon="3/4", analyst="ann"), limits(1))
         with pytest.raises(BudgetExceeded, match="the budget of 'bank'") as caught:
-            ledger.reserve(request(epsilon="1/2", analyst="bob"), limits(1))
+            ledger.reserve(charge(epsilon="1/2", analyst="bob"), limits(1))
         error = caught.value
         assert (error.requested, error.remaining, error.short_by) == (
             Fraction(1, 2),
@@ -219,10 +219,10 @@ class TestLimits:
 
     def test_an_allowance_is_the_analysts(self, ledger):
         one = limits(5, allowance=Fraction(1))
-        ledger.reserve(request(epsilon="3/4", analyst="ann"), one)
-        ledger.reserve(request(epsilon="3/4", analyst="bob"), one)
+        ledger.reserve(charge(epsilon="3/4", analyst="ann"), one)
+        ledger.reserve(charge(epsilon="3/4", analyst="bob"), one)
         with pytest.raises(BudgetExceeded) as caught:
-            ledger.reserve(request(epsilon="1/2", analyst="ann"), one)
+            ledger.reserve(charge(epsilon="1/2", analyst="ann"), one)
         error = caught.value
         assert (error.requested, error.remaining, error.short_by) == (
             Fraction(1, 2),
@@ -233,9 +233,9 @@ class TestLimits:
 
     def test_one_question_may_cost_no_more_than_the_most(self, ledger):
         most = limits(5, per_question=Fraction(1, 2))
-        ledger.reserve(request(epsilon="1/2"), most)
+        ledger.reserve(charge(epsilon="1/2"), most)
         with pytest.raises(BudgetExceeded) as caught:
-            ledger.reserve(request(epsilon="3/4"), most)
+            ledger.reserve(charge(epsilon="3/4"), most)
         error = caught.value
         assert (error.requested, error.remaining, error.short_by) == (
             Fraction(3, 4),
@@ -245,20 +245,20 @@ class TestLimits:
         assert error.limit == "the most that one question may cost on 'bank'"
 
     def test_failed_and_open_reservations_count_against_the_budget(self, ledger):
-        ledger.fail(ledger.reserve(request(epsilon="1/2"), limits(1)), "EngineError")
-        ledger.reserve(request(epsilon="1/2"), limits(1))
+        ledger.fail(ledger.reserve(charge(epsilon="1/2"), limits(1)), "EngineError")
+        ledger.reserve(charge(epsilon="1/2"), limits(1))
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(request(), limits(1))
+            ledger.reserve(charge(), limits(1))
 
     def test_under_zcdp_the_sum_means_less_and_the_limit_still_holds(self, ledger):
         accountant = ZCDP(Fraction("1e-6"))
         cost = bounded_range(Fraction(1, 20)) + bounded_range(Fraction(1, 20))
         many = limits("1.8", accountant=accountant)
         for number in range(100):
-            ledger.reserve(request(number, cost=cost), many)
+            ledger.reserve(charge(number, cost=cost), many)
         assert ledger.spent("bank").epsilon == 10
         with pytest.raises(BudgetExceeded) as caught:
-            reserve_all(ledger, (request("more", cost=cost) for _ in range(100)), many)
+            reserve_all(ledger, (charge("more", cost=cost) for _ in range(100)), many)
         error, spent = caught.value, ledger.spent("bank")
         assert accountant.epsilon(spent) <= Fraction("1.8") < accountant.epsilon(spent + cost)
         assert error.requested == accountant.epsilon(spent + cost) - accountant.epsilon(spent)
@@ -272,8 +272,8 @@ class TestLimits:
             if all(number % other for other in range(2, 110))
         ]
         with pytest.raises(InputError, match="use a decimal"):
-            reserve_all(ledger, (request(prime, f"1/{prime}") for prime in primes), ENOUGH)
-        ledger.reserve(request("decimal", "0.000000000001"), ENOUGH)
+            reserve_all(ledger, (charge(prime, f"1/{prime}") for prime in primes), ENOUGH)
+        ledger.reserve(charge("decimal", "0.000000000001"), ENOUGH)
         assert verify(ledger) == []
 
 
@@ -281,13 +281,13 @@ class TestBudgets:
     """A budget is a fact of its own."""
 
     def test_it_is_recorded_before_the_first_reservation(self, ledger):
-        assert ledger.reserve(request(), limits(5)) == 2
+        assert ledger.reserve(charge(), limits(5)) == 2
         assert kinds(ledger) == ["budget", "reserve"]
         assert '"budget":"5"' in next(ledger.entries()).body
 
     def test_the_same_budget_is_recorded_once(self, ledger):
-        ledger.reserve(request(1), limits(5))
-        ledger.reserve(request(2), limits(5))
+        ledger.reserve(charge(1), limits(5))
+        ledger.reserve(charge(2), limits(5))
         assert kinds(ledger) == ["budget", "reserve", "reserve"]
 
     @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ class TestBudgets:
     )
     def test_a_changed_one_is_an_entry(self, ledger, changed):
         for each in (limits(5), changed, changed, limits(5)):
-            ledger.reserve(request(), each)
+            ledger.reserve(charge(), each)
         assert kinds(ledger) == [
             "budget",
             "reserve",
@@ -314,7 +314,7 @@ class TestBudgets:
 
     def test_allowances_of_two_analysts_stand_beside_each_other(self, ledger):
         for analyst in ("ann", "bob", "ann", "bob"):
-            ledger.reserve(request(analyst=analyst), limits(5, allowance=Fraction(1)))
+            ledger.reserve(charge(analyst=analyst), limits(5, allowance=Fraction(1)))
         assert kinds(ledger).count("budget") == 2
         assert (
             '"allowances":{"ann":"1","bob":"1"}'
@@ -325,7 +325,7 @@ class TestBudgets:
         terms = (Fraction(5), Pure(), Fraction(1), {"ann": Fraction(2)})
         assert ledger.set_budget("bank", *terms) == 1
         assert ledger.set_budget("bank", *terms) is None
-        ledger.reserve(request(), limits(5, per_question=Fraction(1), allowance=Fraction(2)))
+        ledger.reserve(charge(), limits(5, per_question=Fraction(1), allowance=Fraction(2)))
         assert kinds(ledger) == ["budget", "reserve"]
 
     @pytest.mark.parametrize(
@@ -344,9 +344,9 @@ class TestBudgets:
         assert kinds(ledger) == []
 
     def test_a_smaller_budget_than_was_spent_refuses_all(self, ledger):
-        ledger.reserve(request(epsilon="2"), limits(5))
+        ledger.reserve(charge(epsilon="2"), limits(5))
         with pytest.raises(BudgetExceeded) as caught:
-            ledger.reserve(request(epsilon="1"), limits(1))
+            ledger.reserve(charge(epsilon="1"), limits(1))
         assert (caught.value.remaining, caught.value.short_by) == (-1, 2)
 
 
@@ -354,42 +354,42 @@ class TestListing:
     """Entries, totals, the trail."""
 
     def test_the_summary_counts_by_dataset_and_analyst(self, ledger):
-        ledger.record(ledger.reserve(request(analyst="ann"), ENOUGH), "x")
-        ledger.reserve(request(analyst="bob"), ENOUGH)
+        ledger.record(ledger.reserve(charge(analyst="ann"), ENOUGH), "x")
+        ledger.reserve(charge(analyst="bob"), ENOUGH)
         usage = ledger.summary()["bank"]
         assert (usage.cost, usage.entries) == (TENTH + TENTH, 4)
         assert usage.analysts == {"ann": Usage(TENTH, 2), "bob": Usage(TENTH, 1)}
 
     def test_entries_are_listed_from_where_one_asks(self, ledger):
         for number in range(4):
-            ledger.reserve(request(number), ENOUGH)
+            ledger.reserve(charge(number), ENOUGH)
         assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
         assert [entry.number for entry in ledger.entries(after=3)] == [4, 5]
 
     def test_entries_can_be_added_while_they_are_listed(self, ledger):
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         listing = ledger.entries()
         next(listing)
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         assert [entry.number for entry in listing][:1] == [2]
 
     def test_a_good_ledger_verifies(self, ledger):
         assert verify(ledger) == []
-        ledger.record(ledger.reserve(request(1), limits(5)), "x")
-        ledger.fail(ledger.reserve(request(2), limits(6, allowance=Fraction(1))), "EngineError")
-        ledger.reserve(request(3, dataset="shop"), ENOUGH)
+        ledger.record(ledger.reserve(charge(1), limits(5)), "x")
+        ledger.fail(ledger.reserve(charge(2), limits(6, allowance=Fraction(1))), "EngineError")
+        ledger.reserve(charge(3, dataset="shop"), ENOUGH)
         assert verify(ledger) == []
 
     def test_the_trail_has_a_line_for_each_entry(self, ledger):
-        ledger.record(ledger.reserve(request("q1"), ENOUGH), "x")
-        ledger.fail(ledger.reserve(request("q2"), ENOUGH), "EngineError")
-        ledger.reserve(request("q3"), ENOUGH)
+        ledger.record(ledger.reserve(charge("q1"), ENOUGH), "x")
+        ledger.fail(ledger.reserve(charge("q2"), ENOUGH), "EngineError")
+        ledger.reserve(charge("q3"), ENOUGH)
         file = io.StringIO()
         export_csv(ledger, file)
         assert len(file.getvalue().splitlines()) == 1 + len(list(ledger.entries()))
 
 
-class TestRequests:
+class TestCharge:
     """Values validate themselves."""
 
     @pytest.mark.parametrize(
@@ -401,22 +401,22 @@ class TestRequests:
             {"version": "\ud800"},
             {"key": "abc"},
             {"key": "A" * 64},
-            {"question": 7},
+            {"normal": 7},
             {"cost": Cost(Fraction(0), Fraction(0))},
         ],
     )
-    def test_a_wrong_request_is_an_input_error(self, wrong):
+    def test_a_wrong_charge_is_an_input_error(self, wrong):
         right = {
             "dataset": "d",
             "version": "1",
             "analyst": "a",
             "key": key(1),
-            "question": "q",
+            "normal": "q",
             "cost": TENTH,
         }
-        Request(**right)
+        Charge(**right)
         with pytest.raises(InputError):
-            Request(**{**right, **wrong})
+            Charge(**{**right, **wrong})
 
     @pytest.mark.parametrize(
         "wrong",
@@ -432,10 +432,10 @@ class TestRequests:
             Limits(*wrong)
 
     def test_a_very_long_question_is_cut_and_says_so(self, ledger):
-        ledger.reserve(request("x" * 10_000), ENOUGH)
+        ledger.reserve(charge("x" * 10_000), ENOUGH)
         body = list(ledger.entries())[-1].body
         assert "[cut; 10000 characters in all]" in body and len(body) < 4_600
 
     def test_a_question_is_marked_as_the_analysts_text(self, ledger):
-        ledger.reserve(request("median of x"), ENOUGH)
+        ledger.reserve(charge("median of x"), ENOUGH)
         assert '"analyst_text":"median of x"' in list(ledger.entries())[-1].body

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from filling import fill
-from some_questions import ENOUGH, request
+from some_charges import ENOUGH, charge
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger, verify
@@ -39,7 +39,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 def test_nobody_else_may_read_any_of_the_files(umask, tmp_path):
     with SqliteLedger(tmp_path / "l") as ledger:
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         ledger.backup(tmp_path / "copy")
         assert modes(tmp_path) == dict.fromkeys(("l", "l-wal", "l-shm", "l.head", "copy"), 0o600)
 
@@ -64,13 +64,13 @@ class TestBackups:
 
     def test_it_is_a_ledger_that_opens_once_it_is_accepted(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
-            ledger.record(ledger.reserve(request(), ENOUGH), "x")
+            ledger.record(ledger.reserve(charge(), ENOUGH), "x")
             ledger.backup(tmp_path / "copy")
-            ledger.reserve(request(), ENOUGH)
+            ledger.reserve(charge(), ENOUGH)
         with SqliteLedger(tmp_path / "copy", audit=True) as copy:
             copy.accept_restored()
         with SqliteLedger(tmp_path / "copy") as copy:
-            assert copy.recorded("bank", "1", request().key).answer_text == "x"
+            assert copy.recorded("bank", "1", charge().key).answer_text == "x"
             assert verify(copy) == []
 
     def test_it_overwrites_nothing(self, tmp_path):
@@ -85,9 +85,9 @@ class TestBackups:
     def test_a_restored_one_is_accepted_and_loses_no_spend(self, tmp_path):
         """The whole way of docs/ledger.md."""
         with SqliteLedger(tmp_path / "l") as ledger:
-            ledger.reserve(request(1), ENOUGH)
+            ledger.reserve(charge(1), ENOUGH)
             ledger.backup(tmp_path / "copy")
-            ledger.reserve(request(2), ENOUGH)
+            ledger.reserve(charge(2), ENOUGH)
         (tmp_path / "l").write_bytes(b"damaged")
         with pytest.raises(LedgerError, match="is not a ledger, or is damaged"):
             SqliteLedger(tmp_path / "l")
@@ -125,7 +125,7 @@ class TestTroubles:
     def test_a_damaged_page(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
             for number in range(60):
-                ledger.reserve(request(number), ENOUGH)
+                ledger.reserve(charge(number), ENOUGH)
         content = bytearray((tmp_path / "l").read_bytes())
         for page in range(4096, len(content), 4096):
             content[page : page + 64] = b"\xff" * 64
@@ -136,7 +136,7 @@ class TestTroubles:
     def test_a_damaged_page_is_found_by_verify_and_not_a_crash(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
             for number in range(60):
-                ledger.reserve(request(number), ENOUGH)
+                ledger.reserve(charge(number), ENOUGH)
         content = (tmp_path / "l").read_bytes()
         place = content.index(b'"analyst_text":"30"')
         page = place // 4096 * 4096
@@ -151,12 +151,12 @@ class TestTroubles:
             with pytest.raises(
                 LedgerError, match=r"locked by another process for 0\.1 seconds.*nothing was spent"
             ):
-                ledger.reserve(request(), ENOUGH)
+                ledger.reserve(charge(), ENOUGH)
             with pytest.raises(LedgerError, match="locked by another process"):
                 SqliteLedger(tmp_path / "l", patience=0.1)
             holder.execute("ROLLBACK")
             holder.close()
-            assert ledger.reserve(request(), ENOUGH) == 2
+            assert ledger.reserve(charge(), ENOUGH) == 2
 
     def test_a_lock_on_the_head_that_stays(self, tmp_path):
         with (
@@ -165,13 +165,13 @@ class TestTroubles:
         ):
             fcntl.flock(holder, fcntl.LOCK_EX)
             for action in (
-                lambda: ledger.reserve(request(), ENOUGH),
-                lambda: ledger.recorded("bank", "1", request().key),
+                lambda: ledger.reserve(charge(), ENOUGH),
+                lambda: ledger.recorded("bank", "1", charge().key),
             ):
                 with pytest.raises(LedgerError, match=r"head .* was locked by another process"):
                     action()
             fcntl.flock(holder, fcntl.LOCK_UN)
-            assert ledger.reserve(request(), ENOUGH) == 2
+            assert ledger.reserve(charge(), ENOUGH) == 2
 
     def test_a_lock_that_goes_is_waited_for(self, tmp_path):
         from threading import Timer
@@ -181,13 +181,13 @@ class TestTroubles:
             holder.execute("BEGIN IMMEDIATE")
             timer = Timer(0.2, lambda: holder.execute("ROLLBACK"))
             timer.start()
-            assert ledger.reserve(request(), ENOUGH) == 2
+            assert ledger.reserve(charge(), ENOUGH) == 2
             timer.join()
             holder.close()
 
     def test_a_file_that_cannot_be_written(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
-            ledger.reserve(request(), ENOUGH)
+            ledger.reserve(charge(), ENOUGH)
         with (
             unwritable(tmp_path / "l"),
             pytest.raises(LedgerError, match="cannot be written: make the file"),
@@ -202,12 +202,12 @@ class TestTroubles:
 
     def test_a_head_that_cannot_be_written_is_noticed_before_anything_is_spent(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:
-            ledger.reserve(request(), ENOUGH)
+            ledger.reserve(charge(), ENOUGH)
             with (
                 unwritable(tmp_path / "l.head"),
                 pytest.raises(LedgerError, match=r"head .* cannot be used"),
             ):
-                ledger.reserve(request(), ENOUGH)
+                ledger.reserve(charge(), ENOUGH)
             assert ledger.spent("bank").epsilon == Fraction(1, 10)
             assert verify(ledger) == []
 
@@ -270,9 +270,9 @@ def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
 
 
 def check_goes_on(path: Path, done: int) -> None:
-    """Each accepted question is there; the one that failed may have been charged, and never less."""
+    """Each accepted question is there; the one that failed may be charged, and never less."""
     with SqliteLedger(path) as ledger:
         assert done > 5 and verify(ledger) == []
         assert ledger.spent("bank").epsilon in (Fraction(done, 10), Fraction(done + 1, 10))
-        ledger.record(ledger.reserve(request("after"), ENOUGH), "x")
+        ledger.record(ledger.reserve(charge("after"), ENOUGH), "x")
         assert verify(ledger) == []

@@ -11,12 +11,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from some_questions import ENOUGH, limits, request
+from some_charges import ENOUGH, charge, limits
 
 import postri
 from postri.errors import BudgetExceeded
 from postri.ledger import verify
+from proving import sized
 
+# How many processes ask, and how often each.
+PROCESSES, EACH = sized((4, 60), (8, 250))
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ,
@@ -38,11 +41,15 @@ def result(process: subprocess.Popen[str]):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("budget", "fits"), [("120.05", 1_200), ("1000", 2_000)])
-def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, fits):
-    """2,000 requests at a tenth each, all at once, on a ledger that none of them finds there."""
+@pytest.mark.parametrize("fits", [3 * EACH * PROCESSES // 5, EACH * PROCESSES])
+def test_processes_never_pass_the_budget_and_lose_nothing(store, fits):
+    """Requests at a tenth each, all at once, on a ledger that none of them finds there. The budget
+    has a little over, which is not enough for one more.
+    """
+    budget = f"{Fraction(fits, 10) + Fraction(1, 20)}"
     processes = [
-        start("hammering.py", store.path, f"analyst {number}", 250, budget) for number in range(8)
+        start("hammering.py", store.path, f"analyst {number}", EACH, budget)
+        for number in range(PROCESSES)
     ]
     accepted = [result(process) for process in processes]
     ledger = store.open()
@@ -56,7 +63,7 @@ def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, f
         assert snapshot.head == ledger.head()
 
 
-@pytest.mark.parametrize("runs", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [20, pytest.param(sized(60, 300), marks=pytest.mark.slow)])
 def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_ledger(
     tmp_path, runs, figures
 ):
@@ -71,7 +78,7 @@ def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_
 def test_threads_share_a_ledger(ledger):
     def ask(number: int) -> bool:
         try:
-            ledger.record(ledger.reserve(request(number), limits(2)), "x")
+            ledger.record(ledger.reserve(charge(number), limits(2)), "x")
         except BudgetExceeded:
             return False
         return True
@@ -86,21 +93,21 @@ def test_threads_share_a_ledger(ledger):
     "ignore:.*fork:DeprecationWarning"
 )  # Newer Pythons warn where libraries have started threads.
 def test_both_sides_of_a_fork_go_on_with_connections_of_their_own(ledger):
-    first = ledger.reserve(request("before"), ENOUGH)
+    first = ledger.reserve(charge("before"), ENOUGH)
     child = os.fork()
     if child == 0:
         try:
             ledger.record(first, "by the child")
             for number in range(20):
-                ledger.reserve(request(f"child {number}"), ENOUGH)
+                ledger.reserve(charge(f"child {number}"), ENOUGH)
             os._exit(0)
         finally:
             os._exit(1)
     for number in range(20):
-        ledger.reserve(request(f"parent {number}"), ENOUGH)
+        ledger.reserve(charge(f"parent {number}"), ENOUGH)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert ledger.recorded("bank", "1", request("before").key).answer_text == "by the child"
+    assert ledger.recorded("bank", "1", charge("before").key).answer_text == "by the child"
     assert ledger.spent("bank").epsilon == Fraction(41, 10)
     assert verify(ledger) == []
 
@@ -113,15 +120,15 @@ def test_both_sides_of_a_fork_go_on_with_connections_of_their_own(ledger):
     reason="this system does not list the open files of a process",
 )
 def test_no_open_file_of_the_ledger_crosses_a_fork(store, ledger):
-    """SQLite's locks belong to a process: a child that inherits a connection may damage the file."""
-    ledger.reserve(request(), ENOUGH)
+    """SQLite's locks belong to a process: a child with its parent's connection may damage files."""
+    ledger.reserve(charge(), ENOUGH)
     assert open_files(store.path) > 0
     child = os.fork()
     if child == 0:
         os._exit(min(open_files(store.path), 100))
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert ledger.reserve(request(), ENOUGH) == 3
+    assert ledger.reserve(charge(), ENOUGH) == 3
 
 
 def open_files(path: Path) -> int:
@@ -133,7 +140,7 @@ def open_files(path: Path) -> int:
 def test_no_lock_is_held_between_reserve_and_record(store, ledger):
     """While one process reads data, others go on."""
     other = store.open(patience=0.2)
-    first = ledger.reserve(request("slow"), ENOUGH)
-    other.record(other.reserve(request("quick"), ENOUGH), "x")
+    first = ledger.reserve(charge("slow"), ENOUGH)
+    other.record(other.reserve(charge("quick"), ENOUGH), "x")
     ledger.record(first, "y")
     assert verify(ledger) == []

@@ -7,7 +7,7 @@ import sqlite3
 from hashlib import sha256
 
 import pytest
-from some_questions import ENOUGH, request
+from some_charges import ENOUGH, charge
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger, export_csv, schema, verify
@@ -40,7 +40,7 @@ INSERT INTO entries VALUES (2, '2026-01-01T00:00:01.000000+00:00', 'reserve',
     'HASH1', 'HASH2');
 INSERT INTO datasets VALUES ('bank', '1/10', '1/800', 2, 1);
 INSERT INTO analysts VALUES ('bank', 'ann', '1/10', '1/800', 1);
-"""
+"""  # noqa: E501  # as it was released
 # SHA-256 of the JSON lists [previous, number, time, kind, body], computed with another program.
 HASHES = {
     "HASH1": "490da3e469a3f200ab32e88ba499246fabb466aa5e8ba2d3f170fae5c963932f",
@@ -76,7 +76,7 @@ def test_a_file_of_schema_1_opens_and_goes_on(first_file):
         assert verify(ledger) == []
         ledger.record(2, "late answer")
         assert ledger.recorded("bank", "1", "a" * 64).answer_text == "late answer"
-        assert ledger.reserve(request(), ENOUGH) == 4
+        assert ledger.reserve(charge(), ENOUGH) == 4
         assert verify(ledger) == []
 
 
@@ -110,11 +110,11 @@ def test_a_failed_migration_changes_nothing(first_file, monkeypatch):
 
 
 def test_a_newer_schema_is_refused(store, ledger):
-    ledger.reserve(request(), ENOUGH)
+    ledger.reserve(charge(), ENOUGH)
     store.tamper("UPDATE meta SET value = 99 WHERE name = 'schema'")
     for action in (
-        lambda: ledger.reserve(request(), ENOUGH),
-        lambda: ledger.recorded("bank", "1", request().key),
+        lambda: ledger.reserve(charge(), ENOUGH),
+        lambda: ledger.recorded("bank", "1", charge().key),
         store.open,
         store.audit,
     ):
@@ -153,13 +153,13 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("kind", "body"), UNKNOWN)
 def test_an_unknown_entry_makes_the_ledger_refuse(store, ledger, kind, body):
-    number = ledger.reserve(request(), ENOUGH)
+    number = ledger.reserve(charge(), ENOUGH)
     store.add(kind, body)
     actions = [
-        lambda: ledger.reserve(request(), ENOUGH),
+        lambda: ledger.reserve(charge(), ENOUGH),
         lambda: ledger.record(number, "x"),
         lambda: ledger.fail(number, "EngineError"),
-        lambda: ledger.recorded("bank", "1", request().key),
+        lambda: ledger.recorded("bank", "1", charge().key),
         store.open,
     ]
     for action in actions:
@@ -170,7 +170,7 @@ def test_an_unknown_entry_makes_the_ledger_refuse(store, ledger, kind, body):
 
 @pytest.mark.parametrize(("kind", "body"), UNKNOWN)
 def test_an_unknown_entry_can_be_listed_and_is_reported(store, ledger, kind, body):
-    ledger.reserve(request(), ENOUGH)
+    ledger.reserve(charge(), ENOUGH)
     store.add(kind, body)
     audit, file = store.audit(), io.StringIO()
     export_csv(audit, file)
@@ -180,6 +180,6 @@ def test_an_unknown_entry_can_be_listed_and_is_reported(store, ledger, kind, bod
 
 def test_a_known_entry_that_was_added_elsewhere_is_read_and_accepted(store, ledger):
     """The check above refuses the unknown, not whatever another process wrote."""
-    ledger.reserve(request(), ENOUGH)
+    ledger.reserve(charge(), ENOUGH)
     store.add("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":2}')
-    assert ledger.reserve(request(), ENOUGH) == 4
+    assert ledger.reserve(charge(), ENOUGH) == 4

@@ -9,11 +9,11 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from some_questions import ENOUGH, request
+from some_charges import ENOUGH, charge
 
 from postri.errors import LedgerError
 from postri.ledger import SqliteLedger, bounded_range, verify
-from postri.ledger.entry import chained
+from postri.ledger.entries import chained
 
 TENTH = bounded_range(Fraction(1, 10))
 
@@ -22,8 +22,8 @@ TENTH = bounded_range(Fraction(1, 10))
 def filled(ledger):
     """A ledger with ten entries: a budget, four answered questions, one open."""
     for number in range(4):
-        ledger.record(ledger.reserve(request(number), ENOUGH), f"answer {number}")
-    ledger.reserve(request("last"), ENOUGH)
+        ledger.record(ledger.reserve(charge(number), ENOUGH), f"answer {number}")
+    ledger.reserve(charge("last"), ENOUGH)
     assert verify(ledger) == []
     return ledger
 
@@ -74,7 +74,7 @@ class TestEntries:
         store.tamper("DELETE FROM entries WHERE number > 8")
         assert "it ends at entry 8, and its head knows of entry 10" in problems(store)
         with pytest.raises(LedgerError, match="is refused: it ends at entry 8"):
-            filled.reserve(request(), ENOUGH)
+            filled.reserve(charge(), ENOUGH)
         with pytest.raises(LedgerError, match="is refused"):
             store.open()
 
@@ -144,7 +144,7 @@ class TestTables:
     def test_an_index_that_points_to_another_question_gives_no_answer(self, store, filled):
         store.tamper("UPDATE answers SET reservation = 2")
         with pytest.raises(LedgerError, match="index of answers does not fit"):
-            filled.recorded("bank", "1", request(3).key)
+            filled.recorded("bank", "1", charge(3).key)
 
     @pytest.mark.parametrize(
         "statement",
@@ -169,7 +169,7 @@ class TestTables:
         with suppress(LedgerError):
             assert verify(store.audit())
         with suppress(LedgerError):
-            filled.reserve(request(), ENOUGH)
+            filled.reserve(charge(), ENOUGH)
 
     def test_a_second_fate_is_found(self, store, filled):
         store.add("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":2}')
@@ -191,8 +191,8 @@ class TestOldCopies:
         """The ledger as it was three questions ago."""
         filled.backup(tmp_path / "copy")
         for number in range(3):
-            filled.reserve(request(f"later {number}"), ENOUGH)
-        filled.reserve(request("elsewhere", dataset="shop"), ENOUGH)
+            filled.reserve(charge(f"later {number}"), ENOUGH)
+        filled.reserve(charge("elsewhere", dataset="shop"), ENOUGH)
         filled.close()
         put_back(tmp_path / "copy", store.path)
         return store
@@ -204,9 +204,9 @@ class TestOldCopies:
     def test_a_process_that_has_it_open_refuses_too(self, restored):
         audit = restored.audit()
         actions = [
-            lambda: audit.reserve(request(), ENOUGH),
+            lambda: audit.reserve(charge(), ENOUGH),
             lambda: audit.record(10, "x"),
-            lambda: audit.recorded("bank", "1", request(1).key),
+            lambda: audit.recorded("bank", "1", charge(1).key),
             lambda: audit.set_budget("bank", Fraction(9), ENOUGH.accountant),
         ]
         for action in actions:
@@ -224,7 +224,7 @@ class TestOldCopies:
         assert ledger.spent("bank").rho == 8 * TENTH.rho
         assert list(ledger.entries())[-1].kind == "restored" and number == 11
         assert verify(ledger) == []
-        assert ledger.reserve(request("again"), ENOUGH) == 12
+        assert ledger.reserve(charge("again"), ENOUGH) == 12
         assert verify(ledger) == []
 
     def test_a_good_ledger_has_nothing_to_accept(self, store, filled):
@@ -237,13 +237,13 @@ class TestOldCopies:
         self, store, filled, tmp_path
     ):
         filled.backup(tmp_path / "copy")
-        filled.reserve(request("later"), ENOUGH)
+        filled.reserve(charge("later"), ENOUGH)
         filled.close()
         put_back(tmp_path / "copy", store.path)
         elsewhere = SqliteLedger(store.path, tmp_path / "other.head", audit=True)
         elsewhere.accept_restored()
         for number in range(4):
-            elsewhere.reserve(request(f"other {number}"), ENOUGH)
+            elsewhere.reserve(charge(f"other {number}"), ENOUGH)
         elsewhere.close()
         with pytest.raises(LedgerError, match="its entry 11 is not the one that its head knows"):
             store.open()
@@ -271,7 +271,7 @@ class TestHeads:
     def test_a_missing_one_is_found_and_refused_until_it_is_accepted(self, store, filled):
         store.head.unlink()
         assert "its head is missing or damaged" in problems(store)
-        for action in (store.open, lambda: filled.reserve(request(), ENOUGH)):
+        for action in (store.open, lambda: filled.reserve(charge(), ENOUGH)):
             with pytest.raises(LedgerError, match="head is missing or damaged"):
                 action()
         store.audit().accept_restored()
@@ -291,20 +291,20 @@ class TestHeads:
         content[slot * 4096 + 20 : slot * 4096 + 40] = b"\0" * 20
         store.head.write_bytes(content)
         ledger = store.open()
-        ledger.reserve(request(), ENOUGH)
+        ledger.reserve(charge(), ENOUGH)
         assert verify(ledger) == []
 
     def test_an_older_one_is_fine(self, store, filled):
         """As after a crash between the commit and the move of the head."""
         before = store.head.read_bytes()
-        filled.reserve(request("more"), ENOUGH)
+        filled.reserve(charge("more"), ENOUGH)
         store.head.write_bytes(before)
         assert problems(store) == ""
-        store.open().reserve(request("and more"), ENOUGH)
+        store.open().reserve(charge("and more"), ENOUGH)
         assert problems(store) == ""
 
     def test_it_moves_with_every_entry(self, store, filled):
-        number = filled.reserve(request("more"), ENOUGH)
+        number = filled.reserve(charge("more"), ENOUGH)
         with filled.snapshot() as snapshot:
             assert (snapshot.head.number, snapshot.head.spent) == (
                 number,
@@ -317,14 +317,14 @@ class TestHeads:
     def test_it_may_lie_elsewhere(self, store, tmp_path):
         (tmp_path / "usb").mkdir()
         other = tmp_path / "usb" / "head"
-        store.open(head=other).reserve(request(), ENOUGH)
+        store.open(head=other).reserve(charge(), ENOUGH)
         assert other.exists() and not store.head.exists()
         with pytest.raises(LedgerError, match="head is missing"):
             store.open()
 
     def test_it_grows_with_the_number_of_datasets(self, store, ledger):
         for number in range(200):
-            ledger.reserve(request(dataset=f"a dataset with quite a long name {number}"), ENOUGH)
+            ledger.reserve(charge(dataset=f"a dataset with quite a long name {number}"), ENOUGH)
         with ledger.snapshot() as snapshot:
             assert snapshot.head == ledger.head() and len(snapshot.head.spent) == 200
         assert os.stat(store.head).st_mode & 0o777 == 0o600
@@ -334,7 +334,7 @@ class TestHeads:
     ):
         shutil.copy(store.head, tmp_path / "head")
         filled.backup(tmp_path / "copy")
-        filled.reserve(request("later"), ENOUGH)
+        filled.reserve(charge("later"), ENOUGH)
         line = filled.head().line
         assert verify(filled, expected_head=line) == []
         filled.close()

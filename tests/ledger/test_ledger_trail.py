@@ -7,7 +7,7 @@ import io
 from fractions import Fraction
 
 import pytest
-from some_questions import ENOUGH, limits, request
+from some_charges import ENOUGH, charge, limits
 
 from postri.ledger import ZCDP, export_csv
 
@@ -19,12 +19,12 @@ def trail(ledger) -> list[dict[str, str]]:
 
 
 def test_each_entry_has_its_parts(ledger):
-    number = ledger.reserve(request("median of x"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
+    number = ledger.reserve(charge("median of x"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
     ledger.record(number, "secret answer text")
     ledger.fail(
-        ledger.reserve(request("q2"), limits(5, accountant=ZCDP(Fraction(1, 10**6)))), "EngineError"
+        ledger.reserve(charge("q2"), limits(5, accountant=ZCDP(Fraction(1, 10**6)))), "EngineError"
     )
-    ledger.reserve(request("q3"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
+    ledger.reserve(charge("q3"), limits(5, accountant=ZCDP(Fraction(1, 10**6))))
     lines, entries = trail(ledger), list(ledger.entries())
     assert [line["hash"] for line in lines] == [entry.hash for entry in entries]
     assert [line["time"] for line in lines] == [entry.time for entry in entries]
@@ -39,7 +39,7 @@ def test_each_entry_has_its_parts(ledger):
     assert (asked["epsilon"], asked["rho"], asked["key"]) == (
         "1/10",
         "1/800",
-        request("median of x").key,
+        charge("median of x").key,
     )
     assert asked["question (analyst's text)"] == "median of x"
     fates = [
@@ -57,18 +57,18 @@ def test_each_entry_has_its_parts(ledger):
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "'"])
 def test_no_cell_is_taken_for_a_formula(ledger, start):
-    ledger.reserve(request(f"{start}HYPERLINK(1)"), ENOUGH)
+    ledger.reserve(charge(f"{start}HYPERLINK(1)"), ENOUGH)
     cell = trail(ledger)[-1]["question (analyst's text)"]
     assert cell.startswith("'") and cell.endswith("HYPERLINK(1)")
 
 
 def test_names_are_no_formulas_either(ledger):
-    ledger.reserve(request(analyst="=cmd"), ENOUGH)
+    ledger.reserve(charge(analyst="=cmd"), ENOUGH)
     assert trail(ledger)[-1]["analyst"] == "'=cmd"
 
 
 def test_a_question_of_several_lines_stays_on_one(ledger):
-    ledger.reserve(request("a\r\nb\x1b[31m"), ENOUGH)
+    ledger.reserve(charge("a\r\nb\x1b[31m"), ENOUGH)
     file = io.StringIO()
     export_csv(ledger, file)
     assert len(file.getvalue().splitlines()) == 3
@@ -77,7 +77,7 @@ def test_a_question_of_several_lines_stays_on_one(ledger):
 
 def test_an_accepted_copy_is_one_line(store, ledger):
     for dataset in ("bank", "shop"):
-        ledger.reserve(request(dataset=dataset), ENOUGH)
+        ledger.reserve(charge(dataset=dataset), ENOUGH)
     store.tamper("DELETE FROM entries", "DELETE FROM datasets", "DELETE FROM analysts")
     store.audit().accept_restored()
     line = trail(store.open())[-1]

@@ -18,8 +18,8 @@ from postri import SeededCoins, Session
 from postri.ledger import SqliteLedger, verify
 from postri.mechanisms.coins import Coins
 from postri.policy import read_policy
+from postri.session import LocalSession
 from postri.session import local as module
-from postri.session.local import LocalDesk
 
 JOBS = ["admin.", "technician", "services"]
 POLICY = """
@@ -108,9 +108,8 @@ def session(
 ) -> Session:
     """A session, with coins of the test's own if it has some."""
     policy = read_policy(path)
-    return Session(
-        LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), analyst, coins=coins)
-    )
+    ledger = SqliteLedger(policy.ledger, policy.head)
+    return LocalSession(policy, ledger, analyst, coins=coins)
 
 
 def spent(path: Path) -> Fraction:

@@ -18,12 +18,11 @@ from postri import (
     LedgerError,
     QuestionFailed,
     RetryKeyUsed,
-    Session,
 )
-from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
-from postri.session.local import LocalDesk
+from postri.question import BoundQuestion
+from postri.session import LocalSession
 
 MID = {"mid": "median(balance)"}
 
@@ -45,7 +44,7 @@ def cut_off(path, **how) -> None:
         Dies(found.ledger, found.head) as ledger,
         pytest.raises(LedgerError, match="died") as error,
     ):
-        Session(LocalDesk(found, ledger, "ann")).ask("bank", MID, epsilon=1, **how)
+        LocalSession(found, ledger, "ann").ask("bank", MID, epsilon=1, **how)
     assert error.value.spent
 
 
@@ -127,7 +126,7 @@ def test_keys_belong_to_their_analyst(policy):
 def test_a_failure_stays_a_failure(policy):
     with session(policy) as db:
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError) as error,
         ):
             db.ask("bank", MID, epsilon=1, retry="k1")
@@ -181,18 +180,15 @@ def test_odd_keys_are_refused(policy, key):
 # ---- at the same time
 
 
-def at_once(path, desks: int, **how) -> list:
-    """The same question from several threads; each with a ledger of its own if there are several
-    desks.
-    """
+def at_once(path, number_of_ledgers: int, **how) -> list:
+    """The same question from several threads, which share the ledgers out among them."""
     found, start = read_policy(path), Barrier(4)
-    ledgers = [SqliteLedger(found.ledger, found.head) for _ in range(desks)]
+    ledgers = [SqliteLedger(found.ledger, found.head) for _ in range(number_of_ledgers)]
 
     def ask(place: int):
         start.wait(timeout=60)
-        return Session(LocalDesk(found, ledgers[place % desks], "ann")).ask(
-            "bank", MID, epsilon=1, **how
-        )
+        ledger = ledgers[place % number_of_ledgers]
+        return LocalSession(found, ledger, "ann").ask("bank", MID, epsilon=1, **how)
 
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(ask, range(4)))

@@ -22,12 +22,11 @@ from postri import (
     ServiceError,
     agg,
 )
-from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
-from postri.session import Session
+from postri.question import BoundQuestion
+from postri.session import LocalSession
 from postri.session import local as module
-from postri.session.local import LocalDesk
 
 WANTED = {
     "mid": agg.median("balance"),
@@ -191,8 +190,8 @@ class TestRefusals:
         ("how", "words"),
         [
             ({"dataset": "bnk"}, "did you mean 'bank'"),
-            ({"aggregates": {"a": "median(job)"}}, "choose a column of numbers"),
-            ({"aggregates": {"a": "sum(since)"}}, "no sum or mean of a column of dates"),
+            ({"aggregates": {"a": "median(job)"}}, "have no order of numbers"),
+            ({"aggregates": {"a": "sum(since)"}}, "no sum of dates"),
             ({"where": "job < 3"}, "job"),
             ({"aggregates": {"job": "count()"}, "by": ["job"]}, "two columns of the result"),
         ],
@@ -253,8 +252,8 @@ class Watched(SqliteLedger):
         super().__init__(*places)
         self.events = events
 
-    def reserve(self, request, limits, asking=None):
-        number = super().reserve(request, limits, asking)
+    def reserve(self, charge, limits, attempt=None):
+        number = super().reserve(charge, limits, attempt)
         self.events.append("reserve")
         return number
 
@@ -263,11 +262,11 @@ class Watched(SqliteLedger):
         self.events.append("record")
 
 
-def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
+def events_of(policy, kind: type[LocalSession] = LocalSession) -> list[str]:
     """What happens when a question is asked, in order."""
     events: list[str] = []
     found = read_policy(policy)
-    counted = BoundRequest.answers
+    counted = BoundQuestion.answers
 
     def touched(self):
         events.append("touch data")
@@ -275,9 +274,9 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
 
     with (
         Watched(found.ledger, found.head, events=events) as ledger,
-        patch.object(BoundRequest, "answers", touched),
+        patch.object(BoundQuestion, "answers", touched),
     ):
-        Session(kind(found, ledger, "ann")).count("bank", epsilon=1)
+        kind(found, ledger, "ann").count("bank", epsilon=1)
         events.append("hand over")
     return events
 
@@ -285,17 +284,15 @@ def events_of(policy, kind: type[LocalDesk] = LocalDesk) -> list[str]:
 RIGHT_ORDER = ["reserve", "touch data", "record", "hand over"]
 
 
-class ChargesAfterwards(LocalDesk):
+class ChargesAfterwards(LocalSession):
     """A bug: the answer is drawn before it is paid for."""
 
-    def _answer(self, question, asking, *, fresh):
-        answers = question.request.bound(
-            module.open_dataset(self._policy, question.dataset)
-        ).answers()
-        number = self._ledger.reserve(
-            self._request(question), self._limits(question.dataset), asking
-        )
-        self._ledger.record(number, module.written(answers))
+    def _answer(self, question, attempt, *, fresh):
+        table = module.open_dataset(self._policy, question.dataset)
+        answers = question.bound(table).answers()
+        limits = module.limits_of(question.dataset, self.analyst)
+        number = self._ledger.reserve(self._charge(question), limits, attempt)
+        self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
 
@@ -311,9 +308,9 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     """What is spent after the engine failed."""
     found = read_policy(policy)
     with ledger_kind(found.ledger, found.head) as ledger:
-        db = Session(LocalDesk(found, ledger, "ann"))
+        db = LocalSession(found, ledger, "ann")
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),
         ):
             db.count("bank", epsilon=1)
@@ -350,7 +347,7 @@ def test_a_refund_on_failure_would_be_found(policy):
 def test_an_interrupt_is_paid_for_too(policy, error):
     with (
         session(policy) as db,
-        patch.object(BoundRequest, "answers", side_effect=error),
+        patch.object(BoundQuestion, "answers", side_effect=error),
         pytest.raises(error),
     ):
         db.count("bank", epsilon=1)

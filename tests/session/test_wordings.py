@@ -1,4 +1,4 @@
-"""What crosses a wire reads back as the same: questions, results, prices, budgets, facts, errors."""
+"""What crosses a wire reads back the same: questions, results, prices, budgets, facts, errors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ from postri import (
     SourceError,
     agg,
 )
-from postri.answer.json import text_of
-from postri.answer.wire import read_result, result_text
-from postri.session.facts import read_facts
-from postri.session.problems import KINDS, members, read_problem
-from postri.session.sent import (
+from postri.answer.forms import json_text, read_result, result_text
+from postri.question import Wording, read_wording
+from postri.session.wire import (
+    KINDS,
     budget_fields,
+    dataset_fields,
     past_fields,
     price_fields,
+    problem_members,
     read_budget,
+    read_dataset,
     read_past,
     read_price,
+    read_problem,
 )
-from postri.session.wording import Wording, read_wording
+from proving import examples
 
 EVERYTHING = {
     "mid": "median(balance)",
@@ -65,7 +68,7 @@ def db(tmp_path_factory):
 
 def sent(fields):
     """Over the wire and back."""
-    return json.loads(text_of(fields), parse_float=Decimal)
+    return json.loads(json_text(fields), parse_float=Decimal)
 
 
 def same(one, other) -> None:
@@ -137,7 +140,7 @@ class TestTheRest:
 
     def test_facts(self, db):
         (facts,) = db.describe().values()
-        assert read_facts(sent(facts.to_fields())) == facts
+        assert read_dataset(sent(dataset_fields(facts))) == facts
 
 
 class TestErrors:
@@ -160,7 +163,7 @@ class TestErrors:
             error.spent = True
         kind = next(kind for each, kind in KINDS.items() if isinstance(error, each))
         again = read_problem(
-            kind.status, {"code": kind.code, "detail": str(error), **members(error)}
+            kind.status, {"code": kind.code, "detail": str(error), **problem_members(error)}
         )
         assert (
             type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
@@ -201,6 +204,7 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
+    @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
         st.lists(NAMES),
@@ -222,6 +226,7 @@ class TestQuestions:
         assert again.text == wording.text
         assert {name: agg.read(each) for name, each in again.aggregates.items()} == aggregates
 
+    @examples(100)
     @given(st.text(), NUMBERS)
     def test_one_in_sql_reads_back(self, text, number):
         wording = Wording(sql=text, epsilon=number, simultaneous=True)

@@ -13,9 +13,8 @@ from sql_policy import datasets
 from postri import InputError
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
-from postri.session import Session
+from postri.session import LocalSession
 from postri.session import local as module
-from postri.session.local import LocalDesk
 
 SECOND = 1.0
 BASE = "SELECT COUNT(*) FROM bank"
@@ -192,7 +191,7 @@ def session(tmp_path_factory):
     datasets(folder)
     policy = read_policy(folder / "postri.toml")
     with SqliteLedger(policy.ledger, policy.head) as ledger:
-        yield Session(LocalDesk(policy, ledger, "eve"))
+        yield LocalSession(policy, ledger, "eve")
 
 
 def test_there_are_a_hundred():

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from postri.errors import PolicyError
-from postri.policy import Service, read_policy
+from postri.policy import ServicePolicy, read_policy
 
 DATASET = """\
 [datasets.d]
@@ -33,7 +33,7 @@ def problems(folder, lines, before=DATASET):
 
 def test_what_is_left_out_has_a_default(tmp_path):
     policy = read(tmp_path, "")
-    assert policy.service == Service()
+    assert policy.service == ServicePolicy()
     assert (policy.service.host, policy.service.port, policy.service.time_grid) == (
         "127.0.0.1",
         8765,
@@ -43,7 +43,7 @@ def test_what_is_left_out_has_a_default(tmp_path):
 
 
 def test_a_policy_without_the_table_has_all_defaults(tmp_path):
-    assert read(tmp_path, "", DATASET.removesuffix("[service]\n")).service == Service()
+    assert read(tmp_path, "", DATASET.removesuffix("[service]\n")).service == ServicePolicy()
 
 
 def test_every_key_means_what_it_says(tmp_path):
@@ -60,7 +60,7 @@ scan_timeout = 0.5
 shutdown_timeout = 0
 """
     service = read(tmp_path, lines).service
-    assert service == Service(
+    assert service == ServicePolicy(
         tmp_path / "keys/tokens",
         "::1",
         0,

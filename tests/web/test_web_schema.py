@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from served import new_token, served
 
+from proving import sized
+
 POLICY = """
 [service]
 time_grid = 0
@@ -34,7 +36,7 @@ type = "text"
 keys = ["a", "b"]
 """
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-EXAMPLES = "40"
+EXAMPLES = sized("6", "40")
 
 
 @pytest.mark.slow

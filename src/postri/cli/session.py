@@ -123,7 +123,7 @@ def named(aggregates: list[str]) -> dict[str, str]:
     >>> named(["count()", "mid = median(fare)", "quantile(fare, 0.9)"])
     {'count': 'count()', 'mid': 'median(fare)', 'quantile_fare_0.9': 'quantile(fare, 0.9)'}
     """
-    from postri.agg import usual_name
+    from postri.statistics.registry import usual_name
 
     found: dict[str, str] = {}
     for aggregate in aggregates:
@@ -218,7 +218,7 @@ def _show_budget(url: str, *, json: bool) -> None:
 
 def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
-    from postri.session.local import accountant_of
+    from postri.session.facts import accountant_of
 
     return [
         Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances)

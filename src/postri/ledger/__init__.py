@@ -5,40 +5,32 @@ from __future__ import annotations
 from postri.cost import Cost, bounded_range, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
-from postri.ledger.entry import Entry
+from postri.ledger.charges import Attempt, Charge, Limits, check_retry
+from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
-from postri.ledger.store import (
-    Account,
-    Asking,
-    DatasetUsage,
-    Ledger,
-    Limits,
-    Past,
-    Recorded,
-    Request,
-    Usage,
-)
+from postri.ledger.store import Account, DatasetUsage, Ledger, Recorded, Reservation, Usage
 from postri.ledger.trail import export_csv
 
 __all__ = [
     "ZCDP",
     "Account",
     "Accountant",
-    "Asking",
+    "Attempt",
+    "Charge",
     "Cost",
     "DatasetUsage",
     "Entry",
     "Head",
     "Ledger",
     "Limits",
-    "Past",
     "Pure",
     "Recorded",
-    "Request",
+    "Reservation",
     "SqliteLedger",
     "Usage",
     "bounded_range",
+    "check_retry",
     "export_csv",
     "pure_draw",
     "verify",

@@ -1,4 +1,9 @@
-"""The audit: whether a ledger is what it says."""
+"""The audit: whether a ledger is what it says.
+
+Three things are checked against one another: the chain of hashes, the totals and indexes that are
+kept beside the entries for speed, and the head in its second place. `Replay` computes from the
+entries alone what the totals and indexes ought to be.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,18 @@ from collections.abc import Iterable, Iterator
 
 from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.entry import FIRST_HASH, Entry
+from postri.ledger.entries import (
+    FIRST_HASH,
+    Answered,
+    BudgetTerms,
+    Entry,
+    Fact,
+    Fate,
+    Reserved,
+    read_fact,
+)
 from postri.ledger.head import trouble
-from postri.ledger.replay import Replay
-from postri.ledger.store import DatasetUsage, Ledger, Snapshot, Usage
+from postri.ledger.store import DatasetUsage, Indexes, Ledger, Snapshot, Usage
 
 
 def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
@@ -28,7 +41,8 @@ def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
 
 
 def _problems(snapshot: Snapshot, expected_head: str | None) -> Iterator[str]:
-    chain, replay = Chain(), Replay()
+    chain = HashChain()
+    replay = Replay()
     yield from _walk(snapshot.entries(), chain, replay)
     yield from _totals(snapshot, replay)
     yield from _indexes(snapshot, replay)
@@ -39,11 +53,18 @@ def _problems(snapshot: Snapshot, expected_head: str | None) -> Iterator[str]:
         yield from _expected(expected_head, chain)
 
 
-class Chain:
+def _walk(entries: Iterable[Entry], chain: HashChain, replay: Replay) -> Iterator[str]:
+    for entry in entries:
+        yield from chain.add(entry)
+        yield from replay.add(entry)
+
+
+class HashChain:
     """The hashes of the entries that were walked so far."""
 
     def __init__(self) -> None:
-        self.number, self.last = 0, FIRST_HASH
+        self.number = 0
+        self.last = FIRST_HASH
         self._hashes: dict[int, str] = {}
 
     def hash_at(self, number: int) -> str | None:
@@ -61,29 +82,91 @@ class Chain:
             )
         if not entry.is_whole():
             yield f"Entry {entry.number} was changed: its hash does not fit what it says."
-        self.number, self.last = entry.number, entry.hash
+        self.number = entry.number
+        self.last = entry.hash
         self._hashes[entry.number] = entry.hash
 
 
-def _walk(entries: Iterable[Entry], chain: Chain, replay: Replay) -> Iterator[str]:
-    for entry in entries:
-        yield from chain.add(entry)
-        yield from replay.add(entry)
-
-
 def _range(first: int, last: int) -> str:
-    return f"Entry {first} is" if first == last else f"Entries {first} to {last} are"
+    if first == last:
+        return f"Entry {first} is"
+    return f"Entries {first} to {last} are"
+
+
+class Replay:
+    """What entries add up to, computed from nothing: takes them in order, and keeps what follows
+    from them.
+    """
+
+    def __init__(self) -> None:
+        self.terms: dict[str, int] = {}
+        self.fates: dict[int, int] = {}
+        self.answers: dict[tuple[str, str, str], int] = {}
+        self._reservations: dict[int, Reserved] = {}
+        self._usage: dict[str, Usage] = {}
+        self._analysts: dict[str, dict[str, Usage]] = {}
+
+    def add(self, entry: Entry) -> Iterator[str]:
+        """One more entry; says what is wrong with it."""
+        try:
+            fact = read_fact(entry.number, entry.kind, entry.body)
+        except LedgerError as error:
+            yield f"{error}."
+            return
+        self._count(fact)
+        if isinstance(fact, BudgetTerms):
+            self.terms[fact.dataset] = entry.number
+        elif isinstance(fact, Reserved):
+            self._reservations[entry.number] = fact
+        elif isinstance(fact, Fate):
+            yield from self._end(entry.number, fact)
+
+    def _end(self, number: int, fate: Fate) -> Iterator[str]:
+        asked = self._reservations.get(fate.reservation)
+        if asked is None or (asked.dataset, asked.analyst) != (fate.dataset, fate.analyst):
+            yield (
+                f"Entry {number} ends reservation {fate.reservation}, and there is no such "
+                "reservation before it."
+            )
+            return
+        if fate.reservation in self.fates:
+            yield f"Entry {number} ends reservation {fate.reservation} a second time."
+        self.fates[fate.reservation] = number
+        if isinstance(fate, Answered):
+            question = (asked.dataset, asked.version, asked.key)
+            self.answers[question] = max(fate.reservation, self.answers.get(question, 0))
+
+    def _count(self, fact: Fact) -> None:
+        for share in fact.shares():
+            self._usage[share.dataset] = self._usage.get(share.dataset, Usage()).plus(share.cost)
+            if share.analyst is not None:
+                analysts = self._analysts.setdefault(share.dataset, {})
+                analysts[share.analyst] = analysts.get(share.analyst, Usage()).plus(share.cost)
+
+    def usage(self) -> dict[str, DatasetUsage]:
+        """The totals."""
+        return {
+            dataset: DatasetUsage(total.cost, total.entries, self._analysts.get(dataset, {}))
+            for dataset, total in self._usage.items()
+        }
+
+    def indexes(self) -> Indexes:
+        """Where facts stand."""
+        return Indexes(self.terms, self.fates, self.answers)
 
 
 def _totals(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
-    kept, counted = snapshot.usage(), replay.usage()
-    for dataset in sorted({*kept, *counted}):
-        here, there = kept.get(dataset, DatasetUsage()), counted.get(dataset, DatasetUsage())
-        yield from _total(repr(dataset), here, there)
-        for analyst in sorted({*here.analysts, *there.analysts}):
-            name = f"{analyst!r} on {dataset!r}"
+    all_kept = snapshot.usage()
+    all_counted = replay.usage()
+    for dataset in sorted({*all_kept, *all_counted}):
+        kept = all_kept.get(dataset, DatasetUsage())
+        counted = all_counted.get(dataset, DatasetUsage())
+        yield from _total(repr(dataset), kept, counted)
+        for analyst in sorted({*kept.analysts, *counted.analysts}):
             yield from _total(
-                name, here.analysts.get(analyst, Usage()), there.analysts.get(analyst, Usage())
+                f"{analyst!r} on {dataset!r}",
+                kept.analysts.get(analyst, Usage()),
+                counted.analysts.get(analyst, Usage()),
             )
 
 
@@ -105,7 +188,8 @@ def _words(cost: Cost) -> str:
 
 
 def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
-    kept, counted = snapshot.indexes(), replay.indexes()
+    kept = snapshot.indexes()
+    counted = replay.indexes()
     if kept.terms != counted.terms:
         yield "The index of the newest budgets does not fit the entries."
     if kept.fates != counted.fates:
@@ -114,7 +198,7 @@ def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield "The index of recorded answers does not fit the entries."
 
 
-def _expected(line: str, chain: Chain) -> Iterator[str]:
+def _expected(line: str, chain: HashChain) -> Iterator[str]:
     number, _, hash = line.strip().partition(" ")
     if not number.isdecimal():
         yield (

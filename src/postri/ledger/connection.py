@@ -18,11 +18,16 @@ from postri.errors import LedgerError
 PRIVATE = 0o600
 LEDGER = "the ledger"
 
+# What to do about SQLite's errors, by the lower byte of their codes.
 _WORDS = {
-    sqlite3.SQLITE_READONLY: "cannot be written: make the file and its folder writable for this user",
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written: make the file and its folder writable for this user"
+    ),
     sqlite3.SQLITE_PERM: "may not be used by this user: change the permissions of the file",
     sqlite3.SQLITE_AUTH: "may not be used by this user: change the permissions of the file",
-    sqlite3.SQLITE_FULL: "cannot grow, for the disk is full: make room and ask again; what was recorded is safe",
+    sqlite3.SQLITE_FULL: (
+        "cannot grow, for the disk is full: make room and ask again; what was recorded is safe"
+    ),
     sqlite3.SQLITE_IOERR: (
         "cannot be read or written, for the disk failed: check the disk; what was recorded "
         "before is safe"
@@ -30,8 +35,12 @@ _WORDS = {
     sqlite3.SQLITE_CANTOPEN: (
         "cannot be opened: check that its folder exists and that this user may read and write there"
     ),
-    sqlite3.SQLITE_CORRUPT: "is damaged: put back a backup, then accept it (see the documentation of the ledger)",
-    sqlite3.SQLITE_NOTADB: "is not a ledger, or is damaged: name another file, or put back a backup and accept it",
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged: put back a backup, then accept it (see the documentation of the ledger)"
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a ledger, or is damaged: name another file, or put back a backup and accept it"
+    ),
 }
 
 
@@ -51,9 +60,8 @@ def _words(error: sqlite3.Error, patience: float) -> str:
             f"was locked by another process for {patience:g} seconds: ask again, or end the "
             "process that holds it; nothing was spent"
         )
-    return _WORDS.get(
-        code, f"failed with {getattr(error, 'sqlite_errorname', type(error).__name__)}: verify it"
-    )
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    return _WORDS.get(code, f"failed with {name}: verify it")
 
 
 def create_private(path: Path, what: str = LEDGER) -> bool:
@@ -74,10 +82,11 @@ def create_private(path: Path, what: str = LEDGER) -> bool:
     return True
 
 
-class Database:
+class SqliteFile:
     """One SQLite file.
 
-    Threads take turns on one connection, and each process has its own. `what` it is, for messages.
+    Threads take turns on one connection, and each process has its own. `check` refuses a file that
+    is somebody else's; messages call the file `what`.
     """
 
     def __init__(
@@ -87,7 +96,9 @@ class Database:
         check: Callable[[sqlite3.Connection], object],
         what: str = LEDGER,
     ) -> None:
-        self.path, self.patience, self.what = path, patience, what
+        self.path = path
+        self.patience = patience
+        self.what = what
         self._check = check
         self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
@@ -170,9 +181,8 @@ class Database:
         return connection
 
     def _patiently(self, action: Callable[[], object]) -> None:
-        """Do it again while the file is locked:
-
-        SQLite does not wait by itself when the journal's mode changes.
+        """Do it again while the file is locked: SQLite does not wait by itself when the journal's
+        mode changes.
         """
         deadline = monotonic() + self.patience
         while True:
@@ -180,7 +190,8 @@ class Database:
                 action()
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_locked or monotonic() > deadline:
                     raise
             sleep(0.01)
 
@@ -197,21 +208,20 @@ class Database:
         self._closed = True
 
 
-_OPEN: WeakSet[Database] = WeakSet()
-_PAUSED: list[Database] = []
+# ---- forks: a connection must not cross one, for its locks belong to one process
+
+_OPEN: WeakSet[SqliteFile] = WeakSet()
+_PAUSED: list[SqliteFile] = []
 _FORKING = Lock()
 
 
 def _before_fork() -> None:
-    """A connection must not cross a fork: its locks belong to one process.
-
-    So all are closed, and both sides open their own.
-    """
+    """All connections are closed, and both sides open their own."""
     _FORKING.acquire()
     _PAUSED.extend(_OPEN)
-    for database in _PAUSED:
-        database.lock.acquire()
-        database.release()
+    for file in _PAUSED:
+        file.lock.acquire()
+        file.release()
 
 
 def _after_fork() -> None:

@@ -21,7 +21,7 @@ from time import monotonic, sleep
 
 from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.rationals import rational
+from postri.ledger.entries import rational
 
 SLOT = 4096
 PRIVATE = 0o600
@@ -45,16 +45,19 @@ class Head:
     @property
     def spent(self) -> dict[str, Cost]:
         """What was spent, by dataset."""
+        spent = json.loads(self.spending)
         return {
             dataset: Cost(rational(epsilon), rational(rho))
-            for dataset, (epsilon, rho) in json.loads(self.spending).items()
+            for dataset, (epsilon, rho) in spent.items()
         }
 
 
 def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]) -> str | None:
     """Why a chain that ends at this number does not fit its head; None if it does."""
     if head is None:
-        return "its head is missing or damaged" if number else None
+        if number == 0:
+            return None
+        return "its head is missing or damaged"
     if head.number > number:
         return (
             f"it ends at entry {number}, and its head knows of entry {head.number}: this is an "
@@ -72,7 +75,8 @@ class HeadFile:
     """The head of one ledger in a file of its own, shared by processes."""
 
     def __init__(self, path: Path, patience: float) -> None:
-        self.path, self.patience = path, patience
+        self.path = path
+        self.patience = patience
 
     def read(self) -> Head | None:
         """The head; None if there is no file or nothing whole in it."""
@@ -124,32 +128,30 @@ class HeadFile:
         try:
             yield
         except BlockingIOError:
-            words = (
-                f"was locked by another process for {self.patience:g} seconds: ask again, or end "
-                "the process that holds it"
-            )
-            raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
+            raise LedgerError(
+                f"the ledger's head {str(self.path)!r} was locked by another process for "
+                f"{self.patience:g} seconds: ask again, or end the process that holds it"
+            ) from None
         except OSError as error:
-            words = (
-                f"cannot be used ({error.strerror}): make the file and its folder writable for "
-                "this user, on a disk that has room"
-            )
-            raise LedgerError(f"the ledger's head {str(self.path)!r} {words}") from None
+            raise LedgerError(
+                f"the ledger's head {str(self.path)!r} cannot be used ({error.strerror}): make the "
+                "file and its folder writable for this user, on a disk that has room"
+            ) from None
 
 
 class HeldHead:
     """A head under a lock; `newest` is where it stands."""
 
     def __init__(self, path: Path, file: int) -> None:
-        self._path, self._file = path, file
+        self._path = path
+        self._file = file
         content = os.pread(file, os.fstat(file).st_size, 0)
         self._size = len(content) // 2
-        self._first, second = _slot(content[: self._size]), _slot(content[self._size :])
-        self.newest = (
-            second
-            if self._first is None or (second is not None and second.number > self._first.number)
-            else self._first
-        )
+        self._first = _slot(content[: self._size])
+        second = _slot(content[self._size :])
+        self.newest = self._first
+        if self._first is None or (second is not None and second.number > self._first.number):
+            self.newest = second
 
     def move(self, head: Head) -> None:
         """Write the slot that is not the newest. A head that outgrew the slots gets a new file."""
@@ -157,19 +159,20 @@ class HeldHead:
         if len(line) >= self._size:
             self.replace(head)
             return
-        os.pwrite(
-            self._file, _padded(line, self._size), self._size if self.newest is self._first else 0
-        )
+        offset = 0
+        if self.newest is self._first:
+            offset = self._size
+        os.pwrite(self._file, _padded(line, self._size), offset)
 
     def replace(self, head: Head) -> None:
-        """Put a new file in the place of the old one, all at once: also for a head that is older."""
-        line, size = _line(head), SLOT
+        """Put a new file in the place of the old one, all at once; also for an older head."""
+        line = _line(head)
+        size = SLOT
         while size <= 2 * len(line):
             size *= 2
         new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        with open(
-            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb"
-        ) as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with open(os.open(new, flags, PRIVATE), "wb") as file:
             os.fchmod(file.fileno(), PRIVATE)
             file.write(_padded(line, size) + _padded(b"", size))
             file.flush()

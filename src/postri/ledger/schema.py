@@ -1,6 +1,6 @@
 """The tables of a SQLite ledger, as steps from an empty file to the newest schema.
 
-A step, once released, is never changed.
+A step, once released, is never changed, not by a blank: a file keeps the text of its tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIRST = (
     "INSERT INTO meta VALUES ('schema', 0), ('understood', 0)",
     """CREATE TABLE entries (
         number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL
-    )""",
+    )""",  # noqa: E501  # the file keeps this text
     (
         "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries "
         "are permanent'); END"
@@ -31,15 +31,15 @@ FIRST = (
     # adds up the past.
     """CREATE TABLE datasets (
         dataset TEXT PRIMARY KEY, epsilon TEXT NOT NULL, rho TEXT NOT NULL, entries INTEGER NOT NULL, terms INTEGER
-    ) WITHOUT ROWID""",
+    ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
     """CREATE TABLE analysts (
         dataset TEXT NOT NULL, analyst TEXT NOT NULL, epsilon TEXT NOT NULL, rho TEXT NOT NULL, entries INTEGER NOT NULL,
         PRIMARY KEY (dataset, analyst)
-    ) WITHOUT ROWID""",
+    ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
     "CREATE TABLE fates (reservation INTEGER PRIMARY KEY, number INTEGER NOT NULL)",
     """CREATE TABLE answers (
         dataset TEXT NOT NULL, version TEXT NOT NULL, key TEXT NOT NULL, reservation INTEGER NOT NULL, PRIMARY KEY (dataset, version, key)
-    ) WITHOUT ROWID""",
+    ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
     f"PRAGMA application_id = {APPLICATION}",
 )
 
@@ -49,10 +49,10 @@ FIRST = (
 SECOND = (
     """CREATE TABLE wordings (
         analyst TEXT NOT NULL, reservation INTEGER NOT NULL, wording TEXT NOT NULL, PRIMARY KEY (analyst, reservation)
-    ) WITHOUT ROWID""",
+    ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
     """CREATE TABLE retries (
         analyst TEXT NOT NULL, retry TEXT NOT NULL, reservation INTEGER NOT NULL, wording TEXT NOT NULL, PRIMARY KEY (analyst, retry)
-    ) WITHOUT ROWID""",
+    ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
 )
 
 # Step i leads from schema i to schema i + 1; schema 0 is an empty file.
@@ -61,7 +61,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND)
 
 def schema_of(connection: sqlite3.Connection, path: str) -> int:
     """The schema of a file; LedgerError if it is no ledger, or one that a newer version wrote."""
-    if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables == 0:
         return 0
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise LedgerError(f"{path!r} is a database, but not a ledger of postri: name another file")
@@ -79,9 +80,8 @@ def check_schema(schema: int, name: str) -> None:
     """LedgerError if a newer version wrote it."""
     if schema > len(MIGRATIONS):
         raise LedgerError(
-            f"the ledger {name} was written by a newer version of postri (schema {schema}, "
-            f"this version knows {len(MIGRATIONS)}): "
-            "install that version"
+            f"the ledger {name} was written by a newer version of postri (schema {schema}, this "
+            f"version knows {len(MIGRATIONS)}): install that version"
         )
 
 

@@ -1,15 +1,26 @@
-"""The audit trail as CSV, one line per entry."""
+"""The audit trail, one line per entry: as CSV for auditors, as plain values for the service."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
-from typing import TextIO
+from typing import TextIO, TypedDict
 
 from postri.errors import LedgerError
-from postri.ledger.entry import Entry
-from postri.ledger.facts import Answered, Fact, Failed, Fate, Reserved, Restored, Terms, read_fact
-from postri.ledger.store import Ledger, Past, Snapshot
+from postri.ledger.entries import (
+    Answered,
+    BudgetTerms,
+    Entry,
+    Fact,
+    Failed,
+    Fate,
+    Reserved,
+    Restored,
+    read_fact,
+)
+from postri.ledger.store import Ledger, Reservation, Snapshot
 
 COLUMNS = (
     "number",
@@ -25,8 +36,36 @@ COLUMNS = (
     "fate",
     "hash",
 )
-UNKNOWN = "unknown, counts as spent"
+UNKNOWN_FATE = "unknown, counts as spent"
+# What a spreadsheet would take for the start of a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
+
+
+class EntryFields(TypedDict):
+    """An entry of the ledger: who spent what on which question."""
+
+    number: int
+    time: str
+    kind: str
+    dataset: str | None
+    analyst: str | None
+    epsilon: str
+    question: str | None
+    fate: str
+
+
+@dataclass(frozen=True)
+class TrailCells:
+    """What the trail tells of a fact: its words, and whose budget it charges."""
+
+    fate: str
+    dataset: str = ""
+    version: str = ""
+    analyst: str = ""
+    epsilon: Fraction | int | str = 0
+    rho: Fraction | int | str = 0
+    key: str = ""
+    question: str = ""
 
 
 def export_csv(ledger: Ledger, file: TextIO) -> None:
@@ -36,44 +75,55 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
     with ledger.snapshot() as snapshot:
         fates = _fates(snapshot)
         for entry in snapshot.entries():
-            cells = (entry.number, entry.time, entry.kind, *_cells(entry, fates), entry.hash)
+            told = _cells(entry, fates.get(entry.number, UNKNOWN_FATE))
+            cells = (
+                entry.number,
+                entry.time,
+                entry.kind,
+                told.dataset,
+                told.version,
+                told.analyst,
+                told.epsilon,
+                told.rho,
+                told.key,
+                told.question,
+                told.fate,
+                entry.hash,
+            )
             lines.writerow([safe(str(cell)) for cell in cells])
 
 
-def listed(ledger: Ledger, after: int, limit: int) -> list[dict[str, object]]:
+def listed(ledger: Ledger, after: int, limit: int) -> list[EntryFields]:
     """Some entries of the trail as plain values: who spent what on which question, and what became
     of it; never an answer.
     """
     return [_fields(entry, ledger) for entry in islice(ledger.entries(after), limit)]
 
 
-def _fields(entry: Entry, ledger: Ledger) -> dict[str, object]:
-    fates = {entry.number: _fate(ledger.past(entry.number))} if entry.kind == Reserved.kind else {}
-    dataset, _, analyst, epsilon, _, _, question, fate = _cells(entry, fates)
-    named = {
-        "dataset": dataset or None,
-        "analyst": analyst or None,
-        "epsilon": str(epsilon),
-        "question": question or None,
-    }
-    # To the second: how long a scan took is nobody's business.
+def _fields(entry: Entry, ledger: Ledger) -> EntryFields:
+    fate = UNKNOWN_FATE
+    if entry.kind == Reserved.kind:
+        fate = _fate_words(ledger.past(entry.number))
+    told = _cells(entry, fate)
     return {
         "number": entry.number,
+        # To the second: how long a scan took is nobody's business.
         "time": f"{entry.time[:19]}Z",
         "kind": entry.kind,
-        **named,
-        "fate": fate,
+        "dataset": told.dataset or None,
+        "analyst": told.analyst or None,
+        "epsilon": str(told.epsilon),
+        "question": told.question or None,
+        "fate": told.fate,
     }
 
 
-def _fate(past: Past) -> str:
-    return (
-        UNKNOWN
-        if past.answer_text is None and past.reason is None
-        else "answered"
-        if past.reason is None
-        else f"failed with {past.reason}"
-    )
+def _fate_words(past: Reservation) -> str:
+    if past.reason is not None:
+        return f"failed with {past.reason}"
+    if past.answer_text is not None:
+        return "answered"
+    return UNKNOWN_FATE
 
 
 def safe(cell: str) -> str:
@@ -82,26 +132,28 @@ def safe(cell: str) -> str:
     >>> safe("=1+1\n"), safe("age > 40")
     ("'=1+1\\n", 'age > 40')
     """
-    flat = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in cell
-    )
-    return f"'{flat}" if cell.startswith(FORMULA) else flat
+    signs = []
+    for sign in cell:
+        if sign.isprintable():
+            signs.append(sign)
+        else:
+            signs.append(sign.encode("unicode_escape").decode())
+    flat = "".join(signs)
+    if cell.startswith(FORMULA):
+        return f"'{flat}"
+    return flat
 
 
 def _fates(snapshot: Snapshot) -> dict[int, str]:
     """What became of each reservation, in words."""
-    facts = ((entry.number, _fact(entry)) for entry in snapshot.entries())
-    return {
-        fact.reservation: _ended(number, fact) for number, fact in facts if isinstance(fact, Fate)
-    }
-
-
-def _ended(number: int, fate: Fate) -> str:
-    return (
-        f"answered by entry {number}"
-        if isinstance(fate, Answered)
-        else f"failed with {fate.reason}"
-    )
+    fates = {}
+    for entry in snapshot.entries():
+        fact = _fact(entry)
+        if isinstance(fact, Answered):
+            fates[fact.reservation] = f"answered by entry {entry.number}"
+        elif isinstance(fact, Failed):
+            fates[fact.reservation] = f"failed with {fact.reason}"
+    return fates
 
 
 def _fact(entry: Entry) -> Fact | None:
@@ -112,73 +164,44 @@ def _fact(entry: Entry) -> Fact | None:
         return None
 
 
-def _cells(entry: Entry, fates: dict[int, str]) -> tuple[object, ...]:
-    """Dataset, version, analyst, epsilon, rho, key, question, fate."""
+def _cells(entry: Entry, fate: str) -> TrailCells:
+    """What is told of an entry; `fate` is what became of it, if it is a reservation."""
     match _fact(entry):
         case Reserved() as asked:
-            words = (
-                asked.dataset,
-                asked.version,
-                asked.analyst,
-                asked.cost.epsilon,
-                asked.cost.rho,
-                asked.key,
-                asked.analyst_text,
+            return TrailCells(
+                fate=fate,
+                dataset=asked.dataset,
+                version=asked.version,
+                analyst=asked.analyst,
+                epsilon=asked.cost.epsilon,
+                rho=asked.cost.rho,
+                key=asked.key,
+                question=asked.analyst_text,
             )
-            return (*words, fates.get(entry.number, UNKNOWN))
-        case Answered() as fate:
-            return (
-                fate.dataset,
-                "",
-                fate.analyst,
-                0,
-                0,
-                "",
-                "",
-                f"answer of entry {fate.reservation}",
-            )
-        case Failed() as fate:
-            return (
-                fate.dataset,
-                "",
-                fate.analyst,
-                0,
-                0,
-                "",
-                "",
-                f"failure of entry {fate.reservation}",
-            )
-        case Terms() as terms:
-            return (
-                terms.dataset,
-                "",
-                "",
-                0,
-                0,
-                "",
-                "",
-                f"budget {terms.budget}, {terms.accountant}",
-            )
+        case Answered() as answered:
+            return _end(answered, f"answer of entry {answered.reservation}")
+        case Failed() as failed:
+            return _end(failed, f"failure of entry {failed.reservation}")
+        case BudgetTerms() as terms:
+            words = f"budget {terms.budget}, {terms.accountant}"
+            return TrailCells(fate=words, dataset=terms.dataset)
         case Restored() as restored:
             return _restored(restored)
         case None:
-            return ("", "", "", "", "", "", "", "of a kind that this version does not know")
+            words = "of a kind that this version does not know"
+            return TrailCells(fate=words, epsilon="", rho="")
 
 
-def _restored(restored: Restored) -> tuple[object, ...]:
+def _end(fate: Fate, words: str) -> TrailCells:
+    return TrailCells(fate=words, dataset=fate.dataset, analyst=fate.analyst)
+
+
+def _restored(restored: Restored) -> TrailCells:
     """One line, even if several datasets were charged: their names and costs stand side by side."""
     costs = restored.charged.values()
-    epsilons, rhos = (
-        "; ".join(str(cost.epsilon) for cost in costs),
-        "; ".join(str(cost.rho) for cost in costs),
-    )
-    return (
-        "; ".join(restored.charged),
-        "",
-        "",
-        epsilons or 0,
-        rhos or 0,
-        "",
-        "",
-        "an older ledger was accepted",
+    return TrailCells(
+        fate="an older ledger was accepted",
+        dataset="; ".join(restored.charged),
+        epsilon="; ".join(str(cost.epsilon) for cost in costs) or 0,
+        rho="; ".join(str(cost.rho) for cost in costs) or 0,
     )

@@ -7,7 +7,7 @@ from a schema. Only `look` reads rows.
 
 from postri.policy.checking import check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, look
-from postri.policy.model import ColumnPolicy, Dataset, Policy, Service
+from postri.policy.model import ColumnPolicy, Dataset, Policy, ServicePolicy
 from postri.policy.reading import read_policy
 from postri.policy.skeleton import skeleton
 
@@ -17,7 +17,7 @@ __all__ = [
     "Dataset",
     "Look",
     "Policy",
-    "Service",
+    "ServicePolicy",
     "check_policy",
     "look",
     "open_dataset",

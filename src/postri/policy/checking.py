@@ -15,9 +15,8 @@ from postri.engines.table import Table
 from postri.errors import InputError, PolicyError, PostriError, Problem, nearest
 from postri.exact import plain, shown
 from postri.grid import grid_of
-from postri.policy.model import ColumnPolicy, Dataset, Policy
+from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
 from postri.policy.sources import open_with, places_of
-from postri.policy.types import NUMBERS, agrees, type_name
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
 
@@ -28,14 +27,21 @@ class Findings:
     errors: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
-    def tried(self, line: int, work: Callable[[], object]) -> bool:
-        """Whether the work could be done; an error is noted otherwise."""
+    def error(self, line: int, text: str) -> None:
+        """One more thing that is wrong."""
+        self.errors.append(Problem(line, text))
+
+    def tried(self, line: int, work: Callable[[], object], hint: str = "") -> bool:
+        """Whether the work could be done; an error is noted otherwise, with the hint before it."""
         try:
             work()
+        except InputError as error:
+            self.error(line, f"{hint}{error}")
         except PostriError as error:
-            self.errors.append(Problem(line, str(error)))
-            return False
-        return True
+            self.error(line, str(error))
+        else:
+            return True
+        return False
 
 
 def open_dataset(policy: Policy, dataset: Dataset) -> Table:
@@ -75,12 +81,16 @@ def _line(problem: Problem) -> int:
 
 
 def _ledger_errors(policy: Policy) -> Iterator[Problem]:
-    for key, file, line in (
+    files = (
         ("ledger", policy.ledger, policy.ledger_line),
         ("ledger_head", policy.head, policy.head_line),
-    ):
-        if file is not None and (text := _unwritable(file)):
-            yield Problem(line, f"{key} cannot be written: {text}")
+    )
+    for key, file, line in files:
+        if file is None:
+            continue
+        reason = _unwritable(file)
+        if reason is not None:
+            yield Problem(line, f"{key} cannot be written: {reason}")
 
 
 def _unwritable(file: Path) -> str | None:
@@ -105,10 +115,8 @@ def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
         if epsilon > dataset.budget:
             yield Problem(
                 dataset.line,
-                (
-                    f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: "
-                    "it limits nothing"
-                ),
+                f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: "
+                "it limits nothing",
             )
     if not dataset.columns:
         yield Problem(
@@ -119,38 +127,26 @@ def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
 
 def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
     try:
+        # Columns that are not there would be refused: their names are looked up first.
         names = open_with(policy, dataset, ()).columns
         known = [column for column in dataset.columns.values() if column.name in names]
         table = open_with(policy, dataset, known)
     except PostriError as error:
-        found.errors.append(
-            Problem(
-                dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"
-            )
+        found.error(
+            dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"
         )
         return
     for column in dataset.columns.values():
         if column not in known:
-            found.errors.append(
-                Problem(
-                    column.line,
-                    f"the source has no column {shown(column.name)}; {nearest(column.name, names)}",
-                )
+            found.error(
+                column.line,
+                f"the source has no column {shown(column.name)}; {nearest(column.name, names)}",
             )
     if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
         units = Units(dataset.protect.unit, dataset.protect.rows)
-        found.tried(
-            dataset.line, lambda: _with_hint("protect", lambda: table.bind(Rows(units=units)))
-        )
+        found.tried(dataset.line, partial(table.bind, Rows(units=units)), "protect: ")
     for column in known:
         _check_column(table, column, found)
-
-
-def _with_hint(what: str, work: Callable[[], object]) -> None:
-    try:
-        work()
-    except InputError as error:
-        raise InputError(f"{what}: {error}") from None
 
 
 def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
@@ -159,10 +155,8 @@ def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
         return
     declared = table.declared(name)
     if column.domain is not None:
-        found.tried(
-            column.line,
-            lambda: _with_hint(f"the bounds of {name!r}", lambda: grid_of(declared, column.domain)),
-        )
+        hint = f"the bounds of {name!r}: "
+        found.tried(column.line, partial(grid_of, declared, column.domain), hint)
     if column.keys is not None:
         keys = column.keys
         found.tried(column.line, lambda: table.bind(Rows(groups=Groups.of({name: keys}))))
@@ -173,8 +167,7 @@ def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
     if not agrees(column.type, declared):
         raise InputError(
             f"column {column.name!r} has type {column.type!r} in the policy, and the source "
-            f"declares {shown(declared.name)}; "
-            f'write type = "{type_name(declared)}"'
+            f'declares {shown(declared.name)}; write type = "{type_name(declared)}"'
         )
 
 

@@ -19,7 +19,7 @@ EVERYTHING = tree.Boolean(True)
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """How many rows a column loses or moves; None where the policy gives it no bounds or no keys."""
+    """How many rows a column loses or moves; None where it has no bounds or no keys."""
 
     name: str
     dropped: int
@@ -49,14 +49,11 @@ def look(policy: Policy, dataset: Dataset) -> Look:
         for column in columns
         for what, test in _tests(table, column).items()
     }
-    rows, *counts = _counts(table, [EVERYTHING, *tests.values()])
+    # All are counted in one scan.
+    every_test = [EVERYTHING, *tests.values()]
+    rows, *counts = table.matching([Predicate(test) for test in every_test])
     found = dict(zip(tests, counts, strict=True))
-    return Look(dataset.name, rows, tuple(_seen(column, rows, found) for column in columns))
-
-
-def _counts(table: Table, tests: list[tree.Expression]) -> list[int]:
-    """How many rows there are on which each test holds."""
-    return table.matching([Predicate(test) for test in tests])
+    return Look(dataset.name, rows, tuple(_column_look(column, rows, found) for column in columns))
 
 
 def _unit_column(dataset: Dataset) -> Iterator[ColumnPolicy]:
@@ -68,7 +65,8 @@ def _unit_column(dataset: Dataset) -> Iterator[ColumnPolicy]:
 
 def _tests(table: Table, column: ColumnPolicy) -> dict[str, tree.Expression]:
     """Whether a cell is read at all, lies below or above the bounds, and is one of the keys."""
-    cell, tests = tree.Column(column.name, quoted=True), {"read": _readable(table, column)}
+    cell = tree.Column(column.name, quoted=True)
+    tests = {"read": _readable(table, column)}
     if column.domain is not None:
         tests["below"] = tree.Compare("<", cell, _literal(column.domain.lower))
         tests["above"] = tree.Compare(">", cell, _literal(column.domain.upper))
@@ -82,21 +80,41 @@ def _readable(table: Table, column: ColumnPolicy) -> tree.Expression:
     cell = tree.Column(column.name, quoted=True)
     if table.declared(column.name).kind is not None:
         return tree.Not(tree.IsNull(cell))
-    like = _literal(column.domain.lower if column.domain else column.keys[0] if column.keys else "")
-    return tree.Or((tree.Compare("<", cell, like), tree.Compare(">=", cell, like)))
+    like: Key = ""
+    if column.domain is not None:
+        like = column.domain.lower
+    elif column.keys:
+        like = column.keys[0]
+    literal = _literal(like)
+    # One of the two holds for whatever is read, and neither for what is not.
+    return tree.Or((tree.Compare("<", cell, literal), tree.Compare(">=", cell, literal)))
 
 
 def _literal(value: Key) -> tree.Expression:
-    if isinstance(value, str | bool):
-        return tree.Text(value) if isinstance(value, str) else tree.Boolean(value)
+    # A truth is a number to Python, and a moment is a date.
+    if isinstance(value, str):
+        return tree.Text(value)
+    if isinstance(value, bool):
+        return tree.Boolean(value)
+    if isinstance(value, datetime):
+        return tree.Moment(value)
     if isinstance(value, date):
-        return tree.Moment(value) if isinstance(value, datetime) else tree.Day(value)
+        return tree.Day(value)
     return tree.Number(Fraction(value))
 
 
-def _seen(column: ColumnPolicy, rows: int, found: Mapping[tuple[str, str], int]) -> ColumnLook:
-    name, read = column.name, found[column.name, "read"]
-    unknown = read - found[name, "known"] if column.keys is not None else None
+def _column_look(
+    column: ColumnPolicy, rows: int, found: Mapping[tuple[str, str], int]
+) -> ColumnLook:
+    name = column.name
+    read = found[name, "read"]
+    unknown = None
+    if column.keys is not None:
+        unknown = read - found[name, "known"]
     return ColumnLook(
-        name, rows - read, found.get((name, "below")), found.get((name, "above")), unknown
+        name=name,
+        dropped=rows - read,
+        below=found.get((name, "below")),
+        above=found.get((name, "above")),
+        unknown=unknown,
     )

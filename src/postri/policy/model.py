@@ -1,4 +1,4 @@
-"""What a policy says, as values."""
+"""What a policy says, as values; and the types that it names, beside those that sources declare."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
+from postri.columns import BOOLEAN, ColumnType
 from postri.domain import Domain
 from postri.engines.base import CsvFormat
 from postri.engines.rows import Key
 from postri.privacy import ProtectedChange
 
-Accountant = Literal["pure", "zcdp"]
+AccountantName = Literal["pure", "zcdp"]
+
+# The types of columns. Those with bounds have quantiles; numbers have sums and means too.
+NUMBERS = ("integer", "decimal", "float")
+BOUNDED = (*NUMBERS, "date", "timestamp")
+TYPES = (*BOUNDED, "text", "boolean")
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Dataset:
     table: str | None
     version: str
     budget: Fraction
-    accountant: Accountant
+    accountant: AccountantName
     delta: Fraction | None
     rows: int | None
     max_epsilon_per_question: Fraction | None
@@ -50,11 +56,11 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Service:
+class ServicePolicy:
     """How `postri serve` serves the datasets. Times are in seconds."""
 
     tokens: Path | None = None
-    """Where tokens are kept; beside the ledger if None."""
+    """The file of the tokens; beside the ledger if None."""
     host: str = "127.0.0.1"
     port: int = 8765
     time_grid: Fraction = Fraction(1, 2)
@@ -78,9 +84,35 @@ class Policy:
     datasets: Mapping[str, Dataset]
     ledger_line: int = 0
     head_line: int = 0
-    service: Service = field(default_factory=Service)
+    service: ServicePolicy = field(default_factory=ServicePolicy)
 
     @property
     def tokens(self) -> Path:
         """The file of the service's tokens."""
         return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")
+
+
+def type_name(declared: ColumnType) -> str | None:
+    """What a policy calls a declared type; None where nothing is declared.
+
+    >>> type_name(BOOLEAN)
+    'boolean'
+    """
+    if declared == BOOLEAN:
+        return "boolean"
+    if declared.kind != "number":
+        return declared.kind
+    if declared.name.startswith("decimal"):
+        return "decimal"
+    if declared.unit is None:
+        return "float"
+    return "integer"
+
+
+def agrees(named: str, declared: ColumnType) -> bool:
+    """Whether a policy may call a declared type so."""
+    name = type_name(declared)
+    if name is None or name == named:
+        return True
+    # A decimal without places holds whole numbers.
+    return named == "integer" and name == "decimal" and declared.unit == 1

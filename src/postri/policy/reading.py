@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,18 +12,23 @@ from typing import Any
 from postri.domain import Domain
 from postri.engines.base import CsvFormat
 from postri.engines.rows import Groups, Key
-from postri.errors import InputError, PolicyError, Problem, nearest
+from postri.errors import InputError, PolicyError, nearest
 from postri.exact import shown
 from postri.policy import values as v
-from postri.policy.lines import locate
-from postri.policy.model import Accountant, ColumnPolicy, Dataset, Policy
-from postri.policy.section import TODO, Notes, Section
-from postri.policy.service import read_service
+from postri.policy.model import (
+    BOUNDED,
+    TYPES,
+    AccountantName,
+    ColumnPolicy,
+    Dataset,
+    Policy,
+    ServicePolicy,
+)
+from postri.policy.section import TODO, Section, read_file
 from postri.policy.sources import SourceKind, kind_of_source
-from postri.policy.types import BOUNDED, TYPES
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
-ACCOUNTANTS: Mapping[str, Accountant] = {"pure": "pure", "zcdp": "zcdp"}
+ACCOUNTANTS: Mapping[str, AccountantName] = {"pure": "pure", "zcdp": "zcdp"}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
 
 POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
@@ -34,11 +37,20 @@ DATASET_NEEDS = {
     "source": 'where the rows are, such as source = "bank.parquet"',
     "version": 'which rows these are, such as version = "1"',
     "budget": 'what all questions together may cost in epsilon, such as budget = "5"',
-    "protect": 'what one person may change, which the steward must choose: protect = { change = "add-or-remove-rows", rows = 1 }',
+    "protect": (
+        "what one person may change, which the steward must choose: "
+        'protect = { change = "add-or-remove-rows", rows = 1 }'
+    ),
 }
 DATASET_KEYS = (
     *DATASET_NEEDS,
-    *("table", "accountant", "delta", "rows", "max_epsilon_per_question", "allowances", "columns"),
+    "table",
+    "accountant",
+    "delta",
+    "rows",
+    "max_epsilon_per_question",
+    "allowances",
+    "columns",
     *CSV_KEYS,
 )
 COLUMN_NEEDS = {"type": f"what the column holds: {', '.join(TYPES)}"}
@@ -48,53 +60,28 @@ PROTECT_NEEDS = {
     "rows": "how many rows belong to one person at most, such as rows = 1",
     "unit": 'the column whose values are persons, such as unit = "customer_id"',
 }
+SERVICE_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "host": v.a_name,
+    "port": partial(v.a_whole_between, low=0, high=65_535),
+    "time_grid": partial(v.some_seconds, high=60),
+    "max_body": partial(v.a_whole_between, low=1_024, high=16 * 1024 * 1024),
+    "rate": v.a_count,
+    "scans": partial(v.a_whole_between, low=1, high=256),
+    "waiting": partial(v.a_whole_between, low=0, high=100_000),
+    "scan_timeout": partial(v.some_seconds, low=Fraction(1, 100)),
+    "shutdown_timeout": v.some_seconds,
+}
 
 
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """The policy of a file, or PolicyError with every problem and its line."""
     file = Path(path)
-    values, notes = _parsed(file)
-    policy = _policy(Section(values, (), notes, {}), file.absolute())
-    if notes.problems:
-        raise PolicyError(str(file), sorted(notes.problems, key=lambda problem: problem.line))
+    top = read_file(file)
+    policy = _policy(top, file.absolute())
+    problems = top.notes.problems
+    if problems:
+        raise PolicyError(str(file), sorted(problems, key=lambda problem: problem.line))
     return policy
-
-
-def _parsed(file: Path) -> tuple[dict[str, Any], Notes]:
-    text = _text(file)
-    try:
-        return tomllib.loads(text), Notes(locate(text))
-    except RecursionError:
-        problem = Problem(0, "this is not a policy: it is nested too deep")
-    except ValueError as error:
-        problem = _syntax(str(error), text)
-    raise PolicyError(str(file), [problem])
-
-
-def _text(file: Path) -> str:
-    try:
-        raw = file.read_bytes()
-        return raw.decode("utf-8-sig")
-    except FileNotFoundError:
-        problem = Problem(0, "there is no such file; postri init DATA writes one")
-    except OSError as error:
-        problem = Problem(0, f"the file cannot be read: {error.strerror}")
-    except UnicodeDecodeError as error:
-        problem = Problem(
-            error.object.count(b"\n", 0, error.start) + 1,
-            "the file must be written in UTF-8, and this line is not",
-        )
-    raise PolicyError(str(file), [problem])
-
-
-def _syntax(message: str, text: str) -> Problem:
-    """A syntax error on the line that tomllib puts at the end of its message."""
-    found = re.fullmatch(
-        r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message, re.DOTALL
-    )
-    if found is None:
-        return Problem(0, "this is not TOML: a number has too many digits")
-    return Problem(int(found[2] or text.count("\n") + 1), f"this is not TOML: {found[1]}")
 
 
 def _policy(top: Section, path: Path) -> Policy:
@@ -117,7 +104,7 @@ def _policy(top: Section, path: Path) -> Policy:
         for name, section in top.sections("datasets", DATASET_NEEDS).items()
     }
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
-    service = read_service(top.section("service", {}), path.parent)
+    service = _service(top.section("service", {}), path.parent)
     if service.tokens is not None and service.tokens in (ledger, head):
         top.note(
             "tokens is a file of the ledger; keep tokens in a file of their own",
@@ -125,51 +112,64 @@ def _policy(top: Section, path: Path) -> Policy:
             "tokens",
         )
     return Policy(
-        path,
-        ledger,
-        head,
-        found,
-        top.notes.line(("ledger",)),
-        top.notes.line(("ledger_head",)),
-        service,
+        path=path,
+        ledger=ledger,
+        head=head,
+        datasets=found,
+        ledger_line=top.notes.line(("ledger",)),
+        head_line=top.notes.line(("ledger_head",)),
+        service=service,
     )
+
+
+def _service(section: Section | None, folder: Path) -> ServicePolicy:
+    """How to serve, with what is usual where the table says nothing."""
+    if section is None:
+        return ServicePolicy()
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "tokens": partial(v.a_file, folder=folder),
+        **SERVICE_READERS,
+    }
+    section.refuse_others(readers)
+    found: dict[str, Any] = {key: section.get(key, read) for key, read in readers.items()}
+    return ServicePolicy(**{key: value for key, value in found.items() if value is not None})
 
 
 def _dataset(name: str, section: Section) -> Dataset | None:
     section.refuse_others(DATASET_KEYS)
     if not name:
         section.note("a dataset needs a name: [datasets.NAME]")
-    source, table = section.need("source", v.a_name), section.get("table", v.a_name)
+    source = section.need("source", v.a_name)
+    table = section.get("table", v.a_name)
     kind = _kind(section, source, table)
-    version, budget = section.need("version", v.a_version), section.need("budget", v.an_epsilon)
+    version = section.need("version", v.a_version)
+    budget = section.need("budget", v.an_epsilon)
     protect = _protect(section)
     accountant, delta = _accountant(section)
-    rows, most = (
-        section.get("rows", v.a_count),
-        section.get("max_epsilon_per_question", v.an_epsilon),
-    )
+    rows = section.get("rows", v.a_count)
+    most = section.get("max_epsilon_per_question", v.an_epsilon)
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
+    # Whatever is missing was noted, so the policy is refused in the end.
     if source is None or version is None or budget is None or protect is None:
         return None
-    line = section.line
     return Dataset(
-        name,
-        source,
-        table,
-        version,
-        budget,
-        accountant,
-        delta,
-        rows,
-        most,
-        allowances,
-        protect,
-        columns,
-        csv,
-        line,
-        names,
+        name=name,
+        source=source,
+        table=table,
+        version=version,
+        budget=budget,
+        accountant=accountant,
+        delta=delta,
+        rows=rows,
+        max_epsilon_per_question=most,
+        allowances=allowances,
+        protect=protect,
+        columns=columns,
+        csv=csv,
+        line=section.line,
+        names=names,
     )
 
 
@@ -180,7 +180,7 @@ def _kind(section: Section, source: str | None, table: str | None) -> SourceKind
     return section.get("source", lambda _, source: kind_of_source(source, table))
 
 
-def _accountant(section: Section) -> tuple[Accountant, Fraction | None]:
+def _accountant(section: Section) -> tuple[AccountantName, Fraction | None]:
     accountant = section.get("accountant", partial(v.a_choice, known=ACCOUNTANTS))
     delta = section.get("delta", v.a_share)
     if accountant == "zcdp" and not section.has("delta"):
@@ -197,7 +197,9 @@ def _accountant(section: Section) -> tuple[Accountant, Fraction | None]:
 
 def _allowances(outer: Section) -> dict[str, Fraction]:
     section = outer.section("allowances", {})
-    read = {name: section.get(name, _allowance) for name in section.values} if section else {}
+    if section is None:
+        return {}
+    read = {name: section.get(name, _allowance) for name in section.values}
     return {name: epsilon for name, epsilon in read.items() if epsilon is not None}
 
 
@@ -207,30 +209,31 @@ def _allowance(name: str, value: object) -> Fraction:
 
 def _protect(outer: Section) -> ProtectedChange | None:
     outer.need("protect", v.a_table)
-    section = (
-        outer.section("protect", PROTECT_NEEDS)
-        if isinstance(outer.values.get("protect"), dict)
-        else None
-    )
+    # What is no table was noted by the line above: one problem is told once.
+    if not isinstance(outer.values.get("protect"), dict):
+        return None
+    section = outer.section("protect", PROTECT_NEEDS)
     if section is None:
         return None
     section.refuse_others(PROTECT_NEEDS)
     change = section.need("change", partial(v.a_choice, known=CHANGES))
     rows = section.need("rows", v.a_count)
-    if change in ROW_CHANGES and section.has("unit"):
+    unit = None
+    if change in UNIT_CHANGES:
+        unit = section.need("unit", v.a_name)
+    elif change in ROW_CHANGES and section.has("unit"):
         section.note(
-            (
-                f"unit goes with {' or '.join(UNIT_CHANGES)}, got change = {change!r}; leave unit "
-                "out, or write such a change"
-            ),
+            f"unit goes with {' or '.join(UNIT_CHANGES)}, got change = {change!r}; leave unit "
+            "out, or write such a change",
             "unit",
         )
-    unit = section.need("unit", v.a_name) if change in UNIT_CHANGES else None
     if change is None or rows is None:
         return None
     if change in ROW_CHANGES:
         return ROW_CHANGES[change](rows)
-    return None if unit is None else UNIT_CHANGES[change](unit, rows)
+    if unit is None:
+        return None
+    return UNIT_CHANGES[change](unit, rows)
 
 
 def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[str, ...]]:
@@ -241,10 +244,12 @@ def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[st
         return CsvFormat(), ()
     delimiter = section.get("delimiter", lambda _, value: CsvFormat(value, "").delimiter)
     quote = section.get("quote", lambda _, value: CsvFormat("\0", value).quote)
-    header, names = section.get("header", v.a_truth), section.get("names", _names)
+    header = section.get("header", v.a_truth)
+    names = section.get("names", _names) or ()
     if header is False and not section.has("names"):
         section.note(
-            'a file without a header needs the names of all its columns, in order: names = ["first", "second"]',
+            "a file without a header needs the names of all its columns, in order: "
+            'names = ["first", "second"]',
             "header",
         )
     if header is not False and section.has("names"):
@@ -253,15 +258,19 @@ def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[st
             "names",
         )
     usual = CsvFormat()
+    if delimiter is None:
+        delimiter = usual.delimiter
+    if quote is None:
+        quote = usual.quote
     try:
-        marks = (
-            usual.delimiter if delimiter is None else delimiter,
-            usual.quote if quote is None else quote,
-        )
-        return CsvFormat(*marks, header is not False), names or ()
+        return CsvFormat(delimiter, quote, header is not False), names
     except InputError as error:
-        section.note(str(error), "delimiter" if section.has("delimiter") else "quote")
-        return usual, names or ()
+        # Each is right alone, and they are the same sign: the one that was written is at fault.
+        written = "quote"
+        if section.has("delimiter"):
+            written = "delimiter"
+        section.note(str(error), written)
+        return usual, names
 
 
 def _names(what: str, value: object) -> tuple[str, ...]:
@@ -292,12 +301,13 @@ def _column(name: str, section: Section, kind: SourceKind | None) -> ColumnPolic
         return None
     if declared == "boolean" and kind == "csv":
         section.note(
-            'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written',
+            'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as '
+            "the cells are written",
             "type",
         )
-    return ColumnPolicy(
-        name, declared, _domain(section, declared), _keys(name, section, declared), section.line
-    )
+    domain = _domain(section, declared)
+    keys = _keys(name, section, declared)
+    return ColumnPolicy(name, declared, domain, keys, section.line)
 
 
 def _domain(section: Section, declared: str) -> Domain | None:
@@ -312,22 +322,21 @@ def _domain(section: Section, declared: str) -> Domain | None:
         return None
     if missing := [key for key in ("lower", "upper") if key not in stated]:
         section.note(
-            (
-                f"{' and '.join(missing)} must stand beside {' and '.join(stated)}: a domain has "
-                "both bounds, or none"
-            ),
+            f"{' and '.join(missing)} must stand beside {' and '.join(stated)}: a domain has "
+            "both bounds, or none",
             stated[0],
         )
         return None
     read = partial(v.a_bound, declared=declared)
-    lower, upper, step = (
-        section.get("lower", read),
-        section.get("upper", read),
-        section.get("step", _step),
-    )
-    if lower is None or upper is None or (step is None and section.has("step")):
+    lower = section.get("lower", read)
+    upper = section.get("upper", read)
+    step: Any = 1
+    if section.has("step"):
+        step = section.get("step", _step)
+    if lower is None or upper is None or step is None:
         return None
-    return section.get("lower", lambda _, __: Domain(lower, upper, 1 if step is None else step))
+    # Through the section, so that what is wrong with the domain is noted at its lower bound.
+    return section.get("lower", lambda _, __: Domain(lower, upper, step))
 
 
 def _step(what: str, value: object) -> object:
@@ -342,7 +351,8 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
             "a column of floats has no keys, because floats are rounded; leave keys out", "keys"
         )
         return None
-    listed, keys = section.get("keys", v.a_list) or [], []
+    listed = section.get("keys", v.a_list) or []
+    keys = []
     for number, value in enumerate(listed):
         try:
             keys.append(_key(declared, value))

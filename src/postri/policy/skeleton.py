@@ -12,9 +12,9 @@ from postri.engines.base import CsvFormat
 from postri.engines.files import PATTERN
 from postri.engines.table import Table
 from postri.errors import InputError
+from postri.policy.model import BOUNDED, TYPES, type_name
 from postri.policy.section import TODO
 from postri.policy.sources import SourceKind, kind_of_source, open_source, without_password
-from postri.policy.types import BOUNDED, TYPES, type_name
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPES = {
@@ -29,7 +29,8 @@ ESCAPES = {
 WIDTH = 36
 
 HEAD = """\
-# A policy of postri: what may be asked of these data, and what it may cost. Everything in it is public.
+# A policy of postri: what may be asked of these data, and what it may cost. Everything in it is \
+public.
 # It was written from the schema alone. Fill in what is marked TODO, then run: postri check
 # Choose bounds and keys from what everybody knows about the subject, never from the rows.
 """
@@ -41,11 +42,13 @@ DATASET: tuple[tuple[str, str], ...] = (
     (f'budget = "{TODO}"', 'what all questions together may cost in epsilon, such as "5"'),
     ('accountant = "pure"', 'or "zcdp", with delta = "1e-6"'),
     (
-        "# What one person may change: add-or-remove-rows or replace-rows, with rows = how many rows belong to one person at most;",
+        "# What one person may change: add-or-remove-rows or replace-rows, with rows = how many "
+        "rows belong to one person at most;",
         "",
     ),
     (
-        '# or add-or-remove-units or replace-units, with unit = "the column of persons" and rows = how many rows of each count.',
+        '# or add-or-remove-units or replace-units, with unit = "the column of persons" and '
+        "rows = how many rows of each count.",
         "",
     ),
     (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
@@ -79,7 +82,8 @@ def skeleton(
 ) -> str:
     """The text of a policy for a source, with places to be filled in.
 
-    `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen from `folder`.
+    `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen
+    from `folder`.
     """
     style, kind = csv or CsvFormat(), kind_of_source(source, table)
     opened = open_source(source, table, style, dict.fromkeys(names))
@@ -110,14 +114,21 @@ _LEDGER_HEAD = (
 
 
 def _aligned(pairs: list[tuple[str, str]]) -> list[str]:
-    return [
-        f"{line:<{WIDTH}}{'  ' * (len(line) >= WIDTH)}# {comment}".rstrip() if comment else line
-        for line, comment in pairs
-    ]
+    lines = []
+    for line, comment in pairs:
+        if comment and len(line) < WIDTH:
+            lines.append(f"{line:<{WIDTH}}# {comment}")
+        elif comment:
+            lines.append(f"{line}  # {comment}")
+        else:
+            lines.append(line)
+    return lines
 
 
 def _dataset_name(source: str, table: str | None) -> str:
-    """The last part of the table's name, or the file's name without its ending; a pattern's folder where the name says nothing."""
+    """The last part of the table's name, or the file's name without its ending; a pattern's folder
+    where the name says nothing.
+    """
     if table is not None:
         return re.split(r"\.", table.replace('"', ""))[-1] or "data"
     path = Path(source)
@@ -136,7 +147,8 @@ def _source(
         comment = (
             ""
             if written == source
-            else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write user:password@"
+            else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write "
+            "user:password@"
         )
     elif folder is not None and not os.path.isabs(source):
         written = Path(os.path.relpath(source, folder)).as_posix()
@@ -146,12 +158,11 @@ def _source(
 
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
     usual = CsvFormat()
-    marks = [
-        (key, getattr(style, key))
-        for key in ("delimiter", "quote")
-        if getattr(style, key) != getattr(usual, key)
-    ]
-    lines = [f"{key} = {toml_text(mark)}" for key, mark in marks]
+    lines = []
+    if style.delimiter != usual.delimiter:
+        lines.append(f"delimiter = {toml_text(style.delimiter)}")
+    if style.quote != usual.quote:
+        lines.append(f"quote = {toml_text(style.quote)}")
     if not style.header:
         lines += ["header = false", f"names = [{', '.join(map(toml_text, names))}]"]
     return [(line, "") for line in lines]
@@ -192,16 +203,19 @@ def toml_key(name: str) -> str:
     >>> toml_key("age"), toml_key('say "hi"')
     ('age', '"say \\"hi\\""')
     """
-    return name if BARE.fullmatch(name) else toml_text(name)
+    if BARE.fullmatch(name):
+        return name
+    return toml_text(name)
 
 
 def toml_text(text: str) -> str:
     """A text as TOML writes it, on one line."""
-    return (
-        '"'
-        + "".join(
-            ESCAPES.get(sign) or (sign if sign.isprintable() else f"\\U{ord(sign):08x}")
-            for sign in text
-        )
-        + '"'
-    )
+    signs = []
+    for sign in text:
+        if sign in ESCAPES:
+            signs.append(ESCAPES[sign])
+        elif sign.isprintable():
+            signs.append(sign)
+        else:
+            signs.append(f"\\U{ord(sign):08x}")
+    return f'"{"".join(signs)}"'

@@ -25,8 +25,10 @@ def given(value: object) -> str:
         return str(value).lower()
     if isinstance(value, date | time):
         return value.isoformat()
-    if isinstance(value, list | dict):
-        return "a list" if isinstance(value, list) else "a table"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a table"
     return shown(value)
 
 
@@ -39,11 +41,12 @@ def a_table(what: str, value: object) -> Mapping[str, Any]:
 
 def a_list(what: str, value: object) -> list[Any]:
     """A list that is not empty."""
-    if not isinstance(value, list) or not value:
-        raise InputError(
-            f'{what} must be a list, such as {what} = ["one", "two"], got {"an empty list" if value == [] else given(value)}'
-        )
-    return value
+    if isinstance(value, list) and value:
+        return value
+    got = given(value)
+    if value == []:
+        got = "an empty list"
+    raise InputError(f'{what} must be a list, such as {what} = ["one", "two"], got {got}')
 
 
 def a_file(what: str, value: object, folder: Path) -> Path:
@@ -69,11 +72,9 @@ def a_name(what: str, value: object) -> str:
 
 def a_version(what: str, value: object) -> str:
     """A text, or a whole number."""
-    return (
-        str(value)
-        if isinstance(value, int) and not isinstance(value, bool)
-        else a_name(what, value)
-    )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return a_name(what, value)
 
 
 def a_number(what: str, value: object) -> Fraction:
@@ -109,21 +110,24 @@ def a_whole(what: str, value: object) -> int:
 
 def a_count(what: str, value: object) -> int:
     """A whole number of at least 1."""
-    if (number := a_whole(what, value)) < 1:
+    number = a_whole(what, value)
+    if number < 1:
         raise InputError(f"{what} must be at least 1, got {given(value)}")
     return number
 
 
 def a_whole_between(what: str, value: object, low: int, high: int) -> int:
     """A whole number from low to high."""
-    if not low <= (number := a_whole(what, value)) <= high:
+    number = a_whole(what, value)
+    if not low <= number <= high:
         raise InputError(f"{what} must be from {low} to {high}, got {given(value)}")
     return number
 
 
 def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 86_400) -> Fraction:
     """A time in seconds, from low to high."""
-    if not low <= (number := a_number(what, value)) <= high:
+    number = a_number(what, value)
+    if not low <= number <= high:
         raise InputError(
             f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}"
         )
@@ -136,7 +140,9 @@ def a_decimal(what: str, value: object) -> int | Decimal:
     places = decimal_places(number)
     if places is None:
         raise InputError(f"{what} must be a finite decimal, got {given(value)}")
-    return as_decimal(number, places) if places else int(number)
+    if places == 0:
+        return int(number)
+    return as_decimal(number, places)
 
 
 def a_truth(what: str, value: object) -> bool:
@@ -148,10 +154,12 @@ def a_truth(what: str, value: object) -> bool:
 
 def a_day(what: str, value: object) -> date:
     """A date, as TOML or as ISO text."""
-    try:
-        day = date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        day = None
+    day = value
+    if isinstance(value, str):
+        try:
+            day = date.fromisoformat(value)
+        except ValueError:
+            day = None
     if isinstance(day, date) and not isinstance(day, datetime):
         return day
     raise InputError(f"{what} must be a date, such as 2024-01-31, got {given(value)}")
@@ -159,13 +167,12 @@ def a_day(what: str, value: object) -> date:
 
 def a_moment(what: str, value: object) -> datetime:
     """A timestamp, as TOML or as ISO text; a date is its first moment."""
-    moment = (
-        datetime(value.year, value.month, value.day)
-        if isinstance(value, date) and not isinstance(value, datetime)
-        else value
-    )
+    moment = value
     try:
-        moment = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            moment = datetime(value.year, value.month, value.day)
         if isinstance(moment, datetime):
             # A zone may push it past the calendar's end.
             position(moment)
@@ -178,16 +185,15 @@ def a_moment(what: str, value: object) -> datetime:
 def a_choice(what: str, value: object, known: Iterable[str]) -> str:
     """One of these texts."""
     names = list(known)
-    if not isinstance(value, str) or value not in names:
-        hint = (
-            nearest(value, names)
-            if isinstance(value, str)
-            else "there are: " + ", ".join(map(repr, names))
-        )
-        raise InputError(f"{what} cannot be {given(value)}; {hint}")
-    return value
+    if isinstance(value, str) and value in names:
+        return value
+    hint = "there are: " + ", ".join(map(repr, names))
+    if isinstance(value, str):
+        hint = nearest(value, names)
+    raise InputError(f"{what} cannot be {given(value)}; {hint}")
 
 
+# How the keys of a column are read, by its type. Floats are rounded, so they have none.
 KEYS: Mapping[str, Callable[[str, object], Key]] = {
     "text": a_text,
     "boolean": a_truth,

@@ -1,24 +1,19 @@
-"""What is public of a dataset: all that an analyst may know of it before the first question."""
+"""What an analyst may know of a dataset without a question: its public facts, and what is left of
+its budget.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 from postri.domain import Domain
 from postri.engines.rows import Key
-from postri.policy import ColumnPolicy, Dataset
-from postri.privacy import ProtectedChange, protect_fields, read_protect
-
-KEYS: Mapping[str, Callable[[Any], Key]] = {
-    "date": date.fromisoformat,
-    "timestamp": datetime.fromisoformat,
-    "decimal": Decimal,
-}
+from postri.exact import plain
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Usage
+from postri.policy import Dataset
+from postri.privacy import ProtectedChange
 
 
 @dataclass(frozen=True)
@@ -29,21 +24,6 @@ class ColumnFacts:
     type: str
     domain: Domain | None
     keys: tuple[Key, ...] | None
-
-    def to_fields(self) -> dict[str, Any]:
-        """As plain values."""
-        ends = (
-            (None, None, None)
-            if self.domain is None
-            else (self.domain.lower, self.domain.upper, str(self.domain.step))
-        )
-        keys = None if self.keys is None else list(self.keys)
-        return {
-            "name": self.name,
-            "type": self.type,
-            **dict(zip(("lower", "upper", "step"), ends, strict=True)),
-            "keys": keys,
-        }
 
 
 @dataclass(frozen=True)
@@ -60,78 +40,120 @@ class DatasetFacts:
     protect: ProtectedChange
     columns: Mapping[str, ColumnFacts]
 
-    def to_fields(self) -> dict[str, Any]:
-        """As plain values: rationals as text."""
-        rationals = {
-            name: _text(getattr(self, name))
-            for name in ("budget", "delta", "max_epsilon_per_question")
-        }
-        return {
-            "name": self.name,
-            "version": self.version,
-            "rows": self.rows,
-            "accountant": self.accountant,
-            **rationals,
-            "protects": str(self.protect),
-            "protect": protect_fields(self.protect),
-            "columns": [column.to_fields() for column in self.columns.values()],
-        }
-
 
 def facts_of(dataset: Dataset) -> DatasetFacts:
-    """What is public of it."""
+    """The public part of what a policy says of a dataset."""
+    columns = {
+        name: ColumnFacts(name, column.type, column.domain, column.keys)
+        for name, column in dataset.columns.items()
+    }
     return DatasetFacts(
-        dataset.name,
-        dataset.version,
-        dataset.rows,
-        dataset.budget,
-        dataset.accountant,
-        dataset.delta,
-        dataset.max_epsilon_per_question,
-        dataset.protect,
-        {name: _column_facts(column) for name, column in dataset.columns.items()},
+        name=dataset.name,
+        version=dataset.version,
+        rows=dataset.rows,
+        budget=dataset.budget,
+        accountant=dataset.accountant,
+        delta=dataset.delta,
+        max_epsilon_per_question=dataset.max_epsilon_per_question,
+        protect=dataset.protect,
+        columns=columns,
     )
 
 
-def read_facts(fields: Mapping[str, Any]) -> DatasetFacts:
-    """The facts that were written.
+# ---- budgets
 
-    ValueError, KeyError or TypeError if they are of another form.
+
+@dataclass(frozen=True)
+class DatasetBudget:
+    """The budget of one dataset; `own` is what this analyst spent of it, `allowance` what this
+    analyst may spend in all.
     """
-    columns = [_read_column(column) for column in fields["columns"]]
-    return DatasetFacts(
-        fields["name"],
-        fields["version"],
-        fields["rows"],
-        Fraction(fields["budget"]),
-        fields["accountant"],
-        _rational(fields["delta"]),
-        _rational(fields["max_epsilon_per_question"]),
-        read_protect(fields["protect"]),
-        {column.name: column for column in columns},
+
+    budget: Fraction
+    spent: Fraction
+    entries: int
+    own: Fraction
+    allowance: Fraction | None
+    accountant: str
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left for everybody."""
+        return max(self.budget - self.spent, Fraction(0))
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values: rationals as text."""
+        return {
+            "budget": str(self.budget),
+            "spent": str(self.spent),
+            "remaining": str(self.remaining),
+            "entries": self.entries,
+        }
+
+    def __str__(self) -> str:
+        everybody = f"{plain(self.remaining)} left of {plain(self.budget)} ({self.accountant})"
+        own = f"you spent {plain(self.own)}"
+        if self.allowance is not None:
+            own += f" of your {plain(self.allowance)}"
+        return f"{everybody}; {own}"
+
+
+class Budget(Mapping[str, DatasetBudget]):
+    """The budgets of some datasets, by name."""
+
+    def __init__(self, datasets: Mapping[str, DatasetBudget]) -> None:
+        self._datasets = dict(datasets)
+
+    def __getitem__(self, name: str) -> DatasetBudget:
+        return self._datasets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._datasets)
+
+    def __len__(self) -> int:
+        return len(self._datasets)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values: rationals as text."""
+        return {name: each.to_dict() for name, each in self._datasets.items()}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {each}" for name, each in self._datasets.items())
+
+    def __repr__(self) -> str:
+        return f"<Budget of {', '.join(self._datasets)}>"
+
+
+def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudget:
+    """What the ledger says was spent, beside what the policy allows."""
+    accountant = limits.accountant
+    own = usage.analysts.get(analyst, Usage())
+    return DatasetBudget(
+        budget=limits.budget,
+        spent=accountant.epsilon(usage.cost),
+        entries=usage.entries,
+        own=accountant.epsilon(own.cost),
+        allowance=limits.allowance,
+        accountant=str(accountant),
     )
 
 
-def _column_facts(column: ColumnPolicy) -> ColumnFacts:
-    return ColumnFacts(column.name, column.type, column.domain, column.keys)
+def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None) -> Limits:
+    """What the policy lets an analyst spend.
 
-
-def _read_column(fields: Mapping[str, Any]) -> ColumnFacts:
-    domain = (
-        None if fields["step"] is None else Domain(fields["lower"], fields["upper"], fields["step"])
+    `allowance` is another bound on it, such as a token's: the smaller one binds.
+    """
+    allowances = [dataset.allowances.get(analyst), allowance]
+    return Limits(
+        budget=dataset.budget,
+        accountant=accountant_of(dataset),
+        per_question=dataset.max_epsilon_per_question,
+        allowance=min((each for each in allowances if each is not None), default=None),
     )
-    read = KEYS.get(fields["type"])
-    keys = (
-        None
-        if fields["keys"] is None
-        else tuple(key if read is None else read(key) for key in fields["keys"])
-    )
-    return ColumnFacts(fields["name"], fields["type"], domain, keys)
 
 
-def _text(number: Fraction | None) -> str | None:
-    return None if number is None else str(number)
-
-
-def _rational(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
+def accountant_of(dataset: Dataset) -> Accountant:
+    """The accountant that the policy names."""
+    if dataset.delta is None:
+        return Pure()
+    return ZCDP(dataset.delta)

@@ -1,4 +1,4 @@
-"""The desk beside the data: the only place where ledger and data meet.
+"""The session beside the data: the only place where ledger and data meet.
 
 The order of every answer: reserve, touch data, record, hand over. What fails before the reservation
 costs nothing; what fails after it has been paid for.
@@ -7,65 +7,63 @@ costs nothing; what fails after it has been paid for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from threading import Lock
+from weakref import WeakValueDictionary
 
 from postri.answer import Answer, Result
-from postri.answer.record import read, written
+from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.cancelling import check_cancelled
 from postri.engines.table import Table
-from postri.errors import (
-    InputError,
-    LedgerError,
-    PostriError,
-    QuestionFailed,
-    RetryKeyUsed,
-    nearest,
-)
-from postri.exact import shown
-from postri.ledger import ZCDP, Accountant, Asking, Ledger, Limits, Past, Pure, Recorded, Request
+from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
+from postri.expressions import Predicate
+from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Recorded, Reservation
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
-from postri.session.budget import Budget, budget_of
-from postri.session.desk import PastAnswer, check_page
-from postri.session.facts import DatasetFacts, facts_of
-from postri.session.price import Price, price_of
-from postri.session.question import Question, read_question
-from postri.session.turns import turn
-from postri.session.wording import Wording, read_wording
+from postri.question import (
+    DatasetQuestion,
+    Price,
+    Wording,
+    dataset_question,
+    price_of,
+    read_wording,
+)
+from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
+from postri.session.session import PastAnswer, Session, check_dataset
 from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedWording:
     """A wording that was understood: the question, and the statement if it was put in SQL."""
 
-    question: Question
+    question: DatasetQuestion
     statement: Statement | None
 
     def shaped(self, result: Result) -> Result:
-        """The result as the words want it."""
-        return (
-            result
-            if self.statement is None
-            else self.statement.shaped(result, self.question.request.beta(self.question.groups))
-        )
+        """The result with the rows and columns that the statement asks for."""
+        if self.statement is None:
+            return result
+        return self.statement.shaped(result, self.question.beta)
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
-        return error if self.statement is None else self.statement.located(error)
+        if self.statement is None:
+            return error
+        return self.statement.located(error)
 
 
-class LocalDesk:
+class LocalSession(Session):
     """Questions of an analyst to the datasets of a policy, paid for from its ledger.
 
     `allowance` is the most that the analyst may spend on each dataset; where the policy allows
-    less, that binds.
+    less, that binds. `coins` are drawn anew for every question: the system's, if None.
     """
 
     def __init__(
@@ -77,11 +75,13 @@ class LocalDesk:
         allowance: Fraction | None = None,
         coins: Callable[[], Coins | None] = lambda: None,
     ) -> None:
-        self._policy, self._ledger, self.analyst = policy, ledger, analyst
-        self._allowance, self._coins = allowance, coins
+        self.analyst = analyst
+        self._policy = policy
+        self._ledger = ledger
+        self._allowance = allowance
+        self._coins = coins
 
     def describe(self) -> Mapping[str, DatasetFacts]:
-        """What the policy says of each dataset, without where its data are."""
         return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
@@ -91,127 +91,130 @@ class LocalDesk:
         answer that it had, or QuestionFailed. If nothing became of it, as after a crash, it is
         drawn now: what was drawn before has reached nobody.
         """
-        read = self._read(wording)
-        asking = Asking(wording.text, retry)
+        parsed = self._parsed(wording)
+        question = parsed.question
+        attempt = Attempt(wording.text, retry)
         try:
-            with self._turn(read.question, retry, fresh=wording.fresh):
-                tried = self._tried(read.question, asking)
-                result = (
-                    self._answer(read.question, asking, fresh=wording.fresh)
-                    if tried is None
-                    else tried
-                )
+            with self._turn(question, retry, fresh=wording.fresh):
+                result = self._tried_before(question, attempt)
+                if result is None:
+                    result = self._answer(question, attempt, fresh=wording.fresh)
         except RetryKeyUsed:
             raise
         except InputError as error:
-            raise read.located(error) from None
-        return read.shaped(result)
+            raise parsed.located(error) from None
+        return parsed.shaped(result)
 
-    def _turn(
-        self, question: Question, retry: str | None, *, fresh: bool
-    ) -> AbstractContextManager[None]:
-        """A new draw for each who wants one, once for each key of a retry; all others pay for one
-        answer.
-        """
-        if not fresh:
-            return turn((id(self._ledger), question.key))
-        return nullcontext() if retry is None else turn((id(self._ledger), self.analyst, retry))
-
-    def price(self, wording: Wording) -> Price:
-        """What the question would cost, and how far its intervals will reach.
-
-        The table is not looked at.
-        """
-        question = self._read(wording).question
-        name = question.dataset.name
+    def quote(self, wording: Wording) -> Price:
+        """The price, from the policy and the ledger alone: the table is not looked at."""
+        question = self._parsed(wording).question
+        dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
-        spent = self._ledger.spent(name), self._ledger.spent(name, self.analyst)
         return price_of(
             question,
-            self._request(question),
-            self._limits(question.dataset),
-            *spent,
+            self._charge(question),
+            limits_of(dataset, self.analyst, self._allowance),
+            self._ledger.spent(dataset.name),
+            self._ledger.spent(dataset.name, self.analyst),
             recorded=recorded,
         )
 
-    def budget(self, dataset: str | None = None) -> Budget:
-        """What the datasets, or one of them, have left; and of that, what this analyst has."""
-        chosen = self._policy.datasets.values() if dataset is None else [self._dataset(dataset)]
-        return budget_of(
-            {each.name: self._limits(each) for each in chosen}, self._ledger.summary(), self.analyst
-        )
-
-    def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
-        """What this analyst asked, newest first."""
-        return [
-            self._past(past)
-            for past in self._ledger.history(self.analyst, *check_page(before, limit))
-        ]
-
     def close(self) -> None:
-        """Let go of the ledger."""
         self._ledger.close()
 
-    def _read(self, wording: Wording) -> Read:
+    def _budgets(self) -> Mapping[str, DatasetBudget]:
+        usage = self._ledger.summary()
+        budgets = {}
+        for name, dataset in self._policy.datasets.items():
+            limits = limits_of(dataset, self.analyst, self._allowance)
+            budgets[name] = budget_of(limits, usage.get(name, DatasetUsage()), self.analyst)
+        return budgets
+
+    # ---- from words to a question
+
+    def _parsed(self, wording: Wording) -> ParsedWording:
         """The question. A wording in SQL has its dataset and its aggregates in its text."""
         if wording.sql is None:
             question = self._question(wording, self._dataset(wording.dataset))
             Result.check_names(question.by, question.names)
-            return Read(question, None)
+            return ParsedWording(question, None)
         statement = read_sql(wording.sql, self._policy.datasets)
-        words = replace(wording, aggregates=statement.aggregates, by=statement.by)
-        return Read(self._question(words, self._dataset(statement.dataset), statement), statement)
+        structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
+        dataset = self._dataset(statement.dataset)
+        return ParsedWording(self._question(structured, dataset, statement), statement)
 
     def _question(
         self, wording: Wording, dataset: Dataset, statement: Statement | None = None
-    ) -> Question:
-        return read_question(
+    ) -> DatasetQuestion:
+        where: str | Predicate | None = wording.where
+        computed = None
+        parts = None
+        if statement is not None:
+            where = statement.where
+            computed = statement.computed
+            parts = statement.parts()
+        return dataset_question(
             dataset,
             wording.aggregates,
             epsilon=wording.epsilon,
             by=wording.by,
-            where=wording.where if statement is None else statement.where,
+            where=where,
             weights=wording.weights,
             confidence=wording.confidence,
             simultaneous=wording.simultaneous,
             coins=self._coins(),
-            computed=None if statement is None else statement.computed,
-            parts=None if statement is None else statement.parts(),
+            computed=computed,
+            parts=parts,
         )
 
-    def _tried(self, question: Question, asking: Asking) -> Result | None:
+    def _dataset(self, name: object) -> Dataset:
+        datasets = self._policy.datasets
+        return datasets[check_dataset(name, datasets)]
+
+    # ---- from a question to an answer that is paid for
+
+    def _turn(
+        self, question: DatasetQuestion, retry: str | None, *, fresh: bool
+    ) -> AbstractContextManager[None]:
+        """Who asks at the same time waits where one answer serves both: the same question, or the
+        same key of a retry. A fresh draw is everybody's own.
+        """
+        if not fresh:
+            return turn((id(self._ledger), question.key))
+        if retry is not None:
+            return turn((id(self._ledger), self.analyst, retry))
+        return nullcontext()
+
+    def _tried_before(self, question: DatasetQuestion, attempt: Attempt) -> Result | None:
         """What became of the question when it was tried with the same key before; None if nothing
         did.
         """
-        past = None if asking.retry is None else self._ledger.retried(self.analyst, asking)
+        if attempt.retry is None:
+            return None
+        past = self._ledger.retried(self.analyst, attempt)
         if past is None:
             return None
-        if not _same(question, past):
+        if not _is_same(question, past):
             raise RetryKeyUsed
         if past.reason is not None:
             raise QuestionFailed(str(past.id), past.reason)
-        return (
-            None
-            if past.answer_text is None
-            else self._from_ledger(question, past.id, past.answer_text)
-        )
+        if past.answer_text is None:
+            return None
+        return self._from_ledger(question, past.id, past.answer_text)
 
-    def _answer(self, question: Question, asking: Asking, *, fresh: bool) -> Result:
-        table = self._open(question.dataset)
+    def _answer(self, question: DatasetQuestion, attempt: Attempt, *, fresh: bool) -> Result:
+        dataset = self._dataset(question.dataset.name)
         # Everything that can be refused is refused here, by names and declared types: nothing is
         # spent on it.
-        bound = question.request.bound(
-            table.computed(question.computed) if question.computed else table
-        )
+        bound = question.bound(self._open(dataset))
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
-                self._ledger.keep(found.id, self.analyst, asking)
+                self._ledger.keep(found.id, self.analyst, attempt)
             return self._from_ledger(question, found.id, found.answer_text)
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
-        reservation = self._ledger.reserve(
-            self._request(question), self._limits(question.dataset), asking
-        )
+        limits = limits_of(dataset, self.analyst, self._allowance)
+        reservation = self._ledger.reserve(self._charge(question), limits, attempt)
         try:
             answers = bound.answers()
         except BaseException as error:
@@ -226,11 +229,11 @@ class LocalDesk:
         return open_dataset(self._policy, dataset)
 
     def _handed_over(
-        self, question: Question, reservation: int, answers: list[list[Answer]]
+        self, question: DatasetQuestion, reservation: int, answers: list[list[Answer]]
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
-            self._ledger.record(reservation, written(answers))
+            self._ledger.record(reservation, write_answers(answers))
         except LedgerError as error:
             with suppress(LedgerError):
                 past = self._ledger.past(reservation)
@@ -238,48 +241,27 @@ class LocalDesk:
                     return self._from_ledger(question, reservation, past.answer_text)
             _mark_paid(error)
             raise
-        return Result(
-            question.by, question.names, question.arranged(answers), answer_id=str(reservation)
+        groups = question.arranged(answers)
+        return Result(question.by, question.names, groups, answer_id=str(reservation))
+
+    def _charge(self, question: DatasetQuestion) -> Charge:
+        return Charge(
+            dataset=question.dataset.name,
+            version=question.dataset.version,
+            analyst=self.analyst,
+            key=question.key,
+            normal=question.normal,
+            cost=question.cost,
         )
 
-    def _dataset(self, name: object) -> Dataset:
-        if not isinstance(name, str) or name not in self._policy.datasets:
-            raise InputError(
-                f"the policy has no dataset {shown(name)}; "
-                f"{nearest(str(name), self._policy.datasets)}"
-            )
-        return self._policy.datasets[name]
-
-    def _limits(self, dataset: Dataset) -> Limits:
-        allowances = [
-            each
-            for each in (dataset.allowances.get(self.analyst), self._allowance)
-            if each is not None
-        ]
-        return Limits(
-            dataset.budget,
-            accountant_of(dataset),
-            dataset.max_epsilon_per_question,
-            min(allowances, default=None),
-        )
-
-    def _request(self, question: Question) -> Request:
+    def _recorded(self, question: DatasetQuestion) -> Recorded | None:
         dataset = question.dataset
-        return Request(
-            dataset.name,
-            dataset.version,
-            self.analyst,
-            question.key,
-            question.normal,
-            question.cost,
-        )
+        return self._ledger.recorded(dataset.name, dataset.version, question.key)
 
-    def _recorded(self, question: Question) -> Recorded | None:
-        return self._ledger.recorded(question.dataset.name, question.dataset.version, question.key)
-
-    def _from_ledger(self, question: Question, number: int, text: str) -> Result:
+    def _from_ledger(self, question: DatasetQuestion, number: int, text: str) -> Result:
+        """A recorded answer as this question wants it; each value says where it came from."""
         try:
-            answers = read(text, question.dataset.protect)
+            answers = read_answers(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"answer {number} of the ledger is not of a form that this version knows; ask "
@@ -296,40 +278,47 @@ class LocalDesk:
             recorded=True,
         )
 
-    def _past(self, past: Past) -> PastAnswer:
-        wording = read_wording(json.loads(past.wording or "null"))
-        facts = (str(past.id), past.time, past.dataset, wording, past.cost.epsilon)
-        if past.reason is not None:
-            return PastAnswer(*facts, "failed", past.reason, None)
-        if past.answer_text is None:
-            return PastAnswer(*facts, "open", None, None)
-        result = self._again(wording, past, past.answer_text)
-        return PastAnswer(*facts, "answered", CHANGED if result is None else None, result)
+    # ---- past answers
 
-    def _again(self, wording: Wording, past: Past, text: str) -> Result | None:
+    def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
+        history = self._ledger.history(self.analyst, before, limit)
+        return [self._past_answer(past) for past in history]
+
+    def _past_answer(self, past: Reservation) -> PastAnswer:
+        wording = read_wording(json.loads(past.wording or "null"))
+        found = PastAnswer(
+            answer_id=str(past.id),
+            time=past.time,
+            dataset=past.dataset,
+            question=wording,
+            epsilon=past.cost.epsilon,
+            status="open",
+            reason=None,
+            result=None,
+        )
+        if past.reason is not None:
+            return replace(found, status="failed", reason=past.reason)
+        if past.answer_text is None:
+            return found
+        result = self._shown_again(wording, past, past.answer_text)
+        if result is None:
+            return replace(found, status="answered", reason=CHANGED)
+        return replace(found, status="answered", result=result)
+
+    def _shown_again(self, wording: Wording, past: Reservation, text: str) -> Result | None:
         """A past answer as it was asked for; None if the words mean another question by now."""
         try:
-            question = self._read(wording)
+            parsed = self._parsed(wording)
         except InputError:
             return None
-        return (
-            question.shaped(self._from_ledger(question.question, past.id, text))
-            if _same(question.question, past)
-            else None
-        )
+        if not _is_same(parsed.question, past):
+            return None
+        return parsed.shaped(self._from_ledger(parsed.question, past.id, text))
 
 
-def accountant_of(dataset: Dataset) -> Accountant:
-    """The accountant that the policy names."""
-    return Pure() if dataset.delta is None else ZCDP(dataset.delta)
-
-
-def _same(question: Question, past: Past) -> bool:
-    return (question.dataset.name, question.dataset.version, question.key) == (
-        past.dataset,
-        past.version,
-        past.key,
-    )
+def _is_same(question: DatasetQuestion, past: Reservation) -> bool:
+    asked = (question.dataset.name, question.dataset.version, question.key)
+    return asked == (past.dataset, past.version, past.key)
 
 
 def _mark_paid(error: BaseException) -> None:
@@ -339,5 +328,28 @@ def _mark_paid(error: BaseException) -> None:
 
 
 def _noted(answer: Answer, number: int) -> Answer:
-    """An answer that says where it came from."""
     return replace(answer, notes=(*answer.notes, from_ledger(str(number))))
+
+
+# ---- turns: who asks a question while another thread is finding its answer waits, and then finds
+# it recorded
+
+
+class Turn:
+    """A lock that is forgotten when nobody holds or awaits it."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+_turns: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
+_choosing = Lock()
+
+
+@contextmanager
+def turn(question: Hashable) -> Iterator[None]:
+    """One at a time for the same question; others do not wait for it."""
+    with _choosing:
+        mine = _turns.setdefault(question, Turn())
+    with mine.lock:
+        yield

@@ -1,4 +1,4 @@
-"""The desk across a network: the same questions and answers over HTTP.
+"""The session across a network: the same questions and answers over HTTP.
 
 Nothing but the standard library is needed for it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
@@ -17,24 +18,32 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from postri.answer import Result
-from postri.answer.wire import read_result
-from postri.errors import InputError, ServiceError, nearest
-from postri.exact import shown
-from postri.ledger.store import check_retry
+from postri.answer.forms import read_result
+from postri.errors import InputError, ServiceError
+from postri.ledger import check_retry
 from postri.mechanisms.coins import secret_bytes
-from postri.session.budget import Budget
-from postri.session.desk import PastAnswer, check_page
-from postri.session.facts import DatasetFacts, read_facts
-from postri.session.price import Price
-from postri.session.problems import PROBLEM, read_problem
-from postri.session.sent import read_budget, read_past, read_price
-from postri.session.wording import Wording
+from postri.question import Price, Wording
+from postri.session.facts import DatasetBudget, DatasetFacts
+from postri.session.session import PastAnswer, Session
+from postri.session.wire import (
+    PROBLEM,
+    read_budget,
+    read_datasets,
+    read_history,
+    read_price,
+    read_problem,
+)
 
 # Longer than any scan that a service lets run.
 PATIENCE = 600.0
-TRIES, LONGEST_WAIT = 5, 5.0
+TRIES = 5
+LONGEST_WAIT = 5.0
+# The codes of refusals after which the same request may be sent again.
 AGAIN = ("busy", "rate_limited")
-Read = TypeVar("Read")
+# What waiting does not mend: the next try would fail as this one did.
+HOPELESS = (TimeoutError, gaierror, SSLCertVerificationError)
+
+Value = TypeVar("Value")
 
 
 def is_url(place: str) -> bool:
@@ -42,100 +51,76 @@ def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-class RemoteDesk:
+@dataclass(frozen=True)
+class Message:
+    """What is sent. All of it is safe to send again: a question has the key of its retries."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+
+
+class RemoteSession(Session):
     """Questions to a service, for whoever the token says.
 
-    A question that is cut off is asked again with its key, and paid for once.
+    A question that is cut off is asked again with its key, and paid for once. `patience` is how
+    many seconds to wait for a reply.
     """
 
     def __init__(self, url: str, token: str | None, *, patience: float = PATIENCE) -> None:
         self._connection, self._path = _connection(url, patience)
-        if (
-            not isinstance(token, str)
-            or not token.isascii()
-            or not token.isprintable()
-            or not token
-        ):
-            raise InputError(
-                "a service needs a token: give token=, or set $POSTRI_TOKEN; the steward "
-                "makes one with 'postri token add'"
-            )
-        self._token = token
+        self._token = _check_token(token)
         try:
-            self.analyst: str = self._got("/v1/me", lambda fields: fields["name"])
+            self.analyst = self._get("/v1/me", lambda fields: fields["name"])
         except BaseException:
             self.close()
             raise
 
     def describe(self) -> Mapping[str, DatasetFacts]:
-        """What is public of each dataset."""
-        return self._got(
-            "/v1/datasets",
-            lambda fields: {each["name"]: read_facts(each) for each in fields["datasets"]},
-        )
+        return self._get("/v1/datasets", read_datasets)
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The answer.
 
         Each question has a key, so that it is paid for once however often it is sent.
         """
-        return self._posted(
-            "/v1/query",
-            wording,
-            read_result,
-            retry if retry is not None else secret_bytes(16).hex(),
-        )
+        if retry is None:
+            retry = secret_bytes(16).hex()
+        return self._post("/v1/query", wording, read_result, retry)
 
-    def price(self, wording: Wording) -> Price:
-        """What it would cost."""
-        return self._posted("/v1/price", wording, read_price)
-
-    def budget(self, dataset: str | None = None) -> Budget:
-        """What the datasets, or one of them, have left; and of that, what this analyst has."""
-        found = self._got(
-            "/v1/budget", lambda fields: {name: read_budget(each) for name, each in fields.items()}
-        )
-        if dataset is not None and dataset not in found:
-            raise InputError(
-                f"the policy has no dataset {shown(dataset)}; {nearest(str(dataset), found)}"
-            )
-        return Budget(found if dataset is None else {dataset: found[dataset]})
-
-    def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
-        """What this analyst asked, newest first."""
-        check_page(before, limit)
-        query = urlencode({"limit": limit, **({} if before is None else {"before": before})})
-        return self._got(
-            f"/v1/answers?{query}", lambda fields: [read_past(each) for each in fields["answers"]]
-        )
+    def quote(self, wording: Wording) -> Price:
+        return self._post("/v1/price", wording, read_price)
 
     def close(self) -> None:
-        """Let go of the connection."""
         self._connection.close()
 
-    def _got(self, path: str, read: Callable[[Any], Read]) -> Read:
-        return self._asked("GET", path, None, {}, read)
+    def _budgets(self) -> Mapping[str, DatasetBudget]:
+        return self._get(
+            "/v1/budget", lambda fields: {name: read_budget(each) for name, each in fields.items()}
+        )
 
-    def _posted(
-        self, path: str, wording: Wording, read: Callable[[Any], Read], retry: str | None = None
-    ) -> Read:
+    def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
+        query = {"limit": limit}
+        if before is not None:
+            query["before"] = before
+        return self._get(f"/v1/answers?{urlencode(query)}", read_history)
+
+    def _get(self, path: str, read: Callable[[Any], Value]) -> Value:
+        return self._exchange(Message("GET", path, {}), read)
+
+    def _post(
+        self, path: str, wording: Wording, read: Callable[[Any], Value], retry: str | None = None
+    ) -> Value:
+        headers = {"Content-Type": "application/json"}
         if retry is not None:
             check_retry(retry)
-        headers = {
-            "Content-Type": "application/json",
-            **({} if retry is None else {"Idempotency-Key": retry}),
-        }
-        return self._asked("POST", path, json.dumps(wording.to_fields()), headers, read)
+            headers["Idempotency-Key"] = retry
+        body = json.dumps(wording.to_fields()).encode()
+        return self._exchange(Message("POST", path, headers, body), read)
 
-    def _asked(
-        self,
-        method: str,
-        path: str,
-        body: str | None,
-        headers: dict[str, str],
-        read: Callable[[Any], Read],
-    ) -> Read:
-        status, fields = self._patiently(method, path, body, headers)
+    def _exchange(self, message: Message, read: Callable[[Any], Value]) -> Value:
+        status, fields = self._patiently(message)
         if status >= 400:
             raise read_problem(status, fields)
         try:
@@ -146,21 +131,14 @@ class RemoteDesk:
                 status=status,
             ) from None
 
-    def _patiently(
-        self, method: str, path: str, body: str | None, headers: dict[str, str]
-    ) -> tuple[int, Any]:
-        """Send it again if the connection was lost or the service is busy.
-
-        All of it is safe to send again.
-        """
+    def _patiently(self, message: Message) -> tuple[int, Any]:
+        """Send it again if the connection was lost or the service is busy."""
         for rest in reversed(range(TRIES)):
             try:
-                status, fields, wait = self._once(method, path, body, headers)
+                status, fields, wait = self._once(message)
             except (OSError, HTTPException) as error:
                 self._connection.close()
-                if rest == 0 or isinstance(
-                    error, TimeoutError | gaierror | SSLCertVerificationError
-                ):
+                if rest == 0 or isinstance(error, HOPELESS):
                     raise ServiceError(
                         f"the service at {self._connection.host!r} cannot be reached "
                         f"({type(error).__name__})"
@@ -172,16 +150,22 @@ class RemoteDesk:
             sleep(wait)
         raise AssertionError("unreachable")
 
-    def _once(
-        self, method: str, path: str, body: str | None, headers: dict[str, str]
-    ) -> tuple[int, Any, float]:
-        sent = None if body is None else body.encode("utf-8", "backslashreplace")
-        self._connection.request(
-            method, self._path + path, sent, {**headers, "Authorization": f"Bearer {self._token}"}
-        )
+    def _once(self, message: Message) -> tuple[int, Any, float]:
+        """The status, the fields and how long the service wants us to wait."""
+        headers = {**message.headers, "Authorization": f"Bearer {self._token}"}
+        self._connection.request(message.method, self._path + message.path, message.body, headers)
         reply = self._connection.getresponse()
         text = reply.read()
         return reply.status, _fields(reply, text), _wait(reply)
+
+
+def _check_token(token: object) -> str:
+    if isinstance(token, str) and token and token.isascii() and token.isprintable():
+        return token
+    raise InputError(
+        "a service needs a token: give token=, or set $POSTRI_TOKEN; the steward "
+        "makes one with 'postri token add'"
+    )
 
 
 def _connection(url: str, patience: float) -> tuple[HTTPConnection, str]:
@@ -207,8 +191,10 @@ def _connection(url: str, patience: float) -> tuple[HTTPConnection, str]:
 
 
 def _is_here(host: str) -> bool:
+    if host == "localhost":
+        return True
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -221,6 +207,7 @@ def _fields(reply: HTTPResponse, text: bytes) -> Any:
             status=reply.status,
         )
     try:
+        # Decimals keep their digits: an answer of 12.30 stays 12.30.
         return json.loads(text, parse_float=Decimal)
     except ValueError:
         raise ServiceError("the service's reply cannot be read", status=reply.status) from None
@@ -229,4 +216,6 @@ def _fields(reply: HTTPResponse, text: bytes) -> Any:
 def _wait(reply: HTTPResponse) -> float:
     """How long the service wants us to wait."""
     asked = reply.getheader("Retry-After") or ""
-    return min(float(asked), LONGEST_WAIT) if asked.isascii() and asked.isdigit() else LONGEST_WAIT
+    if asked.isascii() and asked.isdigit():
+        return min(float(asked), LONGEST_WAIT)
+    return LONGEST_WAIT

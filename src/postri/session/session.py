@@ -1,87 +1,101 @@
-"""A session: an analyst's questions, whether the data are here or behind a service."""
+"""A session: an analyst's questions, whether the data are here or behind a service.
+
+All that an analyst calls is written once, here, on a few abstract operations. A question reaches
+them as a `Wording`: as it was put, with nothing looked up. `LocalSession` and `RemoteSession`
+differ in where it goes from there.
+"""
 
 from __future__ import annotations
 
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from getpass import getuser
+from dataclasses import dataclass
+from fractions import Fraction
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from postri.agg import Aggregate, Count, Mean, Quantile, Sum
+from postri import agg
 from postri.answer import Answer, Result
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
-from postri.ledger import SqliteLedger
-from postri.policy import read_policy
-from postri.privacy import check_share
-from postri.session.budget import Budget
-from postri.session.desk import Desk, PastAnswer
-from postri.session.facts import DatasetFacts
-from postri.session.local import LocalDesk
-from postri.session.price import Price
-from postri.session.remote import RemoteDesk, is_url
-from postri.session.wording import Wording
+from postri.question import Price, Wording
+from postri.session.facts import Budget, DatasetBudget, DatasetFacts
+from postri.statistics.statistic import Statistic
 
-ANALYST, TOKEN = "POSTRI_ANALYST", "POSTRI_TOKEN"
 MEDIAN = "0.5"
+# How many past answers one call gives at most.
+MOST_PAST = 200
+# The digits of an answer's number: SQLite's whole numbers have no more.
+LONGEST_NUMBER = 18
+
+Status = Literal["answered", "failed", "open"]
 
 
-def connect(
-    policy_or_url: str | os.PathLike[str], *, analyst: str | None = None, token: str | None = None
-) -> Session:
-    """A session with a policy's datasets, for an analyst: the one named, or $POSTRI_ANALYST, or the
-    user of this machine.
+@dataclass(frozen=True)
+class PastAnswer:
+    """A question that was asked before, and its answer as it was given, if the policy still means
+    the same by the question.
 
-    With the address of a service, for whoever the token says: the one given, or $POSTRI_TOKEN.
-    Close it at the end, or use it in a `with` block.
+    `reason` says why there is no result: the kind of a failure, or that the policy has changed
+    since.
     """
-    place = os.fspath(policy_or_url)
-    if is_url(place):
-        if analyst is not None:
-            raise InputError("a service knows the analyst by the token: leave out analyst")
-        return Session(RemoteDesk(place, token if token is not None else os.environ.get(TOKEN)))
-    if token is not None:
-        raise InputError(
-            "a token goes with the address of a service, such as 'https://host'; a policy "
-            "needs none"
-        )
-    policy = read_policy(place)
-    return Session(LocalDesk(policy, SqliteLedger(policy.ledger, policy.head), _analyst(analyst)))
+
+    answer_id: str
+    time: str
+    dataset: str
+    question: Wording
+    epsilon: Fraction
+    status: Status
+    reason: str | None
+    result: Result | None
 
 
-def _analyst(name: str | None) -> str:
-    if name is None:
-        name = os.environ.get(ANALYST) or getuser()
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"the analyst must have a name, got {shown(name)}")
-    return name
-
-
-class Session:
+class Session(ABC):
     """An analyst's questions to datasets, each paid for from a ledger. Made by `postri.connect`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    analyst: str
+    """Who asks."""
 
-    @property
-    def analyst(self) -> str:
-        """Who asks."""
-        return self._desk.analyst
+    # ---- what a place of the data does
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, DatasetFacts]:
+        """What is public of each dataset."""
+
+    @abstractmethod
+    def answer(self, wording: Wording, retry: str | None = None) -> Result:
+        """The answer to a question as it was put, paid for.
+
+        The same question with the same key of a retry is never paid for twice.
+        """
+
+    @abstractmethod
+    def quote(self, wording: Wording) -> Price:
+        """The price of a question as it was put."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the ledger, or of the service."""
+
+    @abstractmethod
+    def _budgets(self) -> Mapping[str, DatasetBudget]:
+        """The budget of each dataset, with this analyst's part in it."""
+
+    @abstractmethod
+    def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
+        """What this analyst asked below the number of an answer, newest first."""
+
+    # ---- what an analyst calls
 
     @property
     def datasets(self) -> list[str]:
         """The names of the datasets."""
         return list(self.describe())
 
-    def describe(self) -> Mapping[str, DatasetFacts]:
-        """What is public of each dataset."""
-        return self._desk.describe()
-
     def ask(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str],
+        aggregates: Mapping[str, Statistic | str],
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -100,20 +114,18 @@ class Session:
         if the budget does not allow it: then nothing was spent. With a key of your own in `retry`,
         a question that was cut off may be asked again with the same key, and is paid for once.
         """
-        return self._desk.answer(
-            Wording(
-                dataset=dataset,
-                aggregates=aggregates,
-                epsilon=epsilon,
-                by=by,
-                where=where,
-                weights=weights,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                fresh=fresh,
-            ),
-            retry,
+        wording = Wording(
+            dataset=dataset,
+            aggregates=aggregates,
+            epsilon=epsilon,
+            by=by,
+            where=where,
+            weights=weights,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            fresh=fresh,
         )
+        return self.answer(wording, retry)
 
     def sql(
         self,
@@ -125,7 +137,7 @@ class Session:
         fresh: bool = False,
         retry: str | None = None,
     ) -> Result:
-        """A question in SQL:
+        """A question in SQL, such as this one.
 
         `SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job
         ORDER BY mid DESC`.
@@ -134,13 +146,13 @@ class Session:
         place in the text.
         """
         wording = Wording(
-            sql=_sql(text),
+            sql=_sql_text(text),
             epsilon=epsilon,
             confidence=confidence,
             simultaneous=simultaneous,
             fresh=fresh,
         )
-        return self._desk.answer(wording, retry)
+        return self.answer(wording, retry)
 
     def median(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The median of a column; `where`, `confidence` and `fresh` as in `ask`."""
@@ -150,26 +162,26 @@ class Session:
         self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
-        return self._one(dataset, Quantile(column, check_share(p, "p")), epsilon, **how)
+        return self._one(dataset, agg.quantile(column, p), epsilon, **how)
 
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The number of rows, or of those in which a column has a cell that can be read."""
-        return self._one(dataset, Count(column), epsilon, **how)
+        return self._one(dataset, agg.count(column), epsilon, **how)
 
     def sum(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The sum of a column, clamped to its domain."""
-        return self._one(dataset, Sum(column), epsilon, **how)
+        return self._one(dataset, agg.sum(column), epsilon, **how)
 
     def mean(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The mean of a column, clamped to its domain."""
-        return self._one(dataset, Mean(column), epsilon, **how)
+        return self._one(dataset, agg.mean(column), epsilon, **how)
 
     def price(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str] | None = None,
+        aggregates: Mapping[str, Statistic | str] | None = None,
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -184,37 +196,35 @@ class Session:
 
         Takes what `ask` takes, or the text of a question in SQL.
         """
-        words = (
-            {"sql": _sql(dataset)}
-            if aggregates is None
-            else {"dataset": dataset, "aggregates": aggregates}
+        named: dict[str, Any] = {"dataset": dataset, "aggregates": aggregates}
+        if aggregates is None:
+            named = {"sql": _sql_text(dataset)}
+        wording = Wording(
+            **named,
+            epsilon=epsilon,
+            by=by,
+            where=where,
+            weights=weights,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            fresh=fresh,
         )
-        return self._desk.price(
-            Wording(
-                **words,
-                epsilon=epsilon,
-                by=by,
-                where=where,
-                weights=weights,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                fresh=fresh,
-            )
-        )
+        return self.quote(wording)
 
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
-        return self._desk.budget(dataset)
+        budgets = self._budgets()
+        if dataset is None:
+            return Budget(budgets)
+        name = check_dataset(dataset, budgets)
+        return Budget({name: budgets[name]})
 
     def answers(self, before: str | None = None, limit: int = 50) -> list[PastAnswer]:
         """What this analyst asked, newest first, with the answers as they were given; below the
         number of an answer, if one is given.
         """
-        return self._desk.answers(before, limit)
-
-    def close(self) -> None:
-        """Let go of the ledger, or of the service."""
-        self._desk.close()
+        _check_limit(limit)
+        return self._past_answers(_answer_number(before), limit)
 
     def __enter__(self) -> Self:
         return self
@@ -227,7 +237,7 @@ class Session:
     ) -> None:
         self.close()
 
-    def _one(self, dataset: str, aggregate: Aggregate, epsilon: Number, **how: Any) -> Answer:
+    def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
         known = {"where", "confidence", "fresh", "retry"}
         for name in how.keys() - known:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")
@@ -236,7 +246,34 @@ class Session:
         return answer
 
 
-def _sql(text: object) -> str:
+def check_dataset(name: object, datasets: Mapping[str, object]) -> str:
+    """The name, or InputError if no dataset is called so."""
+    if not isinstance(name, str) or name not in datasets:
+        raise InputError(f"the policy has no dataset {shown(name)}; {nearest(str(name), datasets)}")
+    return name
+
+
+def _sql_text(text: object) -> str:
     if not isinstance(text, str):
         raise InputError(f"a question in SQL must be a text, got {shown(text)}")
     return text
+
+
+def _check_limit(limit: object) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PAST:
+        raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
+
+
+def _answer_number(answer_id: object) -> int | None:
+    if answer_id is None:
+        return None
+    if (
+        not isinstance(answer_id, str)
+        or not answer_id.isascii()
+        or not answer_id.isdigit()
+        or len(answer_id) > LONGEST_NUMBER
+    ):
+        raise InputError(
+            f"before must be the id of an answer, such as '12', got {shown(answer_id)}"
+        )
+    return int(answer_id)

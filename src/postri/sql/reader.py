@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from sqlglot import TokenType
 
-from postri.agg import Aggregate, Count, Mean, Sum, usual_name
-from postri.domain import Domain, position
+from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
 from postri.expressions.binding import column_named
@@ -20,21 +19,22 @@ from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
 from postri.expressions.tree import Column
-from postri.policy import ColumnPolicy, Dataset
+from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import SUBQUERIES, Clauses, split_clauses
 from postri.sql.functions import ENDS, aggregate_of, commas
 from postri.sql.released import Constant, Drawn, Key, Kind, Node, ReleasedReader, kind_of
-from postri.sql.statement import Computed, Item, Statement
+from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.registry import usual_name
+from postri.statistics.statistic import Statistic
 
 MOST_ITEMS = 100
 # The most digits of LIMIT and OFFSET.
 MOST_DIGITS = 9
-HOLDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
 Found = TypeVar("Found")
 
 
-def read_sql(text: object, datasets: Mapping[str, Dataset]) -> Statement:
+def read_sql(text: object, datasets: Mapping[str, KnownDataset]) -> Statement:
     """The statement of a text, or InputError that points at the place and says what can be done
     instead.
     """
@@ -44,7 +44,9 @@ def read_sql(text: object, datasets: Mapping[str, Dataset]) -> Statement:
     return StatementReader(source, clauses, dataset).read()
 
 
-def _dataset(source: SqlText, clauses: Clauses, datasets: Mapping[str, Dataset]) -> Dataset:
+def _dataset(
+    source: SqlText, clauses: Clauses, datasets: Mapping[str, KnownDataset]
+) -> KnownDataset:
     words = clauses.get(TokenType.FROM)
     if not words:
         start = clauses.starts.get(TokenType.FROM, ())
@@ -81,11 +83,11 @@ def _named(word: Word, names: Mapping[str, object]) -> str | None:
 class StatementReader:
     """Reads the clauses of one SELECT about one dataset."""
 
-    def __init__(self, source: SqlText, clauses: Clauses, dataset: Dataset) -> None:
+    def __init__(self, source: SqlText, clauses: Clauses, dataset: KnownDataset) -> None:
         self._source = source
         self._clauses = clauses
         self._dataset = dataset
-        self._aggregates: dict[Aggregate, str] = {}
+        self._aggregates: dict[Statistic, str] = {}
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, Node] = {}
         self._by: list[str] = []
@@ -301,21 +303,17 @@ class StatementReader:
     def _aggregate(self, name: Word, inside: Words, within: Words) -> Node:
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
-        aggregate = aggregate_of(self._source, name, inside, within, self._operand)
-        self._check_kind(aggregate, inside)
-        domain = self._domain(aggregate.column)
-        if _needs_bounds(aggregate) and domain is None:
-            raise self._source.error(
-                inside,
-                f"there is no sum or mean of {aggregate.column!r}: the policy gives it no "
-                "lower and upper; ask for its median",
-            )
+        statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        column = self._policy_of(statistic.column)
+        if column is not None:
+            self._located(inside, lambda: check_fits(statistic, column))
+        domain = self._domain(statistic.column)
         new_name = self._new_name(usual_name(self._source.within([name, *inside, *within])))
         return Drawn(
-            _released_kind(aggregate, domain),
-            self._aggregates.setdefault(aggregate, new_name),
-            counts=_counts_rows(aggregate),
-            off_zero=_off_zero(aggregate, domain),
+            _released_kind(statistic, domain),
+            self._aggregates.setdefault(statistic, new_name),
+            counts=statistic.counts_rows,
+            off_zero=_off_zero(statistic, domain),
         )
 
     def _new_name(self, name: str) -> str:
@@ -323,22 +321,6 @@ class StatementReader:
         taken = set(self._aggregates.values())
         names = chain([name], (f"{name}_{number}" for number in count(2)))
         return next(each for each in names if each not in taken)
-
-    def _check_kind(self, aggregate: Aggregate, inside: Words) -> None:
-        """Refuse what a column of this type in the policy cannot be asked for."""
-        column = self._policy_of(aggregate.column)
-        if column is None:
-            return
-        if _needs_order(aggregate) and column.type in ("text", "boolean"):
-            raise self._source.error(
-                inside,
-                f"{column.name!r} holds {HOLDS[column.type]}, which have no order of numbers; "
-                "COUNT them, or GROUP BY",
-            )
-        if _needs_bounds(aggregate) and column.type in ("date", "timestamp"):
-            raise self._source.error(
-                inside, f"there is no sum or mean of {HOLDS[column.type]}; ask for the median"
-            )
 
     def _operand(self, words: Words) -> str:
         """The column of an aggregate, or the name of an expression that is computed for it."""
@@ -368,7 +350,7 @@ class StatementReader:
         declared = self._policy_of(column)
         return None if declared is None else declared.domain
 
-    def _policy_of(self, column: str | None) -> ColumnPolicy | None:
+    def _policy_of(self, column: str | None) -> KnownColumn | None:
         return None if column is None else self._dataset.columns.get(column)
 
     # HAVING, ORDER BY, LIMIT.
@@ -421,32 +403,15 @@ class StatementReader:
         return int(digits)
 
 
-# What a statement has to know of a statistic. Each asks for its type in one place, until the
-# statistics say it themselves.
+def _released_kind(statistic: Statistic, domain: Domain | None) -> Kind:
+    """What its values are: those of a domain are of its kind."""
+    if statistic.stays_in_domain and domain is not None:
+        return domain.kind
+    return "number"
 
 
-def _needs_bounds(aggregate: Aggregate) -> bool:
-    return isinstance(aggregate, Sum | Mean)
-
-
-def _needs_order(aggregate: Aggregate) -> bool:
-    return not isinstance(aggregate, Count)
-
-
-def _counts_rows(aggregate: Aggregate) -> bool:
-    """Whether it is a count: a quotient by it is taken as one by at least 1."""
-    return isinstance(aggregate, Count)
-
-
-def _released_kind(aggregate: Aggregate, domain: Domain | None) -> Kind:
-    """What its values are."""
-    if isinstance(aggregate, Count) or domain is None:
-        return "number"
-    return domain.kind
-
-
-def _off_zero(aggregate: Aggregate, domain: Domain | None) -> bool:
+def _off_zero(statistic: Statistic, domain: Domain | None) -> bool:
     """Whether its interval cannot hold 0, by its domain."""
-    if isinstance(aggregate, Count | Sum) or domain is None or domain.kind != "number":
+    if not statistic.stays_in_domain or domain is None or domain.kind != "number":
         return False
-    return not position(domain.lower) <= 0 <= position(domain.upper)
+    return not domain.holds_zero

@@ -10,17 +10,16 @@ from functools import cmp_to_key
 from math import ceil, floor
 from typing import Literal
 
-from postri.agg import Aggregate
 from postri.answer import Answer, Interval, Result
 from postri.answer.result import Cell, usual_cells
-from postri.domain import Domain
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
-from postri.expressions.tree import Expression
 from postri.privacy import Spend
+from postri.question.dataset import Computed
 from postri.sql.released import Drawn, Node, Row
 from postri.sql.text import SqlText, Words
+from postri.statistics.statistic import Statistic
 
 DIGITS = 6
 
@@ -36,16 +35,6 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """An expression that aggregates name as a column, and the public domain that follows from its
-    parts.
-    """
-
-    expression: Expression
-    domain: Domain
-
-
-@dataclass(frozen=True)
 class Statement:
     """One SELECT.
 
@@ -56,7 +45,7 @@ class Statement:
     source: SqlText
     dataset: str
     items: Sequence[Item]
-    aggregates: Mapping[str, Aggregate]
+    aggregates: Mapping[str, Statistic]
     computed: Mapping[str, Computed] = field(default_factory=dict)
     by: Sequence[str] = ()
     where: Predicate | None = None

@@ -1,0 +1,188 @@
+"""What a ledger is asked to charge, and whether the limits allow it.
+
+All here is public numbers and names: a `Charge` is what a question costs, `Limits` are what the
+policy lets an analyst spend, an `Attempt` is how a question was put. What goes in is checked here,
+because entries are permanent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import sha256
+
+from postri.cost import Cost, check_amount
+from postri.errors import BudgetExceeded, InputError
+from postri.exact import shown
+from postri.ledger.accountants import Accountant, Pure
+
+LONGEST_NAME = 200
+LONGEST_QUESTION = 4_096
+# Sums of fractions such as 1/3 + 1/7 + 1/11 + ... grow longer with every question; decimals never
+# do.
+LONGEST_DENOMINATOR = 1 << 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The policy's limits for one analyst on one dataset: public numbers, checked in the one
+    transaction that reserves.
+    """
+
+    budget: Fraction
+    accountant: Accountant = field(default_factory=Pure)
+    per_question: Fraction | None = None
+    allowance: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        check_amount(self.budget, "the budget")
+        check_accountant(self.accountant)
+        if self.per_question is not None:
+            check_amount(self.per_question, "the most that one question may cost")
+        if self.allowance is not None:
+            check_amount(self.allowance, "an allowance")
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a question is to pay for, and whose budget pays.
+
+    `key` is the SHA-256 of the question's normal form, `normal` the normal form, with the analyst's
+    words.
+    """
+
+    dataset: str
+    version: str
+    analyst: str
+    key: str
+    normal: str
+    cost: Cost
+
+    def __post_init__(self) -> None:
+        check_name(self.dataset, "dataset")
+        check_name(self.version, "version")
+        check_name(self.analyst, "analyst")
+        if not isinstance(self.key, str) or re.fullmatch("[0-9a-f]{64}", self.key) is None:
+            raise InputError("the key of a question must be a SHA-256 in hexadecimal")
+        check_text(self.normal, "the question")
+        if self.cost.epsilon == 0:
+            raise InputError("a question must cost an epsilon above 0")
+
+    def stored_question(self) -> str:
+        """The normal form as an entry keeps it; a very long one is cut, and says so."""
+        if len(self.normal) <= LONGEST_QUESTION:
+            return self.normal
+        mark = f"... [cut; {len(self.normal)} characters in all]"
+        return self.normal[: LONGEST_QUESTION - len(mark)] + mark
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How a question was put, as text; and the key under which it may be tried again without a
+    second charge.
+    """
+
+    wording: str
+    retry: str | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.wording, "the wording")
+        if self.retry is not None:
+            check_retry(self.retry)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the wording: a retry must be of the same one."""
+        return sha256(self.wording.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# ---- whether the limits allow a charge: pure functions of what was spent
+
+
+def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> None:
+    """BudgetExceeded if the charge would pass a limit; names the limit.
+
+    `on_dataset` is what everybody spent so far, `by_analyst` what this analyst did.
+    """
+    cost = charge.cost
+    dataset = repr(charge.dataset)
+    most = limits.per_question
+    if most is not None and cost.epsilon > most:
+        name = f"the most that one question may cost on {dataset}"
+        raise BudgetExceeded(cost.epsilon, most, cost.epsilon - most, name)
+    if limits.allowance is not None:
+        name = f"the allowance of {charge.analyst!r} on {dataset}"
+        _check_total(cost, by_analyst, limits.allowance, limits.accountant, name)
+    _check_total(cost, on_dataset, limits.budget, limits.accountant, f"the budget of {dataset}")
+    for spent in (on_dataset, by_analyst):
+        _check_length(spent.epsilon, cost.epsilon)
+        _check_length(spent.rho, cost.rho)
+
+
+def _check_total(
+    cost: Cost, spent: Cost, limit: Fraction, accountant: Accountant, name: str
+) -> None:
+    total = spent + cost
+    if accountant.allows(total, limit):
+        return
+    # What a question adds depends on what was spent before: the accountant's epsilon is no sum.
+    before = accountant.epsilon(spent)
+    after = accountant.epsilon(total)
+    raise BudgetExceeded(after - before, limit - before, after - limit, name)
+
+
+def _check_length(spent: Fraction, cost: Fraction) -> None:
+    """InputError if the exact sum would be too long to keep: otherwise a few odd fractions could
+    make the ledger slow for everybody.
+    """
+    if spent.denominator * cost.denominator <= LONGEST_DENOMINATOR:
+        return
+    # Powers of 2 and 5 are decimals, and do not count.
+    rest = (spent + cost).denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > LONGEST_DENOMINATOR:
+        raise InputError(
+            "epsilon is a fraction that makes the exact sum of all spends too long: use a "
+            "decimal, such as 0.1"
+        )
+
+
+# ---- what may be written
+
+
+def check_name(name: object, what: str) -> None:
+    """InputError unless it can name a dataset, a version or an analyst."""
+    if not isinstance(name, str) or not name or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise InputError(
+            f"the name of the {what} must be 1 to {LONGEST_NAME} printable characters, got "
+            f"{shown(name)}"
+        )
+
+
+def check_text(text: object, what: str) -> None:
+    """InputError unless it is a text: what goes in must be what can be read again."""
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be a text, got {shown(text)}")
+
+
+def check_retry(retry: object, name: str = "the key of a retry") -> None:
+    """InputError unless it can be the key of a retry, which the caller knows by this name."""
+    if (
+        not isinstance(retry, str)
+        or not retry
+        or not retry.isascii()
+        or not retry.isprintable()
+        or len(retry) > LONGEST_NAME
+    ):
+        raise InputError(
+            f"{name} must be 1 to {LONGEST_NAME} printable ASCII characters, got {shown(retry)}"
+        )
+
+
+def check_accountant(accountant: object) -> None:
+    """InputError unless it is an accountant."""
+    if not isinstance(accountant, Accountant):
+        raise InputError(f"the accountant must be Pure() or ZCDP(delta), got {shown(accountant)}")
