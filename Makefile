@@ -44,7 +44,7 @@ test-fast: setup  ## the quick tests, in under a minute
 	$(PYTEST) -m 'not slow'
 
 prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(PYTEST) tests/privacy tests/coverage tests/research
+	POSTRI_PROVE=1 $(PYTEST) tests/privacy tests/coverage tests/mechanisms tests/methods tests/research
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --no-cache --check .

@@ -7,10 +7,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from proving import PROVE
+from repeatable_coins import seed_system_coins
+
+# Hypothesis searches the same examples in every run, in whatever time that takes: a red run means a
+# change, never bad luck.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,6 +48,27 @@ def tables() -> Path:
 def figures(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Notes a line of figures about this test."""
     return lambda line: record_property("figures", line)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Which test runs on which worker of `pytest -n`."""
+    from sharing_out import Units
+
+    return Units(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What has two sizes is what `make prove` runs."""
+    for item in items:
+        module = getattr(item, "module", None)
+        if any(hasattr(module, name) for name in ("PROVE", "sized", "examples")):
+            item.add_marker("prove")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    seed_system_coins(item)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,4 @@
-"""Build the wheel, install it without extras into an empty environment, and ask it for an answer."""
+"""Build the wheel, install it without extras into an empty environment, and ask it a question."""
 
 from __future__ import annotations
 

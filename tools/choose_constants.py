@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.privacy import ProtectedChange, split_spend
-from postri.research.shapes import shape_subject
-from postri.research.subject import Subject
+from postri.research.subjects import Subject, shape_subject
 from postri.window import trim
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,8 +106,8 @@ class Cell:
     p: Fraction
     protect: ProtectedChange
 
-    def question(self, split: Fraction) -> Question:
-        return Question(self.p, split_spend(self.epsilon, split), self.beta, self.protect)
+    def question(self, split: Fraction) -> QuantileTerms:
+        return QuantileTerms(self.p, split_spend(self.epsilon, split), self.beta, self.protect)
 
 
 def synthetic(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         SourceError,
     )
     from postri.mechanisms.coins import SeededCoins, SystemCoins
-    from postri.methods.depth import Depth
+    from postri.methods import Depth, PostRI, PostRISVT, Sun2023, Sun2023SVT
     from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
     from postri.session import Budget, Price, Session, connect
 
@@ -52,7 +52,7 @@ _HOMES = {
         "SourceChanged",
         "SourceError",
     ),
-    "postri.methods.depth": ("Depth",),
+    "postri.methods": ("Depth", "PostRI", "PostRISVT", "Sun2023", "Sun2023SVT"),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": (
         "AddOrRemoveRows",
@@ -80,6 +80,8 @@ __all__ = [
     "LedgerError",
     "Plan",
     "PolicyError",
+    "PostRI",
+    "PostRISVT",
     "PostriError",
     "Price",
     "QuestionFailed",
@@ -93,6 +95,8 @@ __all__ = [
     "SourceChanged",
     "SourceError",
     "Spend",
+    "Sun2023",
+    "Sun2023SVT",
     "SystemCoins",
     "Table",
     "__version__",

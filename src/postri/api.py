@@ -6,12 +6,11 @@ Parameters are checked before data is touched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from postri import agg
 from postri.answer import Answer, Answers, Plan, Result
-from postri.asking import METHODS, check_aggregates, check_weights, checked_request
 from postri.domain import Domain
 from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
@@ -19,9 +18,12 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
-from postri.methods.method import Method
-from postri.methods.plan import forecast
+from postri.methods import Depth, Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
+from postri.question import Question, plain_question
+from postri.question.rules import check_aggregates
+from postri.statistics.quantile import HALF, Quantile
+from postri.statistics.statistic import Statistic
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -73,9 +75,8 @@ def median(
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """
-    asked = [agg.Quantile(column, Fraction(1, 2), domain)]
-    request = checked_request(
-        asked,
+    question = plain_question(
+        {"answer": Quantile(column, domain, HALF)},
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -84,7 +85,7 @@ def median(
         coins=coins,
         where=where,
     )
-    return request.answers(source)[0][0]
+    return _answers(question, source)[0]
 
 
 def quantile(
@@ -101,13 +102,9 @@ def quantile(
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answer:
-    """The private p-quantile of a column:
-
-    `quantile(source, 0.9, epsilon=1)` is the 90th percentile. Otherwise like `median`.
-    """
-    asked = [agg.Quantile(column, check_share(p, "p"), domain)]
-    request = checked_request(
-        asked,
+    """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
+    question = plain_question(
+        {"answer": Quantile(column, domain, check_share(p, "p"))},
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -116,7 +113,7 @@ def quantile(
         coins=coins,
         where=where,
     )
-    return request.answers(source)[0][0]
+    return _answers(question, source)[0]
 
 
 def quantiles(
@@ -140,9 +137,9 @@ def quantiles(
     Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them
     do at once.
     """
-    asked = [agg.Quantile(column, p, domain) for p in _check_ps(ps)]
-    request = checked_request(
-        asked,
+    checked = _check_ps(ps)
+    question = plain_question(
+        {str(place): Quantile(column, domain, p) for place, p in enumerate(checked)},
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -150,14 +147,14 @@ def quantiles(
         split=split,
         coins=coins,
         where=where,
-        joint=simultaneous,
+        simultaneous=simultaneous,
     )
-    return Answers(request.answers(source)[0])
+    return Answers(_answers(question, source))
 
 
 def ask(
     source: Any,
-    aggregates: Mapping[str, agg.Aggregate | str],
+    aggregates: Mapping[str, Statistic | str],
     *,
     epsilon: Number,
     by: Mapping[str, Sequence[Any]] | None = None,
@@ -178,27 +175,26 @@ def ask(
 
     >>> from postri import SeededCoins, agg
     >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
-    >>> result = ask(table, {"mid": agg.median("fare")}, by={"city": ["Oslo", "Bergen"]}, epsilon=1, coins=SeededCoins(7))
+    >>> cities = {"city": ["Oslo", "Bergen"]}
+    >>> coins = SeededCoins(7)
+    >>> result = ask(table, {"mid": agg.median("fare")}, by=cities, epsilon=1, coins=coins)
     >>> result.columns
     ['city', 'mid', 'mid_low', 'mid_high']
     """
-    wanted = check_aggregates(aggregates)
-    request = checked_request(
-        list(wanted.values()),
+    question = plain_question(
+        check_aggregates(aggregates),
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
         coins=coins,
         where=where,
         by=by,
-        shares=check_weights(weights, wanted),
-        joint=simultaneous,
+        weights=weights,
+        simultaneous=simultaneous,
     )
-    groups = request.groups
-    names = [name for name, _ in groups.columns] if groups else []
-    Result.check_names(names, list(wanted))
-    keys = groups.keys if groups else [()]
-    return Result(names, list(wanted), list(zip(keys, request.answers(source), strict=True)))
+    Result.check_names(question.by, question.names)
+    answers = question.bound(_table(source)).answers()
+    return Result(question.by, question.names, question.arranged(answers))
 
 
 def plan(
@@ -230,19 +226,33 @@ def plan(
             "give either epsilon (to learn how far the interval will reach) or reach (to "
             "learn the epsilon that it takes)"
         )
-    share = None if reach is None else check_share(reach, "reach")
-    asked = [agg.Quantile(None, check_share(p, "p"), domain)]
-    request = checked_request(
-        asked,
+    share = None
+    if reach is not None:
+        share = check_share(reach, "reach")
+    quantile = Quantile(domain=domain, p=check_share(p, "p"))
+    question = plain_question(
+        {"answer": quantile},
         epsilon=1 if epsilon is None else epsilon,
         confidence=confidence,
         protect=protect,
         split=split,
     )
-    question = request.question(check_share(p, "p"), request.epsilon, groups)
-    return forecast(
-        question, METHODS["depth"], rows=rows, groups=groups, domain=domain, reach=share
-    )
+    terms = replace(question.asked[0].terms, groups=groups)
+    own = quantile.quantile_terms(terms)
+    forecast = Depth().forecast(own, rows=rows, groups=groups, domain=domain, reach=share)
+    assert forecast is not None
+    return forecast
+
+
+def _table(source: Any) -> Table:
+    if isinstance(source, Table):
+        return source
+    return Table(engine_of(source, None, CsvFormat()))
+
+
+def _answers(question: Question, source: Any) -> list[Answer]:
+    """Open the source, count, draw: the answers of a question without groups."""
+    return question.bound(_table(source)).answers()[0]
 
 
 def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:

@@ -11,9 +11,9 @@ from postri.exact import shown
 
 @dataclass(frozen=True)
 class Cost:
-    """What one question or many draw:
+    """What one question or many draw, in pure differential privacy and in zero-concentrated.
 
-    `epsilon` of pure differential privacy, and `rho` of zero-concentrated. Both add up.
+    Both `epsilon` and `rho` add up.
 
     >>> bounded_range(Fraction(1, 20)) + bounded_range(Fraction(1, 20))
     Cost(epsilon=Fraction(1, 10), rho=Fraction(1, 1600))

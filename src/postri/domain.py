@@ -1,4 +1,4 @@
-"""The domain: the public grid that an answer lives on, from `lower` to `upper` in steps of `step`."""
+"""The domain: the public grid that an answer lives on, from `lower` to `upper` in steps."""
 
 from __future__ import annotations
 
@@ -65,9 +65,28 @@ class Domain:
         """How many grid points there are."""
         return int((position(self.upper) - position(self.lower)) / Fraction(self.step)) + 1
 
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The lower and upper end and the step, as exact numbers."""
+        return position(self.lower), position(self.upper), Fraction(self.step)
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether 0 lies between the ends."""
+        return position(self.lower) <= 0 <= position(self.upper)
+
     def __str__(self) -> str:
         unit = {"number": "", "date": " days", "timestamp": " seconds"}[self.kind]
         return f"{self.lower} to {self.upper} in steps of {self.step}{unit}"
+
+
+def check_domain(domain: object) -> Domain | None:
+    """The domain, or InputError if it is something else."""
+    if domain is not None and not isinstance(domain, Domain):
+        raise InputError(
+            f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}"
+        )
+    return domain
 
 
 def kind_of(point: object) -> Kind:
@@ -78,7 +97,7 @@ def kind_of(point: object) -> Kind:
 
 
 def position(point: Point) -> Fraction:
-    """A grid point as a number: itself, days since 1970-01-01, or seconds since 1970-01-01 (UTC)."""
+    """A grid point as a number: itself, or days or seconds since 1970-01-01 (UTC)."""
     if isinstance(point, datetime):
         return Fraction((_naive(point) - EPOCH) // timedelta(microseconds=1)) * MICROSECOND
     if isinstance(point, date):
@@ -154,11 +173,10 @@ def _check_grid(domain: Domain, kind: Kind, low: Fraction, high: Fraction, step:
         raise InputError("a domain's bounds may have at most 300 digits")
     steps = (high - low) / step
     if steps.denominator != 1:
-        nearest = (
-            [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)]
-            if kind == "number"
-            else []
-        )
+        if kind == "number":
+            nearest = [_number(low + floor(steps) * step), _number(low + ceil(steps) * step)]
+        else:
+            nearest = []
         raise InputError(
             "upper must be lower plus a whole number of steps, got lower "
             f"{shown(domain.lower)}, upper {shown(domain.upper)}, "

@@ -7,7 +7,7 @@
     │   └── SourceChanged              the data changed while they were counted
     ├── EngineError                    the engine failed while counting
     ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
-    ├── QuestionFailed                 a question that is tried again has failed before; it stays spent
+    ├── QuestionFailed                 a question that is tried again has failed; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
     ├── PolicyError                    the steward's file is wrong; says every problem with its line
     └── ServiceError                   a service cannot be reached, or refuses whoever asks
@@ -118,11 +118,9 @@ class ServiceError(PostriError):
 
 
 def _brief(amount: Fraction) -> str:
-    return (
-        f"{float(amount):g}"
-        if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6
-        else str(amount)
-    )
+    if Fraction(f"{float(amount):g}") == amount or amount.denominator > 10**6:
+        return f"{float(amount):g}"
+    return str(amount)
 
 
 class LedgerError(PostriError):

@@ -32,7 +32,7 @@ def exact(value: Any, name: str) -> Fraction:
     return number
 
 
-def _rational(value: Any) -> Fraction | None:
+def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a type
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):
@@ -45,11 +45,9 @@ def _rational(value: Any) -> Fraction | None:
     if isinstance(value, str):
         return _from_text(value)
     # NumPy's scalars print as the decimal that they mean, whatever their width.
-    return (
-        _from_text(str(value))
-        if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
-        else None
-    )
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return _from_text(str(value))
+    return None
 
 
 def _from_text(text: str) -> Fraction | None:
@@ -102,11 +100,9 @@ def written(number: Fraction) -> str:
     ('0.5', '1/3')
     """
     digits = decimal_places(number)
-    return (
-        format(as_decimal(number, digits), "f")
-        if digits is not None and digits <= SHORT
-        else str(number)
-    )
+    if digits is not None and digits <= SHORT:
+        return format(as_decimal(number, digits), "f")
+    return str(number)
 
 
 def decimal_places(number: Fraction) -> int | None:

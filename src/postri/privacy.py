@@ -141,11 +141,9 @@ def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
 def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
     """The protected change that was written."""
     change, rows = fields["change"], fields["rows"]
-    return (
-        ROW_CHANGES[change](rows)
-        if change in ROW_CHANGES
-        else UNIT_CHANGES[change](fields["unit"], rows)
-    )
+    if change in ROW_CHANGES:
+        return ROW_CHANGES[change](rows)
+    return UNIT_CHANGES[change](fields["unit"], rows)
 
 
 def added_or_removed(rows: int, p: Fraction) -> Fraction:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ Windows = Callable[[int], "RankWindow"]
 
 `windows(k)` is the k-th, each wider than the one before, of one snapshot.
 """
+
+
+# A draw asks for a wider window with a probability of about 2^-40; each is this many times as wide
+# as the one before.
+WIDER = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,3 +125,44 @@ class Total:
 
     n: int
     indexes: int
+
+
+def with_lowest(windows: Windows, target: Target, *, rows: int, lowest: int) -> Windows:
+    """The windows around a target rank of a table whose number of rows is public.
+
+    An engine's windows show the cells that can be read. Here each of the other rows, of `rows` in
+    all, counts as a cell at the grid index `lowest`: the windows are those that the engine would
+    give had these cells been there.
+    """
+    if windows(0).n >= rows:
+        return windows
+
+    def window(level: int) -> RankWindow:
+        half = target.half * WIDER**level
+        # The target rank among all rows lies lower than that among the cells that can be read, so
+        # a window of the same width may end too early there.
+        for wider in count(level):
+            padded = _with_lowest(windows(wider), rows, lowest)
+            if holds(padded, target.p, half):
+                return trim(padded, target.p, half)
+        raise AssertionError("unreachable")
+
+    return window
+
+
+def _with_lowest(window: RankWindow, rows: int, lowest: int) -> RankWindow:
+    """The window with the missing rows of `rows` at the lowest index, which it shows if it begins
+    with the first cell.
+    """
+    missing = rows - window.n
+    indexes = window.indexes
+    counts = window.counts
+    if window.below > 0:
+        return RankWindow(indexes, counts, window.below + missing, rows)
+    if len(indexes) and indexes[0] == lowest:
+        counts = counts.copy()
+        counts[0] += missing
+    else:
+        indexes = np.concatenate((np.array([lowest], dtype=np.int64), indexes))
+        counts = np.concatenate((np.array([missing], dtype=np.int64), counts))
+    return RankWindow(indexes, counts, 0, rows)

@@ -14,7 +14,9 @@ from scipy.stats import binom
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, agg
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 RUNS = sized(120, 5_000)
 BETA = 0.2

@@ -22,7 +22,9 @@ from postri import AddOrRemoveRows, Depth, Domain, Interval, ReplaceRows
 from postri.domain import position
 from postri.methods.chain import Chain
 from postri.methods.scores import units_per_row
-from proving import PROVE
+from proving import PROVE, WITH_SYSTEM_COINS
+
+pytestmark = WITH_SYSTEM_COINS
 
 RUNS = 5_000 if PROVE else 300
 BETA = 0.1

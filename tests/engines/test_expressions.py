@@ -31,7 +31,7 @@ from postri.expressions.tree import Expression, columns_of
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "predicates"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "expressions"))
 from reference import Reference, seconds  # found by the line above
 
 # A name that every database would stumble over, if it were written in a query.

@@ -22,6 +22,7 @@ from postri.engines.rows import Groups, Rows, Units
 from postri.expressions import Predicate
 from postri.grid import grid_of
 from postri.window import Target
+from proving import sized
 
 HALF = Fraction(1, 2)
 
@@ -212,9 +213,7 @@ NUMBERS = st.one_of(
 
 
 @settings(
-    max_examples=40,
-    deadline=None,
-    derandomize=True,
+    max_examples=sized(15, 40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from contract_tables import ASKED, MANY_ASKED, Asked, large_table, odd_table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant
 from rows_reference import Window, counted, sizes, window
@@ -40,7 +40,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
-from proving import sized
+from proving import examples
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
 
@@ -525,7 +525,7 @@ def bounded_counts(source: object, bound: int | None) -> Counter:
 
 
 @both_engines
-@settings(max_examples=sized(10, 200), deadline=None)
+@examples(200, small=10)
 @given(rows=small_rows, bound=bounds, order=st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(held, rows, bound, order):
     shuffled = order.sample(rows, len(rows))
@@ -533,7 +533,7 @@ def test_the_order_of_rows_changes_nothing(held, rows, bound, order):
 
 
 @both_engines
-@settings(max_examples=sized(10, 200), deadline=None)
+@examples(200, small=10)
 @given(rows=small_rows, others=small_rows, bound=bounds)
 def test_which_rows_of_a_unit_stay_depends_on_that_unit_alone(held, rows, others, bound):
     """So the counts of two tables without a unit in common add up."""
@@ -544,7 +544,7 @@ def test_which_rows_of_a_unit_stay_depends_on_that_unit_alone(held, rows, others
 
 
 @both_engines
-@settings(max_examples=sized(10, 200), deadline=None)
+@examples(200, small=10)
 @given(rows=small_rows, news=small_rows, bound=bounds)
 def test_a_unit_moves_all_groups_together_by_no_more_rows_than_its_bound(held, rows, news, bound):
     """Removed, all counts fall, by the bound at most; replaced, as many leave and as many enter."""
@@ -558,7 +558,7 @@ def test_a_unit_moves_all_groups_together_by_no_more_rows_than_its_bound(held, r
 
 
 @both_engines
-@settings(max_examples=sized(10, 200), deadline=None)
+@examples(200, small=10)
 @given(rows=small_rows)
 def test_units_within_their_bound_keep_all_rows(held, rows):
     known = [row for row in rows if row[2] is not None]
@@ -566,7 +566,7 @@ def test_units_within_their_bound_keep_all_rows(held, rows):
 
 
 @both_engines
-@settings(max_examples=sized(10, 200), deadline=None)
+@examples(200, small=10)
 @given(rows=small_rows, bound=bounds)
 def test_a_unit_with_more_rows_keeps_as_many_as_its_bound(held, rows, bound):
     kept, every = (

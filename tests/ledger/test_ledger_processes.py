@@ -16,7 +16,10 @@ from some_charges import ENOUGH, charge, limits
 import postri
 from postri.errors import BudgetExceeded
 from postri.ledger import verify
+from proving import sized
 
+# How many processes ask, and how often each.
+PROCESSES, EACH = sized((4, 60), (8, 250))
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ,
@@ -38,11 +41,15 @@ def result(process: subprocess.Popen[str]):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("budget", "fits"), [("120.05", 1_200), ("1000", 2_000)])
-def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, fits):
-    """2,000 charges at a tenth each, all at once, on a ledger that none of them finds there."""
+@pytest.mark.parametrize("fits", [3 * EACH * PROCESSES // 5, EACH * PROCESSES])
+def test_processes_never_pass_the_budget_and_lose_nothing(store, fits):
+    """Requests at a tenth each, all at once, on a ledger that none of them finds there. The budget
+    has a little over, which is not enough for one more.
+    """
+    budget = f"{Fraction(fits, 10) + Fraction(1, 20)}"
     processes = [
-        start("hammering.py", store.path, f"analyst {number}", 250, budget) for number in range(8)
+        start("hammering.py", store.path, f"analyst {number}", EACH, budget)
+        for number in range(PROCESSES)
     ]
     accepted = [result(process) for process in processes]
     ledger = store.open()
@@ -56,7 +63,7 @@ def test_eight_processes_never_pass_the_budget_and_lose_nothing(store, budget, f
         assert snapshot.head == ledger.head()
 
 
-@pytest.mark.parametrize("runs", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [20, pytest.param(sized(60, 300), marks=pytest.mark.slow)])
 def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_ledger(
     tmp_path, runs, figures
 ):

@@ -7,10 +7,11 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postri.policy.section import Place, locate
+from proving import examples
 
 QUOTES = '"' * 3
 
@@ -218,7 +219,7 @@ class Writer:
         return self
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 def test_each_key_of_any_file_stands_on_its_line(data):
     written = Writer(data.draw).document()

@@ -23,9 +23,10 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Repla
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteLaplace
-from postri.statistics import count as counting
-from postri.statistics import total as totalling
-from proving import sized
+from postri.statistics import additive
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 EPSILON = Fraction(3, 4)
 DOMAINS = {
@@ -65,10 +66,7 @@ def drawn(
         scales.append(noise.scale)
         return 0
 
-    with (
-        patch.object(counting, "discrete_laplace", no_noise),
-        patch.object(totalling, "discrete_laplace", no_noise),
-    ):
+    with patch.object(additive, "discrete_laplace", no_noise):
         result = postri.ask(
             table, {"a": AGGREGATES[aggregate](domain)}, protect=change, epsilon=EPSILON, **how
         )
@@ -158,7 +156,7 @@ def test_the_same_holds_for_the_rows_of_a_filter(aggregate, change):
 
 def test_the_check_would_find_a_sensitivity_that_is_too_small():
     """One group's sensitivity, where a replaced row can leave one group and enter another."""
-    with patch.object(counting, "moved_rows", lambda change, groups: Fraction(1)):
+    with patch.object(additive, "moved_rows", lambda change, groups: Fraction(1)):
         assert (
             largest(
                 "count()", DOMAINS["from zero"], ReplaceRows(1), ["a", "b"], by={"g": ["a", "b"]}

@@ -33,13 +33,12 @@ from flint import arb, fmpq
 from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
 
 from postri.grid import Grid
-from postri.mechanisms.logs import log_above
-from postri.mechanisms.noisy_max import Noise
+from postri.mechanisms.noisy_max import Noise, log_above
 from postri.methods import chain as chain_module
 from postri.methods import value as value_module
 from postri.methods.chain import Chain, Links
 from postri.methods.depth import Depth
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.methods.scores import units_per_row
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
 from proving import sized
@@ -67,8 +66,8 @@ class Case:
     groups: int = 1
 
     @property
-    def question(self) -> Question:
-        return Question(
+    def question(self) -> QuantileTerms:
+        return QuantileTerms(
             self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups
         )
 

@@ -22,11 +22,13 @@ from postri.mechanisms import noisy_max as noisy_max_module
 from postri.mechanisms.coins import SeededCoins, SystemCoins
 from postri.mechanisms.noisy_max import noisy_max
 from postri.methods.depth import Depth
-from postri.methods.method import Question, Span
+from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import Shape
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 BATCHES, CASES = 10, sized(100, 1_000)
 # Far above every score and every noise, and still a bound.
@@ -47,7 +49,7 @@ class Case:
 
     rows: Rows
     grid: Grid
-    question: Question
+    question: QuantileTerms
     method: Depth
     half: int
     seed: int
@@ -84,7 +86,9 @@ def random_case(random: Random, seed: int) -> Case:
     rows = tuple(sorted(random.choices(values, k=random.randint(0, 30))))
     spend = Spend(random.choice(EPSILONS), random.choice(EPSILONS))
     protect = random.choice((AddOrRemoveRows(1), ReplaceRows(1), ReplaceRows(3)))
-    question = Question(random.choice(PS), spend, Fraction(1, random.choice((5, 20, 100))), protect)
+    question = QuantileTerms(
+        random.choice(PS), spend, Fraction(1, random.choice((5, 20, 100))), protect
+    )
     return Case(
         rows,
         grid,
@@ -188,7 +192,7 @@ def test_a_bound_below_the_hidden_scores_is_caught():
 
 
 ROWS = (0, 1, 1, 2, 4, 4, 4, 6, 7, 7)
-ASKED = Question(
+ASKED = QuantileTerms(
     Fraction(2, 3), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), AddOrRemoveRows(1)
 )
 

@@ -21,11 +21,13 @@ from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Words, 
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
 from postri.methods.chain import Chain
 from postri.methods.depth import Depth
-from postri.methods.method import Question, Span
+from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import ValueStep
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import Windows
-from proving import sized
+from proving import WITH_SYSTEM_COINS, sized
+
+pytestmark = WITH_SYSTEM_COINS
 
 DRAWS, ANSWERS = sized((1_000, 300), (50_000, 25_000))
 # Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90
@@ -115,7 +117,7 @@ def test_fresh_coins_for_an_opened_run_are_rejected(noise: Noise, monkeypatch: p
 
 ROWS = (0, 0, 2, 3, 3, 4, 5, 7, 7, 8, 9)
 GRID = plain_grid(10)
-QUESTION = Question(
+QUESTION = QuantileTerms(
     Fraction(1, 2), Spend(Fraction(3, 2), Fraction(1)), Fraction(1, 10), AddOrRemoveRows(1)
 )
 
@@ -175,7 +177,9 @@ def test_thirty_percent_less_noise_is_rejected_in_a_narrow_window(noise: Noise):
 FEW_ROWS = (1, 1, 1, 2, 2, 3, 3, 3)
 FEW_POINTS = plain_grid(6)
 DEFAULT_POINTS = Grid(-2, 4, Fraction(0), Fraction(1), anchor=0)
-ASKED = Question(Fraction(1, 2), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), ReplaceRows(1))
+ASKED = QuantileTerms(
+    Fraction(1, 2), Spend(Fraction(1), Fraction(4)), Fraction(1, 10), ReplaceRows(1)
+)
 
 
 def spans(windows: Windows, grid: Grid, noise: Noise, number: int = ANSWERS) -> Counter[Hashable]:

@@ -12,7 +12,7 @@ import pytest
 from postri.grid import Grid
 from postri.methods import scores
 from postri.methods.depth import Depth
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.methods.scores import units_per_row
 from postri.methods.value import SHAPES
 from postri.privacy import ReplaceRows, split_spend
@@ -23,8 +23,10 @@ GRID = Grid(0, 100, Fraction(0), Fraction(1))
 LONG = Fraction(123_456_789_013, 10**12)
 
 
-def question(p: Fraction) -> Question:
-    return Question(p, split_spend(Fraction(1), Fraction(1, 2)), Fraction(1, 20), ReplaceRows(1))
+def question(p: Fraction) -> QuantileTerms:
+    return QuantileTerms(
+        p, split_spend(Fraction(1), Fraction(1, 2)), Fraction(1, 20), ReplaceRows(1)
+    )
 
 
 def window(rows: dict[int, int]) -> RankWindow:

@@ -18,7 +18,7 @@ from tiny_tables import Rows, whole_windows
 from postri.grid import Grid
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
 from postri.methods.depth import Depth
-from postri.methods.method import Question, Span
+from postri.methods.method import QuantileTerms, Span
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 
@@ -129,7 +129,7 @@ class Watched(Generic[R]):
 
 
 def place_chances(
-    rows: Rows, question: Question, grid: Grid, method: Depth
+    rows: Rows, question: QuantileTerms, grid: Grid, method: Depth
 ) -> dict[Hashable, float]:
     """The exact chance of each (shape, value) of a table."""
     step = method.value_step(question)
@@ -141,7 +141,7 @@ def place_chances(
 
 
 def span_chances(
-    rows: Rows, question: Question, grid: Grid, method: Depth
+    rows: Rows, question: QuantileTerms, grid: Grid, method: Depth
 ) -> dict[Hashable, float]:
     """The exact chance of each answer of a table: its value and both ends."""
     chain, found = method.chain(question), defaultdict[Hashable, float](float)

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import SeededCoins
-from postri.research.experiment import Cell, run_cell
-from postri.research.methods import AS_RELEASED
-from postri.research.record import published_cells
+from postri.research.experiment import AS_RELEASED, Cell, run_cell
 from postri.research.report.claims import Claim, claims
 from postri.research.report.document import Table
 from postri.research.report.findings import (
@@ -22,9 +20,9 @@ from postri.research.report.findings import (
     released_ranks,
     unreachable,
 )
-from postri.research.report.results import EPSILONS, ONE, Results, even_subject
+from postri.research.report.results import EPSILONS, ONE, Results, even_subject, published_cells
 from postri.research.report.statistics import covers
-from postri.research.shapes import bootstrap
+from postri.research.subjects import bootstrap
 from postri.research.tables import load_tables
 
 RUNS = 20

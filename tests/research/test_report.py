@@ -16,9 +16,7 @@ import numpy as np
 import pytest
 
 from postri.errors import InputError
-from postri.research.experiment import Cell, Outcome, run_all, run_cell
-from postri.research.methods import METHODS
-from postri.research.record import TABLE_1, published_cells
+from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
 from postri.research.report.document import (
     Block,
     Figure,
@@ -29,10 +27,10 @@ from postri.research.report.document import (
     as_markdown,
 )
 from postri.research.report.findings import findings
-from postri.research.report.results import ONE, Results, all_cells
+from postri.research.report.results import ONE, TABLE_1, Results, all_cells, published_cells
 from postri.research.report.sections import report_blocks
 from postri.research.reproduce import Files, draw_results, write_report
-from postri.research.shapes import shape_subject
+from postri.research.subjects import shape_subject
 from postri.research.tables import load_tables
 
 RUNS = 2
@@ -232,7 +230,7 @@ def assert_same_draws(one: Outcome, other: Outcome) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", COMPARED)
 def test_a_cell_gives_the_same_draws_whenever_it_is_run(method: str):
     cell, subject = Cell("uniform", method, ONE, 5), shape_subject("uniform", 10_000, 1)
     once = run_cell(cell, subject)
@@ -382,7 +380,7 @@ def test_the_report_says_that_it_is_not_private(files, page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", COMPARED)
 def test_the_report_shows_every_method_on_every_table_and_shape(files, method: str):
     text = files.markdown.read_text(encoding="utf-8")
     # Two tables of ratios, one of coverage and one of rows have a line each; every shape has one.

@@ -6,18 +6,24 @@ from fractions import Fraction
 
 import pytest
 
-from postri.research.experiment import Cell, run_all
-from postri.research.methods import AS_RELEASED
-from postri.research.record import published_cells
-from postri.research.report.results import EPSILONS, SIZES, Results, shape_name, synthetic_subjects
+from postri.research.experiment import AS_RELEASED, Cell, run_all
+from postri.research.report.results import (
+    EPSILONS,
+    SIZES,
+    Results,
+    published_cells,
+    shape_name,
+    synthetic_subjects,
+)
 from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors
 from postri.research.report.statistics import covers
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 from postri.research.tables import load_tables
+from proving import sized
 
-RUNS = 1_000
-RESAMPLES = 200
-SHAPE_RUNS = 200
+RUNS = sized(100, 1_000)
+RESAMPLES = sized(40, 200)
+SHAPE_RUNS = sized(100, 200)
 PUBLISHED = ("postri-default", "postri-optimal", "postri-7:3", "postri-9:1", "sun2023")
 TABLES = ("bank", "adult", "airplane")
 # A draw of 1,000 has a true coverage of 0.99 or more unless this is rarer than one in ten thousand.

@@ -21,7 +21,7 @@ import pytest
 
 from postri.errors import InputError, SourceError
 from postri.research import tables as module
-from postri.research.subject import Subject
+from postri.research.subjects import Subject
 from postri.research.tables import SOURCES, data_folder, load_tables
 
 # The first rows of adult.csv are UCI's training set, the rest its test set.

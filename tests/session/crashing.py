@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import os
 import random
-import select
 import signal
 import sys
 import time
 from pathlib import Path
 
 from bank import bank, in_memory, session, write_policy
-
 from postri import Result, Session
-from postri.answer.record import read
+from postri.answer.forms import read_answers
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 
-LONGEST = 0.12
+# Seconds that a child lives on after the answers that it was waited for.
+LONGEST = 0.04
+MOST_ANSWERS = 4
+SEED = 7
 RUNS_OF_A_LEDGER = 30
 
 
@@ -41,8 +42,10 @@ def ask(db: Session) -> Result:
     return db.ask("bank", {"n": "count()", "mid": "median(age)"}, epsilon="1/1000", fresh=True)
 
 
-def killed(policy: Path) -> list[str]:
-    """What a child told before it was killed."""
+def killed(policy: Path, moments: random.Random) -> list[str]:
+    """What a child told before it was killed: after a number of answers, however long they take,
+    and some part of the way to the next.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -52,12 +55,13 @@ def killed(policy: Path) -> list[str]:
         finally:
             os._exit(1)
     os.close(writing)
-    select.select([reading], [], [], 60)
-    time.sleep(random.random() * LONGEST)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
     with os.fdopen(reading) as told:
-        return [line.strip() for line in told if line.endswith("\n") and line != "ready\n"]
+        lines = [told.readline() for _ in range(1 + moments.randrange(MOST_ANSWERS))]
+        time.sleep(moments.random() * LONGEST)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        lines.extend(told)
+    return [line.strip() for line in lines if line.endswith("\n") and line != "ready\n"]
 
 
 def troubles(policy: Path, handed_over: list[str]) -> list[str]:
@@ -73,11 +77,10 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
         wrong.append(f"{reserved} reservations, but {spent} was spent")
     for line in handed_over:
         number, count, middle = map(int, line.split())
-        values = (
-            [answer.value for answer in read(kept[number], found.datasets["bank"].protect)[0]]
-            if number in kept
-            else []
-        )
+        values = []
+        if number in kept:
+            (answers,) = read_answers(kept[number], found.datasets["bank"].protect)
+            values = [answer.value for answer in answers]
         if sorted(values) != sorted([count, middle]):
             wrong.append(f"answer {number} was handed over and is not in the ledger")
     return wrong
@@ -85,7 +88,7 @@ def troubles(policy: Path, handed_over: list[str]) -> list[str]:
 
 def main(policy: Path, runs: int) -> None:
     wrong: list[str] = []
-    answers = 0
+    answers, moments = 0, random.Random(SEED)
     with in_memory():
         for number in range(runs):
             # A ledger that has grown takes long to verify: after some runs another one begins.
@@ -94,7 +97,7 @@ def main(policy: Path, runs: int) -> None:
                 with session(place) as db:
                     # What is loaded and computed once, children need not do again.
                     ask(db)
-            handed_over = killed(place)
+            handed_over = killed(place, moments)
             answers += len(handed_over)
             wrong += troubles(place, handed_over)
     sys.stdout.write(json.dumps({"runs": runs, "answers": answers, "wrong": wrong[:20]}))

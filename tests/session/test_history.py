@@ -6,10 +6,10 @@ import json
 from unittest.mock import patch
 
 import pytest
-from bank import session, write_policy
 
-from postri import EngineError, InputError, agg
-from postri.asking import BoundRequest
+from bank import session, write_policy
+from postri import Domain, EngineError, InputError, agg
+from postri.question import BoundQuestion
 from postri.session.wire import dataset_fields
 
 MID = {"mid": "median(balance)"}
@@ -76,7 +76,7 @@ def test_everybody_has_a_history_of_their_own(policy):
 def test_a_failure_is_a_part_of_it(policy):
     with session(policy) as db:
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),
         ):
             db.ask("bank", MID, epsilon=1)
@@ -135,6 +135,6 @@ def test_what_is_public_of_a_dataset_does_not_say_where_it_is(policy):
     with session(policy) as db:
         facts = db.describe()["bank"]
     assert (facts.version, facts.rows, facts.budget, facts.accountant) == ("1", 2000, 5, "pure")
-    assert facts.columns["rate"].domain.step == agg.Domain(0, 10, "0.25").step
+    assert facts.columns["rate"].domain.step == Domain(0, 10, "0.25").step
     assert facts.columns["job"].keys == ("admin.", "technician", "nobody")
     assert "parquet" not in repr(facts) + json.dumps(dataset_fields(facts), default=str)

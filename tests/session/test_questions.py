@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from bank import session, write_policy
 
+from bank import session, write_policy
 from postri import InputError, agg
 from postri.policy import read_policy
-from postri.session.question import read_question
+from postri.question import dataset_question
 
 MID, ROWS = agg.median("balance"), agg.count()
 
@@ -46,7 +46,7 @@ OTHER = {
 
 
 def asked(dataset, **how):
-    return read_question(dataset, **{**BASE, **how})
+    return dataset_question(dataset, **{**BASE, **how})
 
 
 @pytest.mark.parametrize("name", SAME)

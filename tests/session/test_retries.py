@@ -9,8 +9,8 @@ from threading import Barrier
 from unittest.mock import patch
 
 import pytest
-from bank import session, spent, write_policy
 
+from bank import session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
@@ -19,9 +19,9 @@ from postri import (
     QuestionFailed,
     RetryKeyUsed,
 )
-from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.question import BoundQuestion
 from postri.session import LocalSession
 
 MID = {"mid": "median(balance)"}
@@ -126,7 +126,7 @@ def test_keys_belong_to_their_analyst(policy):
 def test_a_failure_stays_a_failure(policy):
     with session(policy) as db:
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError) as error,
         ):
             db.ask("bank", MID, epsilon=1, retry="k1")

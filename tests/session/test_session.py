@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from bank import bank, seeded, session, spent, write_policy
 
 import postri
+from bank import bank, seeded, session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
@@ -22,9 +22,9 @@ from postri import (
     ServiceError,
     agg,
 )
-from postri.asking import BoundRequest
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.question import BoundQuestion
 from postri.session import LocalSession
 from postri.session import local as module
 
@@ -190,8 +190,8 @@ class TestRefusals:
         ("how", "words"),
         [
             ({"dataset": "bnk"}, "did you mean 'bank'"),
-            ({"aggregates": {"a": "median(job)"}}, "choose a column of numbers"),
-            ({"aggregates": {"a": "sum(since)"}}, "no sum or mean of a column of dates"),
+            ({"aggregates": {"a": "median(job)"}}, "have no order of numbers"),
+            ({"aggregates": {"a": "sum(since)"}}, "no sum of dates"),
             ({"where": "job < 3"}, "job"),
             ({"aggregates": {"job": "count()"}, "by": ["job"]}, "two columns of the result"),
         ],
@@ -266,7 +266,7 @@ def events_of(policy, kind: type[LocalSession] = LocalSession) -> list[str]:
     """What happens when a question is asked, in order."""
     events: list[str] = []
     found = read_policy(policy)
-    counted = BoundRequest.answers
+    counted = BoundQuestion.answers
 
     def touched(self):
         events.append("touch data")
@@ -274,7 +274,7 @@ def events_of(policy, kind: type[LocalSession] = LocalSession) -> list[str]:
 
     with (
         Watched(found.ledger, found.head, events=events) as ledger,
-        patch.object(BoundRequest, "answers", touched),
+        patch.object(BoundQuestion, "answers", touched),
     ):
         kind(found, ledger, "ann").count("bank", epsilon=1)
         events.append("hand over")
@@ -289,10 +289,10 @@ class ChargesAfterwards(LocalSession):
 
     def _answer(self, question, attempt, *, fresh):
         table = module.open_dataset(self._policy, question.dataset)
-        answers = question.request.bound(table).answers()
+        answers = question.bound(table).answers()
         limits = module.limits_of(question.dataset, self.analyst)
         number = self._ledger.reserve(self._charge(question), limits, attempt)
-        self._ledger.record(number, module.written(answers))
+        self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
 
 
@@ -310,7 +310,7 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
     with ledger_kind(found.ledger, found.head) as ledger:
         db = LocalSession(found, ledger, "ann")
         with (
-            patch.object(BoundRequest, "answers", side_effect=EngineError("failed")),
+            patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
             pytest.raises(EngineError),
         ):
             db.count("bank", epsilon=1)
@@ -347,7 +347,7 @@ def test_a_refund_on_failure_would_be_found(policy):
 def test_an_interrupt_is_paid_for_too(policy, error):
     with (
         session(policy) as db,
-        patch.object(BoundRequest, "answers", side_effect=error),
+        patch.object(BoundQuestion, "answers", side_effect=error),
         pytest.raises(error),
     ):
         db.count("bank", epsilon=1)

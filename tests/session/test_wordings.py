@@ -7,10 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from bank import session, write_policy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bank import session, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
@@ -24,8 +24,8 @@ from postri import (
     SourceError,
     agg,
 )
-from postri.answer.json import text_of
-from postri.answer.wire import read_result, result_text
+from postri.answer.forms import json_text, read_result, result_text
+from postri.question import Wording, read_wording
 from postri.session.wire import (
     KINDS,
     budget_fields,
@@ -39,7 +39,7 @@ from postri.session.wire import (
     read_price,
     read_problem,
 )
-from postri.session.wording import Wording, read_wording
+from proving import examples
 
 EVERYTHING = {
     "mid": "median(balance)",
@@ -68,7 +68,7 @@ def db(tmp_path_factory):
 
 def sent(fields):
     """Over the wire and back."""
-    return json.loads(text_of(fields), parse_float=Decimal)
+    return json.loads(json_text(fields), parse_float=Decimal)
 
 
 def same(one, other) -> None:
@@ -204,6 +204,7 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
+    @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
         st.lists(NAMES),
@@ -225,6 +226,7 @@ class TestQuestions:
         assert again.text == wording.text
         assert {name: agg.read(each) for name, each in again.aggregates.items()} == aggregates
 
+    @examples(100)
     @given(st.text(), NUMBERS)
     def test_one_in_sql_reads_back(self, text, number):
         wording = Wording(sql=text, epsilon=number, simultaneous=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
+from unittest.mock import patch
 
 import pytest
 from scipy.stats import binom
@@ -13,6 +14,9 @@ from scipy.stats import binom
 import postri
 from bank import bank, seeded, session, write_policy
 from postri import agg
+from postri.expressions import Predicate
+from postri.expressions.reader import TreeReader
+from postri.expressions.words import SourceText
 from proving import sized
 
 
@@ -33,6 +37,28 @@ def test_the_example_of_the_documentation(policy):
         (row["mid"] for row in result.rows), reverse=True
     )
     assert (result.epsilon, result.charged) == (1, 1)
+
+
+def test_a_text_is_cut_into_words_once_and_its_filter_is_read_and_normalised_once(policy):
+    def counted(owner, name):
+        return patch.object(owner, name, autospec=True, side_effect=getattr(owner, name))
+
+    with (
+        session(policy) as db,
+        counted(SourceText, "__init__") as cut,
+        counted(TreeReader, "read_all") as read,
+        counted(Predicate, "normal") as normalised,
+    ):
+        db.sql("SELECT COUNT(*) AS n FROM bank WHERE age < 40 AND vip", epsilon=1)
+    assert (cut.call_count, read.call_count, normalised.call_count) == (1, 1, 1)
+
+
+def test_the_history_keeps_the_text_as_it_was_put(policy):
+    text = "SELECT COUNT(*) AS n FROM bank WHERE 40 > AGE"
+    with session(policy) as db:
+        db.sql(text, epsilon=1)
+        (past,) = db.answers()
+    assert (past.question.sql, past.question.where) == (text, None)
 
 
 SAME = {

@@ -255,7 +255,8 @@ def test_a_text_means(text, known):
     aggregates, by, where, titles = MEANINGS[text]
     statement = read_sql(text, known)
     assert list(statement.aggregates.values()) == aggregates
-    assert (tuple(statement.by), statement.where) == (by, where)
+    assert tuple(statement.by) == by
+    assert (statement.where and str(statement.where)) == where
     assert [cell.title for cell in statement._layout()] == titles
 
 
@@ -313,8 +314,8 @@ REFUSED = [
     ("SELECT MEDIAN(job) FROM bank", "'job' holds texts", "job"),
     ("SELECT SUM(job) FROM bank", "'job' holds texts", "job"),
     ("SELECT AVG(vip) FROM bank", "'vip' holds truths", "vip"),
-    ("SELECT SUM(since) FROM bank", "no sum or mean of dates", "since"),
-    ("SELECT AVG(since) FROM bank", "no sum or mean of dates", "since"),
+    ("SELECT SUM(since) FROM bank", "no sum of dates", "since"),
+    ("SELECT AVG(since) FROM bank", "no mean of dates", "since"),
     ("SELECT SUM(id) FROM bank", "the policy gives it no lower and upper", "id"),
     ("SELECT AVG(id) FROM bank", "the policy gives it no lower and upper", "id"),
     ("SELECT MEDIAN(since) + 1 FROM bank", "one of these is a date", "MEDIAN(since) + 1"),

@@ -7,19 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from postri import Domain
 from postri.columns import UNTYPED, float_type
 from postri.engines.reading import index_of
 from postri.grid import Grid, grid_of
+from proving import examples
 
 far_or_near = st.integers(-(2**63), 2**63 - 1) | st.integers(-70, 70)
 finite_decimals = st.decimals(-(10**12), 10**12, places=6)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     lower=finite_decimals, step=st.decimals("0.000001", 1000, places=6), steps=st.integers(1, 10**9)
 )
@@ -32,7 +33,7 @@ def test_a_domain_is_made_again_from_its_parts(lower, step, steps):
     assert hash(again) == hash(domain)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     lower=finite_decimals,
     step=st.decimals("0.000001", 1000, places=6),
@@ -46,7 +47,7 @@ def test_every_point_of_a_domain_finds_its_index(lower, step, steps, share):
     assert Fraction(grid.value(index)) == Fraction(lower) + index * Fraction(step)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(first=st.dates(), second=st.dates())
 def test_a_domain_of_dates_is_made_again_from_its_bounds_as_text(first, second):
     assume(first < second)
@@ -57,7 +58,7 @@ def test_a_domain_of_dates_is_made_again_from_its_bounds_as_text(first, second):
     assert domain.points == (second - first).days + 1
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(first=st.datetimes(), second=st.datetimes(), zoned=st.booleans())
 def test_a_domain_of_timestamps_is_made_again_from_its_bounds_as_text(first, second, zoned):
     assume(first < second)
@@ -74,7 +75,7 @@ def multiplicity(distance: int) -> int:
     return 2 ** (63 - max(k for k in range(65) if 2**k <= abs(distance) + 1))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     first=st.integers(-40, 40), length=st.integers(0, 60), anchor=st.none() | st.integers(-60, 60)
 )
@@ -89,7 +90,7 @@ def test_copies_and_places_agree_with_counting(first, length, anchor):
     assert grid.copies(first + length + 1) == start
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     first=st.integers(-40, 40), length=st.integers(0, 20), anchor=st.none() | st.integers(-60, 60)
 )
@@ -108,7 +109,7 @@ def test_sizes_of_runs_agree_with_counting(first, length, anchor):
     assert grid.sizes(starts, ends) == pytest.approx(counted, rel=4e-16)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     ends=st.tuples(far_or_near, far_or_near), anchor=st.sampled_from([None, 0, -(2**63), 2**63 - 1])
 )

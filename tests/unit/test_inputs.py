@@ -144,7 +144,7 @@ def test_a_number_with_a_huge_exponent_is_refused_at_once():
 
 
 @pytest.mark.parametrize(
-    ("given", "hint"), [("dept", "did you mean 'depth'?"), ("xyz", "'depth'"), ("", "'depth'")]
+    ("given", "hint"), [("dept", "did you mean 'depth'"), ("xyz", "'depth'"), ("", "'depth'")]
 )
 def test_an_unknown_method_is_refused_with_the_known_ones(given, hint):
     refused(lambda: postri.median(UNTOUCHABLE, epsilon=1, method=given), repr(given), hint)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from some_domains import DOMAINS, TIMES, answered
@@ -17,6 +17,7 @@ from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
 from postri.domain import position
 from postri.methods.method import Span
 from postri.statistics.quantile import in_order
+from proving import examples
 
 
 def numbers_of(answer: postri.Answer) -> tuple[Fraction, Fraction, Fraction]:
@@ -41,7 +42,7 @@ class TestEquivariance:
     answer.
     """
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(
         rows=st.lists(st.integers(-300, 300), max_size=40),
         shift=st.integers(-(10**15), 10**15),
@@ -56,7 +57,7 @@ class TestEquivariance:
         )
         assert numbers_of(there) == tuple(number + shift for number in numbers_of(here))
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(rows=st.lists(quarters, max_size=40), steps=st.integers(-50, 50), way=ways, seed=seeds)
     def test_shifted_floats_with_halves_shift_the_answer(self, rows, steps, way, seed):
         """Quarters on a step of one half: every other cell lies half-way between two points.
@@ -71,7 +72,7 @@ class TestEquivariance:
         there = postri.quantile(cells + shift, domain=moved, coins=SeededCoins(seed), **way)
         assert numbers_of(there) == tuple(number + Fraction(shift) for number in numbers_of(here))
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(
         rows=st.lists(st.integers(-300, 300), max_size=40),
         factor=st.integers(1, 10**12),
@@ -87,7 +88,7 @@ class TestEquivariance:
         there = postri.quantile(cells * factor, domain=wide, coins=SeededCoins(seed), **way)
         assert numbers_of(there) == tuple(number * factor for number in numbers_of(here))
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(rows=st.lists(quarters, max_size=40), power=st.integers(-20, 20), way=ways, seed=seeds)
     def test_scaled_floats_scale_the_answer(self, rows, power, way, seed):
         """By powers of two, which scale floats without rounding."""
@@ -101,7 +102,7 @@ class TestEquivariance:
         )
         assert numbers_of(there) == tuple(number * factor for number in numbers_of(here))
 
-    @settings(max_examples=30)
+    @examples(30)
     @given(
         rows=st.lists(st.integers(0, 2_000), max_size=40),
         days=st.integers(-5_000, 5_000),
@@ -123,7 +124,7 @@ class TestEquivariance:
 class TestOrderOfRows:
     """The order of the rows does not show."""
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(
         data=st.data(),
         rows=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), max_size=60),
@@ -138,7 +139,7 @@ class TestOrderOfRows:
         )
         assert one == other
 
-    @settings(max_examples=40)
+    @examples(40)
     @given(rows=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40), way=ways, seed=seeds)
     def test_a_list_an_array_and_texts_give_the_same_numbers(self, rows, way, seed):
         sources = [
@@ -181,12 +182,12 @@ WHOLE_NUMBERS = hnp.integer_dtypes() | hnp.unsigned_integer_dtypes() | hnp.boole
 class TestNoCrash:
     """Whatever the cells are, there is an answer."""
 
-    @settings(max_examples=100)
+    @examples(100)
     @given(array=views(WHOLE_NUMBERS), domain=st.sampled_from([None, *DOMAINS]))
     def test_whole_numbers(self, array, domain):
         answered(array, domain)
 
-    @settings(max_examples=100)
+    @examples(100)
     @given(array=views(hnp.floating_dtypes(sizes=(16, 32, 64))), domain=st.sampled_from(DOMAINS))
     @example(
         np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308]),
@@ -195,19 +196,19 @@ class TestNoCrash:
     def test_floats_with_nan_and_infinities(self, array, domain):
         answered(array, domain)
 
-    @settings(max_examples=40)
+    @examples(40)
     @given(array=views(st.just(np.dtype(np.longdouble))), domain=st.sampled_from(DOMAINS))
     @example(np.array(["1e4000", "-1e4000", "1e-4000"], dtype=np.longdouble), Domain(0, 10))
     @example(np.longdouble(0.5) + np.longdouble(2) ** -60 * np.arange(-3, 4), Domain(0, 10))
     def test_long_floats(self, array, domain):
         answered(array, domain)
 
-    @settings(max_examples=80)
+    @examples(80)
     @given(array=views(hnp.datetime64_dtypes(max_period="Y", min_period="as")))
     def test_dates_and_timestamps(self, array):
         answered(array, None)
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(data=st.data(), domain=st.sampled_from(TIMES))
     def test_dates_and_timestamps_on_a_domain(self, data, domain):
         assume(not domain.zoned)
@@ -255,7 +256,7 @@ spans = (
 class TestSeveralQuantiles:
     """Larger quantiles have larger values, and no interval loses what it held."""
 
-    @settings(max_examples=80)
+    @examples(80)
     @given(drawn=st.lists(st.tuples(spans, st.fractions("0.01", "0.99")), min_size=1, max_size=8))
     def test_values_are_sorted_and_intervals_only_widened(self, drawn):
         before, ps = [span for span, _ in drawn], [p for _, p in drawn]
@@ -269,7 +270,7 @@ class TestSeveralQuantiles:
             assert old.high <= new.high
             assert new.low <= new.value <= new.high
 
-    @settings(max_examples=40)
+    @examples(40)
     @given(
         rows=st.lists(st.integers(-100, 100), max_size=50),
         ps=st.lists(st.fractions("0.01", "0.99"), min_size=1, max_size=6),
@@ -292,7 +293,7 @@ class TestSeveralQuantiles:
 class TestTable:
     """A table that is opened once answers like its source."""
 
-    @settings(max_examples=30)
+    @examples(30)
     @given(rows=st.lists(st.integers(-50, 50), max_size=50), way=ways, other=ways, seed=seeds)
     def test_what_was_asked_before_does_not_show(self, rows, way, other, seed):
         table = postri.open(rows)

@@ -7,7 +7,7 @@ from math import inf, isinf, nextafter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postri import Domain
@@ -15,6 +15,7 @@ from postri.columns import float_type, integer_type
 from postri.domain import position
 from postri.engines.reading import Reading, index_of
 from postri.grid import grid_of
+from proving import examples
 
 grids = st.builds(
     lambda lower, step, points: Domain(lower, Fraction(lower) + points * Fraction(step), step),
@@ -24,7 +25,7 @@ grids = st.builds(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), domain=grids)
 def test_floats_at_once_are_floats_one_by_one(data, domain):
     reading = Reading(grid_of(float_type(64), domain), None)
@@ -73,7 +74,7 @@ def test_floats_beside_halves_are_floats_one_by_one(lower, step, points):
     assert reading.indexes(np.array(cells)).tolist() == [reading.index(cell) for cell in cells]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     data=st.data(),
     domain=grids,
@@ -94,7 +95,7 @@ def test_integers_at_once_are_integers_one_by_one(data, domain, dtype):
     ]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(domain=grids, share=st.fractions(0, 1), decimals=st.booleans())
 def test_a_threshold_parts_the_cells_where_the_index_does(domain, share, decimals):
     column = float_type(64) if decimals else integer_type(64)

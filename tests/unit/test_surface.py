@@ -154,8 +154,9 @@ def in_child(draw) -> bytes:
     "ignore:.*fork:DeprecationWarning"
 )  # Newer Pythons warn where libraries have started threads.
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.system_coins
 class TestForks:
-    """No coin survives a fork."""
+    """No coin survives a fork. Two draws of 256 bits, or of 50, are never the same by luck."""
 
     def test_parent_and_child_draw_different_words(self):
         coins = SystemCoins()

@@ -14,7 +14,7 @@ from math import isinf
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from some_domains import DOMAINS, TIMES, answered
 
@@ -25,6 +25,7 @@ from postri.engines.base import CsvFormat
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
+from proving import examples
 
 
 class Strange(str):
@@ -204,13 +205,13 @@ def test_an_odd_cell_is_read_or_dropped(place):
         answered(array, domain)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(rows=st.lists(cells, max_size=12), domain=st.sampled_from([None, *DOMAINS, *TIMES]))
 def test_any_list_has_an_answer(rows, domain):
     answered(rows, domain)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(rows=st.lists(cells, max_size=12), domain=st.sampled_from([None, *DOMAINS, *TIMES]))
 def test_any_object_array_has_an_answer(rows, domain):
     array = np.empty(len(rows), dtype=object)
@@ -240,7 +241,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data(), domain=st.sampled_from([None, *DOMAINS, *TIMES]))
 def test_cells_of_one_kind_are_read_like_cells_among_others(kind, data, domain):
     """A list of cells that are all alike may be read at once; None among them is dropped and
@@ -252,14 +253,14 @@ def test_cells_of_one_kind_are_read_like_cells_among_others(kind, data, domain):
 
 
 @pytest.mark.parametrize("declared", ["integer", "decimal", "float", "date", "timestamp"])
-@settings(max_examples=25)
+@examples(25)
 @given(rows=st.lists(cells, max_size=12))
 def test_any_list_of_a_declared_type_has_an_answer(declared, rows):
     table = postri.open({"x": rows}, columns={"x": declared})
     answered(table, Domain(0, 100, step="0.5") if declared in ("decimal", "float") else None)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     rows=st.lists(
         st.fractions(max_denominator=50)

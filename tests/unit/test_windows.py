@@ -7,7 +7,7 @@ from math import ceil, floor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postri import Domain
@@ -16,6 +16,7 @@ from postri.engines.base import SAMPLE, SMALL, CsvFormat
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
+from proving import examples
 
 
 def by_sorting(indexes: np.ndarray, p: Fraction, half: int) -> RankWindow:
@@ -70,7 +71,7 @@ def window_of(source: object, grid: Grid, target: Target) -> RankWindow:
 some_rows = st.lists(st.integers(-20, 20) | st.integers(-(2**63), 2**63 - 1), max_size=60)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(rows=some_rows, p=st.sampled_from(PS), half=st.integers(0, 30))
 def test_small_tables(rows, p, half):
     cells = np.array(rows, dtype=np.int64)

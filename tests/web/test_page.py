@@ -40,6 +40,7 @@ BUDGETS = {
     "keys": "5",
     "team": "3",
     "odd": "5",
+    "dozens": "5",
 }
 MARKUP = "<img src=x onerror=alert(1)>"
 PICTURES = ROOT / "build" / "screenshots"
@@ -89,8 +90,10 @@ def drawn(page: Page) -> list[dict[str, float]]:
     """The rows of the answer's picture: where dot and bar stand."""
     return page.locator(".answer .row").evaluate_all(
         """rows => rows.map((row) => {
-          const [bar, dot] = [row.querySelector("rect.bar").getBBox(), row.querySelector("circle.dot").getBBox()];
-          return { label: row.querySelector(".label")?.textContent, low: bar.x, high: bar.x + bar.width, dot: dot.x + dot.width / 2 };
+          const bar = row.querySelector("rect.bar").getBBox();
+          const dot = row.querySelector("circle.dot").getBBox();
+          const label = row.querySelector(".label")?.textContent;
+          return { label, low: bar.x, high: bar.x + bar.width, dot: dot.x + dot.width / 2 };
         })"""
     )
 
@@ -184,6 +187,70 @@ def test_counts_sums_and_means_say_how_far_their_bars_will_reach(visit, service)
     choose(page, "plans", "mean", "fee", "0.5")
     expect(page.get_by_role("img", name=re.compile("released mean"))).to_be_visible()
     assert service.spent("plans") == 0
+
+
+DOZENS = {
+    "name": "dozens",
+    "meaning": "How many dozens of rows there are.",
+    "parameters": [
+        {"name": "column", "kind": "column", "fits": "bounded", "optional": False},
+        {"name": "size", "kind": "number", "meaning": "Rows in a dozen", "default": "12"},
+    ],
+    "text": "dozens({column}, {size})",
+    "sql": "DOZENS({column}, {size})",
+}
+
+
+def test_a_statistic_that_the_page_has_never_heard_of_is_asked_like_any_other(visit, service):
+    """The service describes it; behind the page's back it is answered as a count."""
+    asked = []
+
+    def describe(route):
+        reply = route.fetch()
+        route.fulfill(response=reply, json={"statistics": [*reply.json()["statistics"], DOZENS]})
+
+    def as_count(route):
+        question = route.request.post_data_json
+        asked.append(question["aggregates"])
+        names = dict.fromkeys(question["aggregates"], "count(fee)")
+        reply = route.fetch(post_data={**question, "aggregates": names})
+        route.fulfill(response=reply, body=reply.text().replace('"count', '"dozens'))
+
+    def as_dozens(route):
+        reply = route.fetch()
+        past = reply.text().replace('count(\\"fee\\")', 'dozens(\\"fee\\", 12)')
+        route.fulfill(response=reply, body=past)
+
+    reader = visit(service)
+    reader.page.route("**/v1/statistics", describe)
+    for path in ("price", "query"):
+        reader.page.route(f"**/v1/{path}", as_count)
+    reader.page.route("**/v1/answers?*", as_dozens)
+    page = reader.sign_in("bob")
+    choose(page, "dozens", "dozens", None, "0.1")
+    expect(page.get_by_text("How many dozens of rows there are.")).to_be_visible()
+    size = page.get_by_role("textbox", name="Rows in a dozen")
+    expect(size).to_have_value("12")
+    columns = page.get_by_role("combobox", name="Column")
+    assert columns.locator("option").all_inner_texts() == ["balance", "fee", "age", "order"]
+    size.fill("")
+    expect(page.locator(".forecasts")).to_contain_text("Complete the question")
+    size.fill("12")
+    columns.select_option("fee")
+    released = page.get_by_role("img", name=re.compile("released dozens"))
+    expect(released).to_be_visible()
+    ask(page, "0.1")
+    assert asked[-1] == {"dozens_fee_12": "dozens(fee, 12)"}
+    expect(page.locator(".answer-title")).to_have_text("Dozens of fee with size = 12")
+    expect(page.locator(".headline")).to_contain_text("dozens, between")
+    page.get_by_text("The same in SQL or Python").click()
+    expect(page.get_by_label("SQL", exact=True)).to_have_text(
+        re.compile("SELECT DOZENS\\(fee, 12\\) AS dozens_fee_12")
+    )
+    page.get_by_role("link", name="SQL").click()
+    expect(page.get_by_text("QUANTILE_CONT(column, p), COUNT, SUM, AVG, DOZENS")).to_be_visible()
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".history > li").first).to_contain_text("Dozens of fee with size = 12")
 
 
 def test_what_is_wrong_with_a_question_stands_beside_it(visit, service):

@@ -4,31 +4,46 @@ and every example too.
 
 from __future__ import annotations
 
+import re
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
+
 import pytest
 from serving import QUESTION, SLOW, in_thread, write_policy
 
-from postri.web import refusals, schemas
-from postri.web.described import ALWAYS
+from postri.web import refusals
+from postri.web.description import ALWAYS
+from postri.web.schema import Schemas
 
-OPERATIONS = {
-    ("post", "/v1/query"): schemas.Answered,
-    ("post", "/v1/price"): schemas.Priced,
-    ("get", "/v1/datasets"): schemas.Datasets,
-    ("get", "/v1/answers"): schemas.History,
-    ("get", "/v1/me"): schemas.Me,
-    ("get", "/v1/tokens"): schemas.TokenList,
-    ("post", "/v1/tokens"): schemas.MadeToken,
-    ("get", "/v1/allowances"): schemas.Allowances,
-    ("put", "/v1/allowances/{analyst}"): schemas.SetAllowance,
-    ("get", "/v1/ledger"): schemas.Trail,
-    ("get", "/healthz"): schemas.State,
-    ("get", "/readyz"): schemas.State,
-}
+OPERATIONS = [
+    ("post", "/v1/query"),
+    ("post", "/v1/price"),
+    ("get", "/v1/statistics"),
+    ("get", "/v1/datasets"),
+    ("get", "/v1/budget"),
+    ("get", "/v1/answers"),
+    ("get", "/v1/me"),
+    ("get", "/v1/tokens"),
+    ("post", "/v1/tokens"),
+    ("get", "/v1/allowances"),
+    ("put", "/v1/allowances/{analyst}"),
+    ("get", "/v1/ledger"),
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+]
 BODIES = {
     "/v1/query": QUESTION,
     "/v1/price": QUESTION,
     "/v1/tokens": {"name": "eve", "role": "analyst"},
     "/v1/allowances/{analyst}": {"allowance": 1},
+}
+PYTHON = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+    "array": list,
+    "object": dict,
 }
 
 
@@ -56,12 +71,55 @@ def references(part):
             yield from references(each)
 
 
+def faults(
+    value: Any, schema: dict[str, Any], named: dict[str, Any], place: str = "$"
+) -> list[str]:
+    """What about a value is not as its schema says; a name that no shape has is a fault too."""
+    if "$ref" in schema:
+        schema = named[schema["$ref"].removeprefix("#/components/schemas/")]
+    if "anyOf" in schema:
+        tried = [faults(value, each, named, place) for each in schema["anyOf"]]
+        return min(tried, key=len)
+    if "type" not in schema:
+        return []
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, PYTHON[schema["type"]]) or (
+        schema["type"] in ("integer", "number") and not is_number
+    ):
+        return [f"{place} is not of type {schema['type']}"]
+    found = []
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{place} is none of {schema['enum']}")
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        found.append(f"{place} does not match {schema['pattern']}")
+    for number, item in enumerate(value if isinstance(value, list) else []):
+        found += faults(item, schema["items"], named, f"{place}[{number}]")
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        found += [
+            f"{place}.{name} is missing" for name in schema.get("required", []) if name not in value
+        ]
+        for name, each in value.items():
+            if name in properties:
+                found += faults(each, properties[name], named, f"{place}.{name}")
+            elif schema.get("additionalProperties", False) is not False:
+                found += faults(each, schema["additionalProperties"], named, f"{place}.{name}")
+            else:
+                found.append(f"{place}.{name} is not described")
+    return found
+
+
 def test_every_reference_leads_somewhere(description):
     known = description["components"]["schemas"]
     assert {
         reference.removeprefix("#/components/schemas/") for reference in references(description)
     } <= set(known)
     assert description["openapi"] == "3.1.0"
+
+
+def test_every_operation_is_tried_here(description):
+    told = {(method, path) for method, path, _ in operations(description)}
+    assert told - {("delete", "/v1/tokens/{id}")} == set(OPERATIONS)
 
 
 def test_every_operation_has_examples_of_all_that_may_come(description):
@@ -99,34 +157,38 @@ def test_every_code_is_documented_somewhere(description):
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_replies_and_examples_have_the_shape(shared, description, method, path):
-    model = OPERATIONS[method, path]
-    reply = shared.send(
-        method.upper(),
-        path.replace("{analyst}", "eve"),
-        BODIES.get(path) if method != "get" else None,
-        shared.sue,
-    )
-    assert reply.status in (200, 201), reply.json
-    assert set(reply.json) == set(model.model_fields)
-    model.model_validate(reply.json)
-    content = description["paths"][path][method]["responses"][str(reply.status)]["content"][
-        "application/json"
-    ]
-    for example in content["examples"].values():
-        model.model_validate(example["value"])
-        assert set(example["value"]) == set(model.model_fields)
-
-
-def test_budgets_have_the_shape(shared, description):
-    shared.ask(shared.ann)
+    named = description["components"]["schemas"]
     for token in (shared.ann, shared.sue):
-        for each in shared.get("/v1/budget", token).json.values():
-            schemas.DatasetBudgetShape.model_validate(each)
-    reply = description["paths"]["/v1/budget"]["get"]["responses"]["200"]["content"][
-        "application/json"
-    ]
-    for each in reply["examples"]["usual"]["value"].values():
-        schemas.DatasetBudgetShape.model_validate(each)
+        reply = shared.send(
+            method.upper(),
+            path.replace("{analyst}", "eve"),
+            BODIES.get(path) if method != "get" else None,
+            token,
+        )
+        if token is shared.ann and reply.status == 403:
+            continue
+        assert reply.status in (200, 201), reply.json
+        content = description["paths"][path][method]["responses"][str(reply.status)]["content"]
+        content = content["application/json"]
+        assert faults(reply.json, content["schema"], named) == []
+    for example in content["examples"].values():
+        assert faults(example["value"], content["schema"], named) == []
+
+
+def test_examples_of_bodies_have_the_shape(description):
+    named = description["components"]["schemas"]
+    for _, path, operation in operations(description):
+        if "requestBody" in operation:
+            content = operation["requestBody"]["content"]["application/json"]
+            for value in [BODIES[path], *(each["value"] for each in content["examples"].values())]:
+                assert faults(value, content["schema"], named) == []
+            assert faults({**value, "else": 1}, content["schema"], named) != []
+
+
+def described_problem(fields, description) -> bool:
+    """Whether it is one; a problem may have more members than every problem has."""
+    shape = description["components"]["schemas"]["Problem"]
+    return faults(fields, {**shape, "additionalProperties": {}}, {}) == []
 
 
 def test_examples_of_problems_have_the_shape(description):
@@ -138,16 +200,73 @@ def test_examples_of_problems_have_the_shape(description):
                 .get("examples", {})
                 .values()
             ):
-                assert schemas.Problem.model_validate(example["value"]).status == int(status)
+                assert described_problem(example["value"], description)
+                assert example["value"]["status"] == int(status)
 
 
 def test_real_problems_have_the_shape_and_are_documented(tmp_path):
     with in_thread(write_policy(tmp_path, service="scan_timeout = 0.1")) as served:
-        documented = served.get("/openapi.json").json["paths"]["/v1/query"]["post"]["responses"]
+        description = served.get("/openapi.json").json
+        documented = description["paths"]["/v1/query"]["post"]["responses"]
         for question in ({}, {**QUESTION, "epsilon": 50}, SLOW):
             reply = served.ask(served.ann, question)
-            schemas.Problem.model_validate(reply.json)
+            assert described_problem(reply.json, description)
             assert (
                 reply.code
                 in documented[str(reply.status)]["content"]["application/problem+json"]["examples"]
             )
+
+
+class Leaf(TypedDict):
+    """A leaf."""
+
+    colour: Literal["red", "green"]
+
+
+class TreeFields(TypedDict, total=False):
+    """A tree.
+
+    It may hold trees.
+    """
+
+    name: Required[Annotated[str, "How it is called.", ("maxLength", 9)]]
+    leaves: list[Leaf]
+    trees: dict[str, TreeFields] | None
+    age: NotRequired[int | float]
+
+
+def test_a_schema_is_derived_from_types():
+    schemas = Schemas(closed=(TreeFields,))
+    assert schemas.of(TreeFields) == {"$ref": "#/components/schemas/Tree"}
+    assert schemas.named == {
+        "Tree": {
+            "type": "object",
+            "title": "Tree",
+            "description": "A tree.\n\nIt may hold trees.",
+            "properties": {
+                "name": {"type": "string", "description": "How it is called.", "maxLength": 9},
+                "leaves": {"type": "array", "items": {"$ref": "#/components/schemas/Leaf"}},
+                "trees": {
+                    "anyOf": [
+                        {
+                            "type": "object",
+                            "additionalProperties": {"$ref": "#/components/schemas/Tree"},
+                        },
+                        {"type": "null"},
+                    ]
+                },
+                "age": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+        "Leaf": {
+            "type": "object",
+            "title": "Leaf",
+            "description": "A leaf.",
+            "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
+            "required": ["colour"],
+        },
+    }
+    with pytest.raises(TypeError):
+        schemas.of(set[int])

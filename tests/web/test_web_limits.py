@@ -13,10 +13,9 @@ from serving import QUESTION, SLOW, in_thread, until, write_policy
 from postri.engines import duckdb
 from postri.engines.cancelling import check_cancelled
 from postri.ledger import SqliteLedger, verify
-from postri.web import bodies, limits
-from postri.web.limits import Rate, Scans
+from postri.web import limits, requests
+from postri.web.limits import Rate, Scans, TimeGrid
 from postri.web.refusals import Refusal, Timeout
-from postri.web.timing import TimeGrid
 
 
 @contextmanager
@@ -81,7 +80,7 @@ class TestSize:
         )
 
     def test_a_body_that_never_comes_is_given_up(self, served, monkeypatch):
-        monkeypatch.setattr(bodies, "PATIENCE", 0.05)
+        monkeypatch.setattr(requests, "PATIENCE", 0.05)
         head = (
             "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
             f"{served.ann}\r\nContent-Length: 10\r\n\r\n{{"
@@ -274,8 +273,6 @@ class TestTimeGrid:
 
     def test_it_waits_for_the_point_and_for_nothing_else(self, monkeypatch):
         """On a clock of the test's own."""
-        from postri.web import timing
-
         now, slept = 100.3, []
 
         async def sleep(seconds):
@@ -283,8 +280,8 @@ class TestTimeGrid:
             slept.append(round(seconds, 6))
             now += seconds
 
-        monkeypatch.setattr(timing, "monotonic", lambda: now)
-        monkeypatch.setattr(timing.asyncio, "sleep", sleep)
+        monkeypatch.setattr(limits, "monotonic", lambda: now)
+        monkeypatch.setattr(limits.asyncio, "sleep", sleep)
         asyncio.run(TimeGrid(0.5).wait(100.0))
         assert slept == [0.2] and now >= 100.5
         asyncio.run(TimeGrid(0).wait(100.0))
@@ -301,7 +298,7 @@ class TestTimeGrid:
 class TestReadiness:
     def test_an_unreadable_ledger_shows(self, served, monkeypatch):
         assert served.get("/readyz").status == 200
-        monkeypatch.setattr("postri.web.readiness.FRESH", 0.0)
+        monkeypatch.setattr("postri.web.service.FRESH", 0.0)
         served.service.ledger.close()
         reply = served.get("/readyz")
         assert (reply.status, reply.code) == (503, "not_ready")

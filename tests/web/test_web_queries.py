@@ -13,7 +13,7 @@ from serving import QUESTION, SECRET_CELL, in_thread, write_policy
 import postri
 from postri.errors import BudgetExceeded, InputError, RetryKeyUsed
 from postri.policy import read_policy
-from postri.web.bodies import as_object
+from postri.web.requests import as_object
 
 SQL = {
     "sql": "SELECT city, MEDIAN(x) AS mid, COUNT(*) AS n FROM bank GROUP BY city",
@@ -375,7 +375,7 @@ BODIES = {
     "deep lists": b"[" * 60_000,
     "NaN": b'{"epsilon": NaN, "sql": "x"}',
     "Infinity": b'{"epsilon": -Infinity, "sql": "x"}',
-    "a huge number": b'{"epsilon": 1e999999999999999999999, "sql": "SELECT COUNT(*) AS n FROM bank"}',
+    "a huge number": b'{"epsilon": 1e9999999999999999999, "sql": "SELECT COUNT(*) AS n FROM bank"}',
     "a huge exponent": b'{"epsilon": 1e401, "sql": "SELECT COUNT(*) AS n FROM bank"}',
     "a long number": b'{"epsilon": 0.' + b"1" * 5_000 + b', "sql": "x"}',
     "a long integer": b'{"epsilon": ' + b"1" * 5_000 + b', "sql": "x"}',

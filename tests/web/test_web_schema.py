@@ -16,6 +16,7 @@ import pytest
 from served import new_token, served
 
 from bank import dataset_text
+from proving import sized
 
 POLICY = """
 [service]
@@ -39,7 +40,7 @@ rate = 10000000
     },
 )
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-EXAMPLES = "40"
+EXAMPLES = sized("6", "40")
 
 
 @pytest.mark.slow

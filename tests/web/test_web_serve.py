@@ -22,7 +22,7 @@ from serving import QUESTION, SECRET_CELL, SLOW, in_thread, token_of, until, wri
 
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
-from postri.web import readiness
+from postri.web import service as service_module
 
 CLEAN = {"time", "level", "event", "request_id", "method", "route", "status", "code", "analyst"}
 
@@ -306,7 +306,8 @@ import logging, sys, threading, warnings
 from postri.web import logs
 logs.configure()
 def fail(): raise KeyError("planted4711")
-logging.getLogger("uvicorn.error").error("planted4711 %s", "planted4711", exc_info=ValueError("planted4711"))
+error = ValueError("planted4711")
+logging.getLogger("uvicorn.error").error("planted4711 %s", "planted4711", exc_info=error)
 logging.getLogger("postri.web").error("planted4711")
 logging.getLogger("asyncio").error("broken %d", "planted4711")
 warnings.warn("planted4711")
@@ -396,7 +397,7 @@ class TestFullDisk:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
     def test_it_shows(self, small, monkeypatch):
-        monkeypatch.setattr(readiness, "FRESH", 0.0)
+        monkeypatch.setattr(service_module, "FRESH", 0.0)
         with in_thread(write_policy(small)) as served:
             assert served.get("/readyz").status == 200
             fill = small / "fill"
@@ -405,7 +406,7 @@ class TestFullDisk:
             assert (reply.status, reply.code, reply.json["detail"]) == (
                 503,
                 "not_ready",
-                readiness.FULL,
+                service_module.FULL,
             )
             assert str(small) not in reply.text.decode()
             assert served.get("/healthz").status == 200
@@ -414,24 +415,24 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("call", ["write", "fsync"])
     def test_a_fault_below_the_probe_shows(self, served, monkeypatch, call):
-        monkeypatch.setattr(readiness, "FRESH", 0.0)
+        monkeypatch.setattr(service_module, "FRESH", 0.0)
 
         def full(*given):
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr(readiness.os, call, full)
-            assert served.service.readiness.trouble() == readiness.FULL
+            patched.setattr(service_module.os, call, full)
+            assert served.service.readiness.trouble() == service_module.FULL
         assert served.service.readiness.trouble() is None
 
     def test_a_folder_that_cannot_be_written_shows(self, served, monkeypatch):
-        monkeypatch.setattr(readiness, "FRESH", 0.0)
+        monkeypatch.setattr(service_module, "FRESH", 0.0)
         monkeypatch.setattr(served.service.readiness, "_folders", {Path("/proc/self")})
-        assert served.service.readiness.trouble() == readiness.UNWRITABLE
+        assert served.service.readiness.trouble() == service_module.UNWRITABLE
 
     def test_who_asks_often_does_not_wear_out_the_disk(self, served, monkeypatch):
         probes = []
-        monkeypatch.setattr(readiness, "FRESH", 60.0)
+        monkeypatch.setattr(service_module, "FRESH", 60.0)
         monkeypatch.setattr(served.service.readiness, "_probe", lambda: probes.append(1))
         for _ in range(5):
             served.get("/readyz")

@@ -18,10 +18,15 @@ import pytest
 
 from postri.errors import InputError, LedgerError
 from postri.web import tokens as module
-from postri.web.expiry import read_expiry
-from postri.web.tokens import Tokens
+from postri.web.tokens import Tokens, read_expiry
 
-DATASET = '[datasets.d]\nsource = "d.csv"\nversion = "1"\nbudget = 1\nprotect = { change = "replace-rows", rows = 1 }\n'
+DATASET = """\
+[datasets.d]
+source = "d.csv"
+version = "1"
+budget = 1
+protect = { change = "replace-rows", rows = 1 }
+"""
 PAST, FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from postri.answer.drawn import Noisy, NoisyMean
-from postri.answer.interval import Interval
+from postri.answer.drawn import Drawn, Interval
+from postri.answer.words import line, notebook, paragraph
 from postri.errors import InputError
 from postri.exact import Number
 from postri.privacy import ProtectedChange, Spend, check_share
@@ -16,12 +16,10 @@ from postri.privacy import ProtectedChange, Spend, check_share
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Statistic = Literal["quantile", "count", "sum", "mean", "computed"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A quantile, count, sum or mean with its randomization interval.
+    """The value of a statistic with its randomization interval.
 
     With probability `confidence` over the coins, the interval holds the true value of the table.
     `spend` is what it cost, `protect` what it protects, and `private` is False if it was drawn with
@@ -39,8 +37,8 @@ class Answer:
     p: Fraction | None = None
     private: bool = True
     notes: tuple[str, ...] = ()
-    statistic: Statistic = "quantile"
-    drawn: Noisy | NoisyMean | None = field(default=None, repr=False)
+    statistic: str = "quantile"
+    drawn: Drawn | None = field(default=None, repr=False)
 
     @property
     def epsilon(self) -> Fraction:
@@ -62,29 +60,26 @@ class Answer:
         return replace(self, interval=self.drawn.interval(1 - share), confidence=float(share))
 
     def __str__(self) -> str:
-        from postri.answer.words import line
-
         return line(self)
 
     def explain(self) -> str:
         """A paragraph: how to read the answer, what the interval covers and what it does not."""
-        from postri.answer.words import paragraph
-
         return paragraph(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The public fields, as Python values."""
-        from postri.answer.json import as_dict
+        # The forms read answers too, so they import this file.
+        from postri.answer.forms import plain_answer
 
-        return as_dict(self)
+        return dict(plain_answer(self))
 
     def to_json(self) -> str:
         """The public fields as JSON: dates as text, epsilon as a rational, decimals with the step's
         digits.
         """
-        from postri.answer.json import as_json
+        from postri.answer.forms import json_text
 
-        return as_json(self)
+        return json_text(self.to_dict())
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the answer as a dot with its bar. Needs the extra `plot`."""
@@ -93,8 +88,6 @@ class Answer:
         return draw([self], ax)
 
     def _repr_html_(self) -> str:
-        from postri.answer.words import notebook
-
         return notebook(self)
 
 
@@ -109,7 +102,9 @@ class Answers(Sequence[Answer]):
     @overload
     def __getitem__(self, place: slice) -> Answers: ...
     def __getitem__(self, place: int | slice) -> Answer | Answers:
-        return Answers(self._answers[place]) if isinstance(place, slice) else self._answers[place]
+        if isinstance(place, slice):
+            return Answers(self._answers[place])
+        return self._answers[place]
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -132,6 +127,4 @@ class Answers(Sequence[Answer]):
         return draw(self, ax)
 
     def _repr_html_(self) -> str:
-        from postri.answer.words import notebook
-
         return "".join(map(notebook, self))

@@ -1,20 +1,88 @@
-"""What was drawn for a count, a sum or a mean: whole numbers with noise that is public, so that an
-interval of any confidence is free.
+"""What was drawn for an answer, and the interval that follows from it.
+
+The noise of a count, a sum or a mean is public. Who keeps what was drawn can give an interval of
+any confidence, and it costs nothing. A statistic whose draw is more than one noisy number brings a
+class of its own and registers it here, so that the ledger's records can be read back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor
+from typing import Any, Protocol, Self
 
-from postri.answer.interval import Interval
 from postri.exact import as_decimal, decimal_places
 from postri.noise import DiscreteLaplace
 
-# A mean is written with so many more digits than the domain's step has.
-FINER = 3
+
+@dataclass(frozen=True)
+class Interval:
+    """From `low` to `high`, both included. An end on the domain's edge means "here or beyond".
+
+    >>> 3 in Interval(2, 5)
+    True
+    """
+
+    low: Any
+    high: Any
+    low_is_edge: bool = False
+    high_is_edge: bool = False
+
+    @property
+    def width(self) -> Any:
+        """How wide it is: a number, or a timedelta."""
+        return self.high - self.low
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high}"
+
+
+class Drawn(Protocol):
+    """What a statistic keeps of its draw."""
+
+    @property
+    def value(self) -> Any:
+        """The released value, as people write it."""
+        ...
+
+    def interval(self, beta: Fraction) -> Interval:
+        """Holds the true value with probability at least 1 - beta."""
+        ...
+
+    def to_fields(self) -> dict[str, Any]:
+        """As plain values, for the ledger's record."""
+        ...
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """What `to_fields` wrote."""
+        ...
+
+
+_CLASSES: dict[str, type[Drawn]] = {}
+
+
+def register_drawn(field: str, cls: type[Drawn]) -> None:
+    """Let records that have this field be read by this class. No other class may write the field.
+
+    A record has no tag: ledgers of before are read too, and a field that is particular to its class
+    tells it as well.
+    """
+    if _CLASSES.setdefault(field, cls) is not cls:
+        raise ValueError(f"{_CLASSES[field].__name__} has the field {field!r} already")
+
+
+def read_drawn(fields: Mapping[str, Any]) -> Drawn:
+    """What was drawn, from its plain values; ValueError if they are of no registered class."""
+    for field, cls in _CLASSES.items():
+        if field in fields:
+            return cls.from_fields(fields)
+    raise ValueError("a draw of another form")
 
 
 @dataclass(frozen=True)
@@ -39,57 +107,33 @@ class Noisy:
         return Interval(self._written(low), self._written(high))
 
     def within(self, beta: Fraction) -> tuple[int, int]:
-        """The same in units."""
+        """The ends of that interval in units."""
         reach = self.noise.reach(beta)
         return self.drawn - reach, self.drawn + reach
 
+    def to_fields(self) -> dict[str, Any]:
+        """As plain values. Numbers are texts, for JSON's have no exact form."""
+        return {
+            "drawn": str(self.drawn),
+            "unit": str(self.unit),
+            "scale": str(self.noise.scale),
+            "negative": self.negative,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """What `to_fields` wrote."""
+        noise = DiscreteLaplace(Fraction(fields["scale"]))
+        return cls(int(fields["drawn"]), Fraction(fields["unit"]), noise, fields["negative"])
+
     def _written(self, number: int) -> int | Decimal:
-        exact = (number if self.negative else max(number, 0)) * self.unit
+        if not self.negative:
+            number = max(number, 0)
+        exact = number * self.unit
         places = decimal_places(self.unit) or 0
-        return as_decimal(exact, places) if places else int(exact)
+        if places:
+            return as_decimal(exact, places)
+        return int(exact)
 
 
-@dataclass(frozen=True)
-class NoisyMean:
-    """The sum of the distances from the middle of the domain, and the number of rows, each with its
-    noise.
-    """
-
-    total: Noisy
-    count: Noisy
-    lower: Fraction
-    upper: Fraction
-    step: Fraction
-
-    @property
-    def value(self) -> Decimal:
-        """The mean that both give, clamped to the domain, to some digits."""
-        mean = self._middle + self.total.drawn * self.total.unit / max(self.count.drawn, 1)
-        return self._written(Fraction(round(self._scaled(mean))))
-
-    def interval(self, beta: Fraction) -> Interval:
-        """Holds the mean with probability at least 1 - beta: half of beta for the sum, half for the
-        number of rows.
-
-        There is a mean only if there is a row, and it lies in the domain.
-        """
-        rows = [max(number, 1) for number in self.count.within(beta / 2)]
-        low, high = (number * self.total.unit for number in self.total.within(beta / 2))
-        least, most = min(low / number for number in rows), max(high / number for number in rows)
-        ends = floor(self._scaled(self._middle + least)), ceil(self._scaled(self._middle + most))
-        edges = self._middle + least <= self.lower, self._middle + most >= self.upper
-        return Interval(self._written(Fraction(ends[0])), self._written(Fraction(ends[1])), *edges)
-
-    @property
-    def _middle(self) -> Fraction:
-        return (self.lower + self.upper) / 2
-
-    @property
-    def _places(self) -> int:
-        return (decimal_places(self.step) or 0) + FINER
-
-    def _scaled(self, mean: Fraction) -> Fraction:
-        return min(max(mean, self.lower), self.upper) * Fraction(10) ** self._places
-
-    def _written(self, scaled: Fraction) -> Decimal:
-        return as_decimal(scaled / 10**self._places, self._places)
+register_drawn("drawn", Noisy)

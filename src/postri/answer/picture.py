@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from postri.answer.answer import Answer
     from postri.answer.result import Result
 
-# More rows than these are drawn closely, and many more than these not at all.
-ROOMY, MOST = 25, 200
+# Up to ROOMY answers have a line of text each; more are drawn closely; more than MOST not at all.
+ROOMY = 25
+MOST = 200
+# Inches for an answer.
+ROOMY_HEIGHT = 0.75
+CLOSE_HEIGHT = 0.22
 FORMATS = (".png", ".svg", ".pdf")
-INK, BAR = "#1f2937", "#2563eb"
+INK = "#1f2937"
+BAR = "#2563eb"
 
 
 def draw(
@@ -39,25 +44,28 @@ def draw(
 
     `truth` draws a line, for generated data whose true value may be shown.
     """
-    roomy = len(answers) <= ROOMY
-    ax = _axes(len(answers), 0.75 if roomy else 0.22) if ax is None else ax
+    if ax is None:
+        ax = _axes(len(answers))
     texts = labels or [about(answer) for answer in answers]
+    if title is None:
+        title = _title(answers, sum((answer.epsilon for answer in answers), Fraction(0)))
+    roomy = len(answers) <= ROOMY
     for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
-        _row(ax, row, answer, text if roomy else "")
+        _bar(ax, row, answer)
+        if roomy:
+            _label(ax, row, answer, text)
     if truth is not None:
         ax.axvline(truth, color=INK, linewidth=1, linestyle="--")
     ax.set_ylim(len(answers) - 0.4, -0.75)
-    ax.set_yticks([] if roomy else range(len(answers)), [] if roomy else texts, fontsize=8)
+    if roomy:
+        ax.set_yticks([])
+    else:
+        ax.set_yticks(range(len(answers)), texts, fontsize=8)
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)
     if not isinstance(answers[0].value, date):
         ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-    ax.set_title(
-        title or _title(answers, sum((answer.epsilon for answer in answers), Fraction(0))),
-        loc="left",
-        fontsize=10,
-        color=INK,
-    )
+    ax.set_title(title, loc="left", fontsize=10, color=INK)
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
     return ax
@@ -71,32 +79,39 @@ def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) ->
             f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one "
             "aggregate, or ask for fewer groups"
         )
+    labels = [label for label, _ in chosen]
     answers = [answer for _, answer in chosen]
-    return draw(
-        answers, ax, labels=[label for label, _ in chosen], title=_title(answers, result.epsilon)
-    )
+    return draw(answers, ax, labels=labels, title=_title(answers, result.epsilon))
 
 
-def _row(ax: Axes, row: int, answer: Answer, label: str) -> None:
+def _bar(ax: Axes, row: int, answer: Answer) -> None:
     interval = answer.interval
-    low, value, high = (_place(point) for point in (interval.low, answer.value, interval.high))
+    low = _place(interval.low)
+    value = _place(answer.value)
+    high = _place(interval.high)
     ax.plot([low, high], [row, row], color=BAR, linewidth=6, alpha=0.35, solid_capstyle="butt")
     ax.plot([value], [row], "o", color=BAR, markersize=8)
-    for end, is_edge, marker in (
-        (low, interval.low_is_edge, "<"),
-        (high, interval.high_is_edge, ">"),
-    ):
-        ax.plot([end], [row], marker if is_edge else "|", color=BAR, markersize=9)
-    if not label:
-        return
+    low_marker = high_marker = "|"
+    if interval.low_is_edge:
+        low_marker = "<"
+    if interval.high_is_edge:
+        high_marker = ">"
+    ax.plot([low], [row], low_marker, color=BAR, markersize=9)
+    ax.plot([high], [row], high_marker, color=BAR, markersize=9)
+
+
+def _label(ax: Axes, row: int, answer: Answer, label: str) -> None:
+    """The answer in words, above its bar."""
+    interval = answer.interval
     words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
-    ax.annotate(
-        words, (0, row), (0, 9), ax.get_yaxis_transform(), "offset points", fontsize=10, color=INK
-    )
+    left_end = ax.get_yaxis_transform()
+    ax.annotate(words, (0, row), (0, 9), left_end, "offset points", fontsize=10, color=INK)
 
 
 def _place(point: Any) -> Any:
-    return point if isinstance(point, date) else float(point)
+    if isinstance(point, date):
+        return point
+    return float(point)
 
 
 def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
@@ -105,12 +120,19 @@ def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
         f"dot: released value, bar: {percent(first.confidence)} interval for the true value; "
         f"epsilon {float(epsilon):.4g}"
     )
-    return words if first.private else f"{words}  ({NOT_PRIVATE})"
+    if first.private:
+        return words
+    return f"{words}  ({NOT_PRIVATE})"
 
 
-def _axes(rows: int, height: float) -> Axes:
-    plt = _pyplot()
-    _, ax = plt.subplots(figsize=(8, 0.9 + height * rows))
+def _height(rows: int) -> float:
+    if rows <= ROOMY:
+        return ROOMY_HEIGHT * rows
+    return CLOSE_HEIGHT * rows
+
+
+def _axes(rows: int) -> Axes:
+    _, ax = _pyplot().subplots(figsize=(8, 0.9 + _height(rows)))
     axes: Axes = ax
     return axes
 
@@ -150,11 +172,9 @@ def save_result(result: Result, path: str | Path) -> None:
         raise InputError("the result has no rows, so there is nothing to draw")
     plt = _pyplot()
     plt.switch_backend("Agg")
-    rows = len(result)
-    height = 1.0 + (0.75 if rows <= ROOMY else 0.22) * rows
-    figure, axes = plt.subplots(
-        len(result.names), 1, figsize=(8, height * len(result.names)), squeeze=False
-    )
+    pictures = len(result.names)
+    height = (1.0 + _height(len(result))) * pictures
+    figure, axes = plt.subplots(pictures, 1, figsize=(8, height), squeeze=False)
     for name, ax in zip(result.names, axes[:, 0], strict=True):
         draw_result(result, [name], ax)
         ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from fractions import Fraction
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from postri.answer.answer import Answer
-from postri.errors import InputError, nearest
+from postri.answer.words import table, table_notebook
+from postri.errors import InputError, PostriError, nearest
 from postri.exact import shown
 
 if TYPE_CHECKING:
@@ -27,6 +31,15 @@ class Cell:
     title: str
     what: Literal["key", "value", "low", "high"]
     name: str
+
+
+def usual_cells(name: str) -> list[Cell]:
+    """A value, and the ends of its interval after it."""
+    return [
+        Cell(name, "value", name),
+        Cell(f"{name}_low", "low", name),
+        Cell(f"{name}_high", "high", name),
+    ]
 
 
 class Result:
@@ -50,21 +63,23 @@ class Result:
         epsilon: Fraction | None = None,
         about: Answer | None = None,
     ) -> None:
-        self.keys, self.names = tuple(keys), tuple(names)
+        self.keys = tuple(keys)
+        self.names = tuple(names)
         self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
-        self.answer_id, self.recorded = answer_id, recorded
-        usual = [
-            *(Cell(key, "key", key) for key in self.keys),
-            *(cell for name in self.names for cell in usual_cells(name)),
-        ]
-        self.layout = tuple(usual if layout is None else layout)
+        self.answer_id = answer_id
+        self.recorded = recorded
+        if layout is None:
+            layout = [Cell(key, "key", key) for key in self.keys]
+            for name in self.names:
+                layout += usual_cells(name)
+        self.layout = tuple(layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
-        self.about = about or self.groups[0][1][0]
-        self.epsilon = (
-            sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0))
-            if epsilon is None
-            else epsilon
-        )
+        if about is None:
+            about = self.groups[0][1][0]
+        if epsilon is None:
+            epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0))
+        self.about = about
+        self.epsilon = epsilon
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
@@ -92,7 +107,9 @@ class Result:
         if cell.what == "key":
             return values[self.keys.index(cell.name)]
         answer = answers[self.names.index(cell.name)]
-        return answer.value if cell.what == "value" else getattr(answer.interval, cell.what)
+        if cell.what == "value":
+            return answer.value
+        return getattr(answer.interval, cell.what)
 
     @property
     def answers(self) -> list[Answer]:
@@ -102,7 +119,9 @@ class Result:
     @property
     def charged(self) -> Fraction:
         """What was paid for it now."""
-        return Fraction(0) if self.recorded else self.epsilon
+        if self.recorded:
+            return Fraction(0)
+        return self.epsilon
 
     @property
     def private(self) -> bool:
@@ -127,57 +146,62 @@ class Result:
         return len(self.groups)
 
     def __str__(self) -> str:
-        from postri.answer.words import table
-
         return table(self)
 
     def __repr__(self) -> str:
         return f"<Result of {len(self)} rows: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        from postri.answer.words import table_notebook
-
         return table_notebook(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, rows and what they cost, as Python values."""
-        return {
-            "columns": self.columns,
-            "rows": self.rows,
-            "epsilon": str(self.epsilon),
-            "charged": str(self.charged),
-            "answer_id": self.answer_id,
-        }
+        # The forms read results too, so they import this file.
+        from postri.answer.forms import plain_result
+
+        return dict(plain_result(self))
 
     def to_json(self) -> str:
-        """The same as JSON: dates as text, epsilon as a rational, decimals with the step's digits."""
-        from postri.answer.json import result_json
+        """The same as JSON: dates as text, epsilon as a rational, decimals with all digits."""
+        from postri.answer.forms import json_text
 
-        return result_json(self)
+        return json_text(self.to_dict())
 
     def to_csv(self) -> str:
-        """The rows as CSV text, with a header."""
-        from postri.answer.frames import csv_text
-
-        return csv_text(self)
+        """The rows as CSV text with a header; dates in ISO form, decimals with all their digits."""
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([[_csv_cell(cell) for cell in row.values()] for row in self.rows])
+        return text.getvalue()
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas data frame."""
-        from postri.answer.frames import to_pandas
-
-        return to_pandas(self)
+        try:
+            import pandas
+        except ImportError:
+            raise _missing("pandas") from None
+        return pandas.DataFrame(self._columns())
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars data frame."""
-        from postri.answer.frames import to_polars
-
-        return to_polars(self)
+        try:
+            import polars
+        except ImportError:
+            raise _missing("polars") from None
+        return polars.DataFrame(self._columns())
 
     def to_arrow(self) -> pyarrow.Table:
         """The rows as an Arrow table."""
-        from postri.answer.frames import to_arrow
+        try:
+            import pyarrow
+        except ImportError:
+            raise _missing("pyarrow") from None
+        return pyarrow.table(self._columns())
 
-        return to_arrow(self)
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = self.rows
+        return {name: [row[name] for row in rows] for name in self.columns}
 
     def plot(self, name: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw dots with bars, one below the other: of one aggregate, or of all.
@@ -186,27 +210,33 @@ class Result:
         """
         from postri.answer.picture import draw_result
 
-        return draw_result(self, self.names if name is None else [name], ax)
+        names = self.names
+        if name is not None:
+            names = (name,)
+        return draw_result(self, names, ax)
 
     def labels(self, names: Sequence[str]) -> list[tuple[str, Answer]]:
         """The answers of some aggregates, each with a label that tells it from the others."""
-        chosen = []
+        labelled = []
         for values, _ in self.groups:
             group = ", ".join(map(str, values))
-            chosen += [
-                (
-                    group if group and len(names) == 1 else f"{group}: {name}" if group else name,
-                    self.answer(name, *values),
-                )
-                for name in names
-            ]
-        return chosen
+            for name in names:
+                label = name
+                if group and len(names) == 1:
+                    label = group
+                elif group:
+                    label = f"{group}: {name}"
+                labelled.append((label, self.answer(name, *values)))
+        return labelled
 
 
-def usual_cells(name: str) -> list[Cell]:
-    """A value, and the ends of its interval after it."""
-    return [
-        Cell(name, "value", name),
-        Cell(f"{name}_low", "low", name),
-        Cell(f"{name}_high", "high", name),
-    ]
+def _csv_cell(cell: Any) -> str:
+    if isinstance(cell, datetime):
+        return cell.isoformat(sep=" ")
+    if isinstance(cell, date):
+        return cell.isoformat()
+    return str(cell)
+
+
+def _missing(package: str) -> PostriError:
+    return PostriError(f"this needs {package}: pip install {package}")

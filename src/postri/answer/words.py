@@ -1,89 +1,82 @@
-"""How answers speak. Every sentence that a user reads about an answer stands here."""
+"""How answers speak. Every sentence that a user reads about an answer stands here; a statistic may
+register more that is particular to it.
+"""
 
 from __future__ import annotations
 
 from datetime import date, datetime
 from fractions import Fraction
 from html import escape
-from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
 from postri.exact import plain
 
 if TYPE_CHECKING:
     from postri.answer.answer import Answer
-    from postri.answer.interval import Interval
-    from postri.answer.plan import Plan
+    from postri.answer.drawn import Interval
     from postri.answer.result import Result
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
-ON_DOMAIN = ("sum", "mean")
+
+_EXPLANATIONS: dict[str, str] = {}
+
+
+def register_words(statistic: str, *, explanation: str) -> None:
+    """Let `explain` say a sentence that is particular to a statistic."""
+    _EXPLANATIONS[statistic] = explanation
 
 
 def line(answer: Answer) -> str:
     """One line for everybody: value, interval, confidence, what is protected."""
-    cost = f"protects {answer.protect} at epsilon {plain(answer.epsilon)}"
-    notes = [*(() if answer.private else (NOT_PRIVATE,)), *answer.notes]
-    if answer.interval.low_is_edge and answer.interval.high_is_edge:
-        words = (
-            f"{about(answer)} {shown(answer.value)}, but it may be anywhere in the domain; {cost}"
-        )
+    interval = answer.interval
+    released = f"{about(answer)} {shown(answer.value)}"
+    if interval.low_is_edge and interval.high_is_edge:
+        reach = "but it may be anywhere in the domain"
     else:
-        words = (
-            f"{about(answer)} {shown(answer.value)}, between {ends(answer.interval)} with "
-            f"{percent(answer.confidence)} confidence; {cost}"
-        )
-    return words + "".join(f" [{note}]" for note in notes)
+        reach = f"between {ends(interval)} with {percent(answer.confidence)} confidence"
+    cost = f"protects {answer.protect} at epsilon {plain(answer.epsilon)}"
+    notes = list(answer.notes)
+    if not answer.private:
+        notes.insert(0, NOT_PRIVATE)
+    return f"{released}, {reach}; {cost}" + "".join(f" [{note}]" for note in notes)
 
 
 def paragraph(answer: Answer) -> str:
     """How to read the answer."""
-    statistic, spend = about(answer), answer.spend
+    statistic = about(answer)
+    spend = answer.spend
     parts = [
-        (
-            f"The released {statistic} is {shown(answer.value)}. Noise was added to protect "
-            f"people, so it is not the exact {statistic} of the"
-        ),
-        (
-            f"table. The exact one lies between {ends(answer.interval)}: of all draws, at least "
-            f"{percent(answer.confidence)} give an interval"
-        ),
-        "that holds it.",
-        *(
-            ("It is about the data on the domain: cells beyond its ends are clamped to them.",)
-            if answer.statistic in ON_DOMAIN
-            else ()
-        ),
-        (
-            "The interval covers the error that privacy added. It does not cover sampling error, "
-            "which is how far the table itself is from the"
-        ),
-        "people whom it stands for.",
-        (
-            f"What is protected is {answer.protect}: whoever sees the answer can hardly tell "
-            "whether that happened, since the odds change by a"
-        ),
-        (
-            f"factor of at most e^{plain(spend.epsilon)}. Value and interval cost epsilon "
-            f"{plain(spend.epsilon)} together:"
-        ),
+        f"The released {statistic} is {shown(answer.value)}.",
+        f"Noise was added to protect people, so it is not the exact {statistic} of the table.",
+        f"The exact one lies between {ends(answer.interval)}:",
+        f"of all draws, at least {percent(answer.confidence)} give an interval that holds it.",
+    ]
+    if answer.statistic in _EXPLANATIONS:
+        parts.append(_EXPLANATIONS[answer.statistic])
+    parts += [
+        "The interval covers the error that privacy added.",
+        "It does not cover sampling error, which is how far the table itself is from the people",
+        "whom it stands for.",
+        f"What is protected is {answer.protect}:",
+        "whoever sees the answer can hardly tell whether that happened,",
+        f"since the odds change by a factor of at most e^{plain(spend.epsilon)}.",
+        f"Value and interval cost epsilon {plain(spend.epsilon)} together:",
         f"{plain(spend.value)} for the value, {plain(spend.interval)} for the interval.",
         *_edges(answer.interval),
         *(f"Note: {note}." for note in answer.notes),
-        *(
-            ()
-            if answer.private
-            else (f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.",)
-        ),
     ]
+    if not answer.private:
+        parts.append(f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.")
     return " ".join(parts)
 
 
 def about(answer: Answer) -> str:
-    """What the answer tells: "median", "90th percentile", "count", "sum" or "mean"."""
-    return answer.statistic if answer.p is None else name(answer.p)
+    """What the answer tells: "median", "90th percentile", or the name of its statistic."""
+    if answer.p is None:
+        return answer.statistic
+    return name(answer.p)
 
 
 def _edges(interval: Interval) -> list[str]:
@@ -104,15 +97,15 @@ def whole_domain(rows: int, epsilon: Fraction) -> str:
     """Why an interval is the whole domain, and what would help."""
     return (
         "the interval is the whole domain; if that is for lack of rows: at epsilon "
-        f"{plain(epsilon)} it takes {_about(rows)} rows, "
-        f"and with half as many twice the epsilon"
+        f"{plain(epsilon)} it takes {about_rows(rows)} rows, "
+        "and with half as many twice the epsilon"
     )
 
 
-def _about(rows: int) -> str:
+def about_rows(rows: int) -> str:
     """A number of rows that is good to two digits.
 
-    >>> _about(31_408)
+    >>> about_rows(31_408)
     'about 32,000'
     """
     if rows >= 10**15:
@@ -130,13 +123,20 @@ def name(p: Fraction) -> str:
     if p == Fraction(1, 2):
         return "median"
     percentile = plain(100 * p)
-    return f"quantile {p}" if "/" in percentile else f"{percentile}{_suffix(percentile)} percentile"
+    if "/" in percentile:
+        return f"quantile {p}"
+    return f"{ordinal(percentile)} percentile"
 
 
-def _suffix(number: str) -> str:
+def ordinal(number: str) -> str:
+    """A number with its ending.
+
+    >>> ordinal("1"), ordinal("11"), ordinal("99.9")
+    ('1st', '11th', '99.9th')
+    """
     if number[-2:] in ("11", "12", "13") and "." not in number:
-        return "th"
-    return {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
+        return f"{number}th"
+    return number + {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
 
 
 def percent(share: float) -> str:
@@ -150,15 +150,22 @@ def percent(share: float) -> str:
 
 def ends(interval: Interval) -> str:
     """The interval in words; an end on the edge is "or beyond"."""
-    low = shown(interval.low) + (" or below" if interval.low_is_edge else "")
-    return f"{low} and {shown(interval.high)}" + (" or above" if interval.high_is_edge else "")
+    low = shown(interval.low)
+    high = shown(interval.high)
+    if interval.low_is_edge:
+        low += " or below"
+    if interval.high_is_edge:
+        high += " or above"
+    return f"{low} and {high}"
 
 
 def shown(value: Any) -> str:
     """A value as people write it."""
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
-    return value.isoformat() if isinstance(value, date) else f"{value:,}"
+    if isinstance(value, date):
+        return value.isoformat()
+    return f"{value:,}"
 
 
 def table(result: Result) -> str:
@@ -175,19 +182,23 @@ def table(result: Result) -> str:
 def footing(result: Result) -> list[str]:
     """What holds for all answers of a result, and what a reader must know."""
     first = result.about
-    about: dict[str, list[str]] = {}
-    for label, answer in result.labels(result.names):
-        for note in answer.notes:
-            about.setdefault(note, []).append(label)
-    notes = [
-        note if len(labels) == len(result.answers) else f"{', '.join(labels)}: {note}"
-        for note, labels in about.items()
-    ]
-    words = (
+    lines = [
         f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at "
         f"epsilon {plain(result.epsilon)}"
-    )
-    return [words, *([] if result.private else [NOT_PRIVATE]), *notes]
+    ]
+    if not result.private:
+        lines.append(NOT_PRIVATE)
+    labels_of_notes: dict[str, list[str]] = {}
+    for label, answer in result.labels(result.names):
+        for note in answer.notes:
+            labels_of_notes.setdefault(note, []).append(label)
+    for note, labels in labels_of_notes.items():
+        # A note that all answers share needs no names.
+        if len(labels) == len(result.answers):
+            lines.append(note)
+        else:
+            lines.append(f"{', '.join(labels)}: {note}")
+    return lines
 
 
 def from_ledger(answer_id: str | None) -> str:
@@ -207,36 +218,7 @@ def table_notebook(result: Result) -> str:
 
 
 def _cell(cell: Any) -> str:
-    return cell if isinstance(cell, str) else str(cell) if isinstance(cell, bool) else shown(cell)
-
-
-def plan_words(plan: Plan) -> str:
-    """A forecast in words."""
-    rows = (
-        f"{plan.rows:,} rows"
-        if plan.groups == 1
-        else f"{plan.rows // plan.groups:,} rows in each of {plan.groups:,} groups"
-    )
-    if not plan.enough:
-        return (
-            f"at epsilon {plain(plan.epsilon)} the interval of the {name(plan.p)} of {rows} "
-            "will end on the domain's edge: "
-            f"it takes {_about(plan.rows_needed)} rows, and with half as many twice the epsilon"
-        )
-    return (
-        f"at epsilon {plain(plan.epsilon)} the {percent(plan.confidence)} interval of the "
-        f"{name(plan.p)} of {rows} will reach from about "
-        f"the {_percentile(plan.low, plan.reach)} to the {_percentile(plan.high, plan.reach)} "
-        "percentile, if the data are smooth there "
-        f"(many equal values or a gap change that)"
-    )
-
-
-def _percentile(share: float, reach: float) -> str:
-    """A percentile with digits enough to tell it from the quantile.
-
-    >>> _percentile(0.4990, 0.0010)
-    '49.9th'
-    """
-    text = f"{100 * share:.{max(0, ceil(-log10(max(100 * reach, 1e-12))))}f}"
-    return text + _suffix(text)
+    # A truth is a number for Python, and would be shown as one.
+    if isinstance(cell, str | bool):
+        return str(cell)
+    return shown(cell)

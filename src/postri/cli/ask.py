@@ -24,6 +24,7 @@ def median(
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
+    method: o.Method = "depth",
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -44,6 +45,7 @@ def median(
         confidence,
         *who,
         split,
+        method,
         json,
         plot,
         declared,
@@ -67,6 +69,7 @@ def quantile(
     protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
+    method: o.Method = "depth",
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -96,6 +99,7 @@ def quantile(
             confidence=confidence,
             protect=protected,
             split=split,
+            method=method,
         )
     _show(answer, json=json, plot=plot)
 

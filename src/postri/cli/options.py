@@ -69,6 +69,13 @@ RowsPerPerson = Annotated[int, typer.Option(help="How many rows belong to one pe
 Split = Annotated[
     str, typer.Option(help="The value's share of epsilon; the interval gets the rest.")
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="How the interval is drawn: depth, or a published method such as postri-optimal.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[
     str | None, typer.Option(metavar="FILE", help="Save a picture (.png, .svg or .pdf).")

@@ -123,7 +123,7 @@ def named(aggregates: list[str]) -> dict[str, str]:
     >>> named(["count()", "mid = median(fare)", "quantile(fare, 0.9)"])
     {'count': 'count()', 'mid': 'median(fare)', 'quantile_fare_0.9': 'quantile(fare, 0.9)'}
     """
-    from postri.agg import usual_name
+    from postri.statistics.registry import usual_name
 
     found: dict[str, str] = {}
     for aggregate in aggregates:

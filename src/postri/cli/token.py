@@ -63,7 +63,7 @@ def add(
 ) -> None:
     """Make a token and print it, this once, as the last line of standard output."""
     from postri.policy.values import an_epsilon
-    from postri.web.expiry import read_expiry
+    from postri.web.tokens import read_expiry
 
     amount = None if allowance is None else an_epsilon("the allowance", allowance)
     until = None if expires is None else read_expiry(expires)

@@ -15,11 +15,8 @@ from postri.exact import shown
 from postri.expressions import Predicate, Value
 from postri.expressions.tree import Expression
 from postri.grid import Grid
-from postri.window import RankWindow, Target, Total, Windows, trim
+from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
 
-# Each draw asks for a wider window with a probability of about 2^-40; the next one is so many times
-# as wide.
-WIDER = 8
 KEPT = 64
 
 Counted = tuple[str | None, Grid, Selection]

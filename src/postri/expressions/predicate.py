@@ -38,6 +38,13 @@ class Predicate:
 
         return cls(read_expression(text))
 
+    @classmethod
+    def of(cls, where: str | Predicate | None) -> Predicate | None:
+        """The predicate of a text, or one that was read already; None for none."""
+        if where is None or isinstance(where, Predicate):
+            return where
+        return cls.parse(where)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it names, as it writes them."""

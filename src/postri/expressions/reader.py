@@ -1,29 +1,33 @@
-"""From a text to a tree.
+"""From a text to a tree: predicates, and expressions of rows.
 
-The only module that loads sqlglot, which reads the text; what is not on the list here is refused.
-
-The words are looked at before sqlglot puts them together: it recurses, has functions of many names,
-and reads more than one statement.
+What is not on the list here is refused. The words are looked at one by one before they are put
+together, so that nothing is read that is too long, too deep, or calls a function.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NoReturn
 
-from sqlglot import Token, Tokenizer, TokenType, exp
-from sqlglot.errors import ErrorLevel, SqlglotError
-from sqlglot.parser import Parser
+from sqlglot import TokenType
 
 from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions import tree
+from postri.expressions.grammar import (
+    COMPARISONS,
+    OPERATORS,
+    OR,
+    SIGN,
+    SUM,
+    ExpressionReader,
+)
 from postri.expressions.kinds import read_day, read_moment
 from postri.expressions.pattern import Pattern
 from postri.expressions.tree import Expression
+from postri.expressions.words import LONGEST, SourceText, Word, Words
 
-LONGEST = 10_000
 DEEPEST = 20
 MOST_BETWEENS = 3
 ALLOWED = (
@@ -32,50 +36,83 @@ ALLOWED = (
 
 WORD = re.compile(r"[^\W\d]\w*")
 SIGNS = {
-    *(
-        TokenType.L_PAREN,
-        TokenType.R_PAREN,
-        TokenType.COMMA,
-        TokenType.PLUS,
-        TokenType.DASH,
-        TokenType.STAR,
-        TokenType.SLASH,
-    ),
-    *(
-        TokenType.EQ,
-        TokenType.NEQ,
-        TokenType.LT,
-        TokenType.LTE,
-        TokenType.GT,
-        TokenType.GTE,
-        TokenType.NULLSAFE_EQ,
-    ),
-    *(TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER),
+    TokenType.L_PAREN,
+    TokenType.R_PAREN,
+    TokenType.COMMA,
+    TokenType.PLUS,
+    TokenType.DASH,
+    TokenType.STAR,
+    TokenType.SLASH,
+    TokenType.EQ,
+    TokenType.NEQ,
+    TokenType.LT,
+    TokenType.LTE,
+    TokenType.GT,
+    TokenType.GTE,
+    TokenType.NULLSAFE_EQ,
+    TokenType.STRING,
+    TokenType.NUMBER,
+    TokenType.IDENTIFIER,
 }
+# Words before which a parenthesis calls no function.
 KEYWORDS = {
-    *(
-        TokenType.AND,
-        TokenType.OR,
-        TokenType.NOT,
-        TokenType.IN,
-        TokenType.BETWEEN,
-        TokenType.IS,
-        TokenType.NULL,
-        TokenType.LIKE,
-    ),
-    *(
-        TokenType.ESCAPE,
-        TokenType.CASE,
-        TokenType.WHEN,
-        TokenType.THEN,
-        TokenType.ELSE,
-        TokenType.END,
-        TokenType.TRUE,
-        TokenType.FALSE,
-    ),
-    *(TokenType.DISTINCT, TokenType.FROM),
+    TokenType.AND,
+    TokenType.OR,
+    TokenType.NOT,
+    TokenType.IN,
+    TokenType.BETWEEN,
+    TokenType.IS,
+    TokenType.NULL,
+    TokenType.LIKE,
+    TokenType.ESCAPE,
+    TokenType.CASE,
+    TokenType.WHEN,
+    TokenType.THEN,
+    TokenType.ELSE,
+    TokenType.END,
+    TokenType.TRUE,
+    TokenType.FALSE,
+    TokenType.DISTINCT,
+    TokenType.FROM,
 }
 PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
+# After the word INTERVAL these begin an interval of SQL; before others it is a column.
+INTERVALS = {
+    TokenType.STRING,
+    TokenType.NUMBER,
+    TokenType.PLUS,
+    TokenType.DASH,
+    TokenType.STAR,
+}
+# Columns of these names stand in double quotes.
+RESERVED = frozenset(
+    """
+    ALTER AND ANY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE CURRENT_DATETIME
+    CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DISTINCT DROP ELSE EXCEPT FETCH FOR
+    FROM GLOB GRANT HAVING ILIKE INNER INSERT INTERSECT INTO JOIN LATERAL LIKE NOTNULL ON OR OUTER
+    PARTITIONED_BY QUALIFY REGEXP RETURNING REVOKE RLIKE ROLLBACK SELECT TABLESAMPLE THEN UNCACHE
+    UNION USING WHEN WHERE WITH XOR
+    """.split()  # noqa: SIM905 - sixty words read best as one text
+)
+# What SQL has and predicates do not, as refusals call it.
+REFUSED = {
+    "AT": "AT TIME ZONE",
+    "COLLATE": "COLLATE",
+    "CURRENT_DATE": "CURRENT DATE",
+    "CURRENT_TIME": "CURRENT TIME",
+    "CURRENT_TIMESTAMP": "CURRENT TIMESTAMP",
+    "CURRENT_USER": "CURRENT USER",
+    "DISTINCT": "DISTINCT",
+    "DIV": "INT DIV",
+    "GLOB": "GLOB",
+    "ILIKE": "ILIKE",
+    "INTERVAL": "INTERVAL",
+    "OVERLAPS": "OVERLAPS",
+    "REGEXP": "REGEXP LIKE",
+    "RLIKE": "REGEXP LIKE",
+    "SELECT": "SELECT",
+    "*": "STAR",
+}
 
 
 def check_text(text: object) -> str:
@@ -91,10 +128,17 @@ def check_text(text: object) -> str:
 def read_expression(text: str) -> Expression:
     """The tree of a text, or InputError that names what is not allowed in it."""
     _check_characters(check_text(text))
-    tokens = _tokens(text)
-    _check_words(tokens)
-    _check_depth(tokens)
-    expression = _read(_parsed(tokens, text), 0)
+    source = SourceText(text, "predicate")
+    if not source.words:
+        raise InputError("the predicate is empty; leave it out to take all rows")
+    return read_words(source, source.words)
+
+
+def read_words(source: SourceText, words: Words) -> Expression:
+    """The tree of some words of a text."""
+    _check_words(words)
+    _check_depth(words)
+    expression = TreeReader(source, words).read_all().expression
     if len(str(expression)) > LONGEST:
         raise _too_long()
     return expression
@@ -110,50 +154,44 @@ def _check_characters(text: str) -> None:
         )
 
 
-def _too_long() -> InputError:
-    return InputError(
-        f"a predicate may have at most {LONGEST:,} characters; add a column to the data for "
-        "what it tells"
-    )
-
-
-def _tokens(text: str) -> Sequence[Token]:
-    try:
-        tokens: Sequence[Token] = Tokenizer().tokenize(text)
-    except SqlglotError:
-        raise InputError(
-            "a quote or comment in the predicate is not closed; write ' inside a text as ''"
-        ) from None
-    if not tokens:
-        raise InputError("the predicate is empty; leave it out to take all rows")
-    return tokens
-
-
-def _check_words(tokens: Sequence[Token]) -> None:
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
-        if token.comments:
+def _check_words(words: Words) -> None:
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        if word.has_comment:
             raise InputError("comments are not allowed in a predicate")
-        number = following is not None and following.token_type == TokenType.NUMBER
-        if token.token_type in SIGNS or (token.token_type == TokenType.DOT and number):
+        if word.kind in SIGNS:
             continue
-        if token.token_type == TokenType.DOT:
-            raise InputError('a column is written without its table in a predicate: as x or as "x"')
-        if not WORD.fullmatch(token.text):
-            raise _refused(token.text)
-        called = following is not None and following.token_type == TokenType.L_PAREN
-        if token.token_type not in KEYWORDS and called and token.text.upper() != "COALESCE":
-            raise InputError(f"the function {token.text} is not allowed in a predicate; {ALLOWED}")
+        if word.kind == TokenType.DOT:
+            if following is None or following.kind != TokenType.NUMBER:
+                raise InputError(
+                    'a column is written without its table in a predicate: as x or as "x"'
+                )
+            continue
+        if not WORD.fullmatch(word.text):
+            raise _refused(word.text)
+        is_called = following is not None and following.kind == TokenType.L_PAREN
+        if is_called and word.kind not in KEYWORDS and word.upper != "COALESCE":
+            raise InputError(f"the function {word.text} is not allowed in a predicate; {ALLOWED}")
 
 
-def _check_depth(tokens: Sequence[Token]) -> None:
-    """Refuse what would be too deep for sqlglot, which recurses, and for the parsers of databases."""
+def _check_depth(words: Words) -> None:
+    """Refuse what would be too deep for whoever recurses: the reader here, and the parsers of
+    databases.
+    """
     parentheses = cases = signs = 0
-    for kind in (token.token_type for token in tokens):
+    for word in words:
+        kind = word.kind
         parentheses += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
         cases += (kind == TokenType.CASE) - (kind == TokenType.END)
         signs = signs + 1 if kind in PREFIXES else 0
         if max(parentheses, cases, signs) > DEEPEST:
             raise _too_deep()
+
+
+def _too_long() -> InputError:
+    return InputError(
+        f"a predicate may have at most {LONGEST:,} characters; add a column to the data for "
+        "what it tells"
+    )
 
 
 def _too_deep() -> InputError:
@@ -163,245 +201,304 @@ def _too_deep() -> InputError:
 
 
 def _refused(what: str) -> InputError:
-    hint = ". A column of that name stands in double quotes" if any(map(str.isalnum, what)) else ""
+    hint = ""
+    if any(map(str.isalnum, what)):
+        hint = ". A column of that name stands in double quotes"
     return InputError(f"{shown(what)} is not allowed in a predicate; {ALLOWED}{hint}")
 
 
-def _words(node: exp.Expr) -> str:
-    """What sqlglot calls a node, as words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+@dataclass(frozen=True)
+class Read:
+    """A tree, and how many levels lie below its root.
 
-
-def _parsed(tokens: Sequence[Token], text: str) -> exp.Expr:
-    try:
-        found = Parser(error_level=ErrorLevel.IMMEDIATE).parse_into(
-            exp.Condition, list(tokens), text
-        )
-    except RecursionError:
-        raise _too_deep() from None
-    except SqlglotError as error:
-        where = next(
-            (
-                str(each.get("highlight"))
-                for each in getattr(error, "errors", ())
-                if each.get("highlight")
-            ),
-            None,
-        )
-        near = f" near {shown(where)}" if where else ""
-        raise InputError(
-            f"the predicate cannot be read{near}; write it as after WHERE in SQL"
-        ) from None
-    if len(found) != 1 or found[0] is None:
-        raise InputError("the predicate cannot be read; write it as after WHERE in SQL")
-    return found[0]
-
-
-# From sqlglot's tree to ours.
-
-
-def _read(node: exp.Expr, depth: int) -> Expression:
-    """The tree of a node, `depth` deep in the whole."""
-    while type(node) is exp.Paren:
-        node = _arguments(node, "this")[0]
-    if depth > DEEPEST:
-        raise _too_deep()
-    reader = READERS.get(type(node))
-    if reader is None:
-        raise _refused(_words(node))
-    return reader(node, depth + 1)
-
-
-def _arguments(node: exp.Expr, *names: str) -> list[Any]:
-    """The arguments of a node, which must have no others."""
-    others = [name for name, value in node.args.items() if value and name not in names]
-    if others:
-        raise _refused(f"{_words(node)} with {others[0].upper()}")
-    return [node.args.get(name) for name in names]
-
-
-def _column(node: exp.Expr, _: int) -> Expression:
-    (identifier,) = _arguments(node, "this")
-    if type(identifier) is not exp.Identifier:
-        raise _refused(_words(node))
-    name, quoted = _arguments(identifier, "this", "quoted")
-    return tree.Column(name, bool(quoted))
-
-
-def _literal(node: exp.Expr, _: int) -> Expression:
-    text, is_string = _arguments(node, "this", "is_string")
-    return tree.Text(text) if is_string else tree.Number(exact(text, "a number of the predicate"))
-
-
-def _typed_literal(node: exp.Expr, _: int) -> Expression:
-    """`DATE '...'` or `TIMESTAMP '...'`. sqlglot takes it for a cast, and real casts are functions,
-    which were refused by name.
+    The levels are those of the text. A chain of AND or of OR is one level, and so is a test with
+    its NOT inside it (`NOT LIKE`, `IS NOT DISTINCT FROM`), which is two parts of the tree.
     """
-    literal, kind = _arguments(node, "this", "to", "_type")[:2]
-    readers: dict[Any, Callable[[str], Expression]] = {
-        exp.DataType.Type.DATE: lambda text: tree.Day(read_day(text)),
-        exp.DataType.Type.TIMESTAMP: lambda text: tree.Moment(read_moment(text)),
+
+    expression: Expression
+    height: int = 0
+
+    @classmethod
+    def above(cls, expression: Expression, *parts: Read) -> Read:
+        """A tree that is made of these parts."""
+        height = 1 + max(part.height for part in parts)
+        if height > DEEPEST:
+            raise _too_deep()
+        return cls(expression, height)
+
+
+class TreeReader(ExpressionReader[Read]):
+    """Reads predicates and expressions of rows."""
+
+    typed = {  # noqa: RUF012 - never changed
+        TokenType.DATE: lambda text: tree.Day(read_day(text)),
+        TokenType.TIMESTAMP: lambda text: tree.Moment(read_moment(text)),
     }
-    read = readers.get(kind.this)
-    if (
-        read is None
-        or type(literal) is not exp.Literal
-        or not literal.is_string
-        or kind.expressions
-    ):
+    # Levels of the tree, parentheses and plus signs around them. All were looked at, but a column
+    # may be called end, and then CASE is deeper than it seems.
+    deepest = 3 * DEEPEST + 2
+
+    def unexpected(self, word: Word) -> NoReturn:
+        name = REFUSED.get(word.upper)
+        if name is not None and word.kind not in (TokenType.IDENTIFIER, TokenType.STRING):
+            raise _refused(name)
+        near = shown(self.source.within([word]))
         raise InputError(
-            "a literal of this type is not allowed in a predicate; write DATE '2024-01-31' "
-            "or TIMESTAMP '2024-01-31 18:30:00'"
+            f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
         )
-    return read(literal.this)
+
+    def incomplete(self) -> NoReturn:
+        near = shown(self.source.within(self.words[-1:]))
+        raise InputError(
+            f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
+        )
+
+    def too_deep(self) -> NoReturn:
+        raise _too_deep()
+
+    # Literals and operators.
+
+    def literal(self, literal: Expression) -> Read:
+        following = self.peek()
+        adjacent = following is not None and following.kind == TokenType.STRING
+        if isinstance(literal, tree.Text) and adjacent:
+            raise _refused("CONCAT")
+        return Read(literal)
+
+    def number(self, word: Word, digits: str) -> tree.Number:
+        return tree.Number(exact(digits, "a number of the predicate"))
+
+    def typed_literal(self, word: Word, text: Word) -> Expression:
+        return self.typed[word.kind](text.text)
+
+    def negative(self, sign: Word, operand: Read) -> Read:
+        found = operand.expression
+        if isinstance(found, tree.Number):
+            return Read.above(tree.Number(-found.value), operand)
+        return Read.above(tree.Negate(found), operand)
+
+    def opposite(self, negation: Word, operand: Read) -> Read:
+        return Read.above(tree.Not(operand.expression), operand)
+
+    def joined(self, operator: Word, left: Read, right: Read, place: Words) -> Read:
+        if operator.kind == TokenType.AND:
+            return _chain(tree.And, left, right)
+        if operator.kind == TokenType.OR:
+            return _chain(tree.Or, left, right)
+        one, other = left.expression, right.expression
+        if operator.kind == TokenType.NULLSAFE_EQ:
+            return Read.above(tree.Not(tree.Distinct(one, other)), left, right)
+        if operator.kind in COMPARISONS:
+            return Read.above(tree.Compare(COMPARISONS[operator.kind], one, other), left, right)
+        return Read.above(tree.Arithmetic(OPERATORS[operator.kind], one, other), left, right)
+
+    # Columns, CASE and COALESCE.
+
+    def atom(self, word: Word, depth: int) -> Read:
+        if word.kind == TokenType.PLUS:
+            while self.skip(TokenType.PLUS):
+                pass
+            return self.expression(SIGN, depth + 1)
+        if word.kind == TokenType.NULL:
+            return Read(tree.Null())
+        if word.kind == TokenType.CASE:
+            return self._case(depth)
+        if word.upper == "COALESCE" and self.skip(TokenType.L_PAREN):
+            return self._coalesce(word, depth)
+        if word.kind == TokenType.TIMESTAMP and self._says("WITHOUT", "TIME", "ZONE"):
+            self._at += 3
+            return self.literal(self.typed_literal(word, self.next()))
+        return self._column(word)
+
+    def _says(self, *texts: str) -> bool:
+        """Whether these words and then a text are the next ones."""
+        coming = self.words[self._at : self._at + len(texts)]
+        following = self.peek(len(texts))
+        if following is None or following.kind != TokenType.STRING:
+            return False
+        return tuple(word.upper for word in coming) == texts
+
+    def _column(self, word: Word) -> Read:
+        if word.kind == TokenType.IDENTIFIER:
+            return Read(tree.Column(word.text, quoted=True))
+        # What has other quotes around it, such as N'a', is no name.
+        is_bare = WORD.fullmatch(self.source.within([word])) is not None
+        if not is_bare or word.upper in RESERVED:
+            self.unexpected(word)
+        following = self.peek()
+        if following is not None and word.kind not in {TokenType.VAR, *KEYWORDS}:
+            if word.kind == TokenType.INTERVAL and following.kind in INTERVALS:
+                self.unexpected(word)
+            if following.kind in (TokenType.STRING, TokenType.NUMBER):
+                raise InputError(
+                    "a literal of this type is not allowed in a predicate; write "
+                    "DATE '2024-01-31' or TIMESTAMP '2024-01-31 18:30:00'"
+                )
+        return Read(tree.Column(word.text))
+
+    def close(self) -> None:
+        if self.follows(TokenType.COMMA):
+            raise _refused("TUPLE")
+        super().close()
+
+    def _case(self, depth: int) -> Read:
+        if not self.follows(TokenType.WHEN):
+            self.expression(OR, depth + 1)
+            raise InputError(
+                "CASE x WHEN ... is not allowed in a predicate; write CASE WHEN x = ... THEN "
+                "... END"
+            )
+        whens = []
+        parts = []
+        while self.skip(TokenType.WHEN):
+            condition = self.expression(OR, depth + 1)
+            self.skip(TokenType.THEN)
+            value = self.expression(OR, depth + 1)
+            whens.append((condition.expression, value.expression))
+            parts += [condition, value]
+        otherwise = None
+        if self.skip(TokenType.ELSE):
+            last = self.expression(OR, depth + 1)
+            otherwise = last.expression
+            parts.append(last)
+        end = self.next()
+        if end.kind != TokenType.END:
+            self.unexpected(end)
+        return Read.above(tree.Case(tuple(whens), otherwise), *parts)
+
+    def _coalesce(self, name: Word, depth: int) -> Read:
+        values = self._list(depth)
+        if not values:
+            self.unexpected(name)
+        return Read.above(tree.Coalesce(tuple(each.expression for each in values)), *values)
+
+    def _list(self, depth: int) -> list[Read]:
+        """What stands between commas, up to the closing parenthesis. Nothing may stand there."""
+        found = []
+        while not self.follows(TokenType.R_PAREN):
+            if self.skip(TokenType.COMMA):
+                continue
+            found.append(self.expression(OR, depth + 1))
+            if not self.follows(TokenType.COMMA):
+                break
+        self.close()
+        return found
+
+    # Tests.
+
+    def test(self, operand: Read, depth: int) -> Read | None:
+        start = self._at
+        negated = self.skip(TokenType.NOT)
+        if self.skip(TokenType.LIKE):
+            return self._like(operand, depth, negated=negated)
+        if self.skip(TokenType.IN):
+            found = self._in(operand, depth)
+        elif self.skip(TokenType.BETWEEN):
+            found = self._between(operand, depth)
+        elif self.skip(TokenType.IS):
+            found = self._is(operand, depth)
+        elif self.skip(TokenType.ISNULL) or (negated and self.skip(TokenType.NULL)):
+            found = _is_null(operand)
+        elif self.skip(TokenType.NOTNULL):
+            found = _not(_is_null(operand))
+        else:
+            self._at = start
+            return None
+        return _not(found) if negated else found
+
+    def _like(self, operand: Read, depth: int, *, negated: bool) -> Read:
+        pattern = self.next()
+        is_whole = not _continues(self.peek()) and not self.follows(TokenType.STRING)
+        if pattern.kind != TokenType.STRING or not is_whole:
+            raise InputError("LIKE takes a text literal as its pattern, such as LIKE 'adm%'")
+        escape = None
+        if self.skip(TokenType.ESCAPE):
+            character = self.next()
+            if character.kind == TokenType.NULL:
+                raise InputError("ESCAPE takes one character in quotes, after LIKE and its pattern")
+            if character.kind != TokenType.STRING:
+                self.unexpected(character)
+            escape = character.text
+        like = tree.Like(operand.expression, Pattern.read(pattern.text, escape))
+        return Read.above(tree.Not(like) if negated else like, operand)
+
+    def _in(self, operand: Read, depth: int) -> Read:
+        if not self.skip(TokenType.L_PAREN):
+            raise _no_list()
+        items = self._list(depth)
+        if not items or not all(isinstance(item.expression, tree.LITERALS) for item in items):
+            raise _no_list()
+        found = tree.In(operand.expression, tuple(item.expression for item in items))
+        return Read.above(found, operand, *items)
+
+    def _between(self, operand: Read, depth: int) -> Read:
+        following = self.peek()
+        if following is not None and following.kind == TokenType.VAR:
+            if following.upper == "SYMMETRIC":
+                raise _refused("BETWEEN with SYMMETRIC")
+            if following.upper == "ASYMMETRIC":
+                self.next()
+        low = self.expression(SUM, depth + 1)
+        self.skip(TokenType.AND)
+        high = self.expression(SUM, depth + 1)
+        found = tree.Between(operand.expression, low.expression, high.expression)
+        if _betweens(found) > MOST_BETWEENS:
+            raise InputError(
+                f"BETWEEN may stand inside another at most {MOST_BETWEENS} deep; write >= and <="
+            )
+        return Read.above(found, operand, low, high)
+
+    def _is(self, operand: Read, depth: int) -> Read:
+        negated = self.skip(TokenType.NOT)
+        if self.skip(TokenType.DISTINCT, TokenType.FROM):
+            other = self.expression(SUM, depth + 1)
+            distinct = tree.Distinct(operand.expression, other.expression)
+            return Read.above(tree.Not(distinct) if negated else distinct, operand, other)
+        word = self.next()
+        if word.kind in (TokenType.NULL, TokenType.UNKNOWN):
+            found = _is_null(operand)
+        elif word.kind in (TokenType.TRUE, TokenType.FALSE) and not _continues(self.peek()):
+            value = word.kind == TokenType.TRUE
+            found = Read.above(tree.IsTruth(operand.expression, value), operand)
+        else:
+            raise _refused(f"IS {word.upper}")
+        return _not(found) if negated else found
 
 
-def _compare(operator: tree.Comparison) -> Callable[[exp.Expr, int], Expression]:
-    def read(node: exp.Expr, depth: int) -> Expression:
-        left, right = _arguments(node, "this", "expression")
-        return tree.Compare(operator, _read(left, depth), _read(right, depth))
-
-    return read
-
-
-def _compute(operator: tree.Operator) -> Callable[[exp.Expr, int], Expression]:
-    def read(node: exp.Expr, depth: int) -> Expression:
-        left, right = _arguments(node, "this", "expression")
-        return tree.Arithmetic(operator, _read(left, depth), _read(right, depth))
-
-    return read
-
-
-def _several(
-    kind: type[exp.Expr], make: Callable[[tuple[Expression, ...]], Expression]
-) -> Callable[[exp.Expr, int], Expression]:
+def _chain(kind: type[tree.And] | type[tree.Or], left: Read, right: Read) -> Read:
     """A chain of AND or of OR, however long, is one part."""
-
-    def read(node: exp.Expr, depth: int) -> Expression:
-        items: list[Expression] = []
-        waiting = [node]
-        while waiting:
-            each = waiting.pop()
-            while type(each) is exp.Paren:
-                each = _arguments(each, "this")[0]
-            if type(each) is kind:
-                waiting += reversed(_arguments(each, "this", "expression"))
-            else:
-                items.append(_read(each, depth))
-        return make(tuple(items))
-
-    return read
+    items: list[Expression] = []
+    height = 0
+    for side in left, right:
+        if isinstance(side.expression, kind):
+            items += side.expression.parts
+            height = max(height, side.height - 1)
+        else:
+            items.append(side.expression)
+            height = max(height, side.height)
+    return Read.above(kind(tuple(items)), Read(left.expression, height))
 
 
-def _not(node: exp.Expr, depth: int) -> Expression:
-    (operand,) = _arguments(node, "this")
-    return tree.Not(_read(operand, depth))
+def _not(found: Read) -> Read:
+    return Read.above(tree.Not(found.expression), found)
 
 
-def _negate(node: exp.Expr, depth: int) -> Expression:
-    operand = _read(_arguments(node, "this")[0], depth)
-    return tree.Number(-operand.value) if isinstance(operand, tree.Number) else tree.Negate(operand)
+def _is_null(operand: Read) -> Read:
+    return Read.above(tree.IsNull(operand.expression), operand)
 
 
-def _distinct(node: exp.Expr, depth: int) -> Expression:
-    left, right = _arguments(node, "this", "expression")
-    return tree.Distinct(_read(left, depth), _read(right, depth))
-
-
-def _is(node: exp.Expr, depth: int) -> Expression:
-    operand, what = _arguments(node, "this", "expression")
-    if type(what) is exp.Null:
-        return tree.IsNull(_read(operand, depth))
-    if type(what) is exp.Boolean:
-        return tree.IsTruth(_read(operand, depth), bool(what.this))
-    raise _refused(f"IS {_words(what)}")
-
-
-def _in(node: exp.Expr, depth: int) -> Expression:
-    operand, listed = _arguments(node, "this", "expressions")
-    items = tuple(_read(item, depth) for item in listed or ())
-    if not items or not all(isinstance(item, tree.LITERALS) for item in items):
-        raise InputError(
-            "IN takes a list of literals, such as IN ('a', 'b'); compare columns with = and OR"
-        )
-    return tree.In(_read(operand, depth), items)
-
-
-def _between(node: exp.Expr, depth: int) -> Expression:
-    operand, low, high = _arguments(node, "this", "low", "high")
-    found = tree.Between(_read(operand, depth), _read(low, depth), _read(high, depth))
-    if _betweens(found) > MOST_BETWEENS:
-        raise InputError(
-            f"BETWEEN may stand inside another at most {MOST_BETWEENS} deep; write >= and <="
-        )
-    return found
+def _continues(following: Word | None) -> bool:
+    """Whether arithmetic goes on with this word."""
+    return following is not None and following.kind in OPERATORS
 
 
 def _betweens(expression: Expression) -> int:
     """How many are nested: each is written as two comparisons, which doubles what stands in it."""
-    return isinstance(expression, tree.Between) + max(map(_betweens, expression.parts), default=0)
+    inside = max(map(_betweens, expression.parts), default=0)
+    return isinstance(expression, tree.Between) + inside
 
 
-def _like(node: exp.Expr, depth: int, escape: str | None = None) -> Expression:
-    operand, pattern, negated = _arguments(node, "this", "expression", "negate")
-    if type(pattern) is not exp.Literal or not pattern.is_string:
-        raise InputError("LIKE takes a text literal as its pattern, such as LIKE 'adm%'")
-    like = tree.Like(_read(operand, depth), Pattern.read(pattern.this, escape))
-    return tree.Not(like) if negated else like
-
-
-def _escape(node: exp.Expr, depth: int) -> Expression:
-    like, escape = _arguments(node, "this", "expression")
-    if type(escape) is not exp.Literal or not escape.is_string or type(like) is not exp.Like:
-        raise InputError("ESCAPE takes one character in quotes, after LIKE and its pattern")
-    return _like(like, depth, escape.this)
-
-
-def _case(node: exp.Expr, depth: int) -> Expression:
-    if node.args.get("this"):
-        raise InputError(
-            "CASE x WHEN ... is not allowed in a predicate; write CASE WHEN x = ... THEN ... END"
-        )
-    ifs, otherwise = _arguments(node, "ifs", "default")
-    whens = [_arguments(each, "this", "true") for each in ifs]
-    return tree.Case(
-        tuple((_read(condition, depth), _read(value, depth)) for condition, value in whens),
-        None if otherwise is None else _read(otherwise, depth),
+def _no_list() -> InputError:
+    return InputError(
+        "IN takes a list of literals, such as IN ('a', 'b'); compare columns with = and OR"
     )
-
-
-def _coalesce(node: exp.Expr, depth: int) -> Expression:
-    first, others = _arguments(node, "this", "expressions")
-    return tree.Coalesce(tuple(_read(each, depth) for each in (first, *(others or ()))))
-
-
-READERS: dict[type[exp.Expr], Callable[[exp.Expr, int], Expression]] = {
-    exp.Column: _column,
-    exp.Literal: _literal,
-    exp.Cast: _typed_literal,
-    exp.Boolean: lambda node, _: tree.Boolean(bool(node.this)),
-    exp.Null: lambda node, _: tree.Null(),
-    exp.EQ: _compare("="),
-    exp.NEQ: _compare("<>"),
-    exp.LT: _compare("<"),
-    exp.LTE: _compare("<="),
-    exp.GT: _compare(">"),
-    exp.GTE: _compare(">="),
-    exp.NullSafeNEQ: _distinct,
-    exp.NullSafeEQ: lambda node, depth: tree.Not(_distinct(node, depth)),
-    exp.And: _several(exp.And, tree.And),
-    exp.Or: _several(exp.Or, tree.Or),
-    exp.Not: _not,
-    exp.Is: _is,
-    exp.In: _in,
-    exp.Between: _between,
-    exp.Like: _like,
-    exp.Escape: _escape,
-    exp.Case: _case,
-    exp.Coalesce: _coalesce,
-    exp.Add: _compute("+"),
-    exp.Sub: _compute("-"),
-    exp.Mul: _compute("*"),
-    exp.Div: _compute("/"),
-    exp.Neg: _negate,
-}

@@ -50,6 +50,7 @@ def above_threshold(
     words = draw.words(("words",), len(counts))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         fewest = least_surprise(words) / tries.chances() * (1 - MARGIN)
+    # Runs that fail for certain are passed by floats; a NaN is not certain.
     for j in np.flatnonzero(~(fewest >= sizes)):
         failures = tries.failures(int(j), Uniform(draw, (int(j),), int(words[j])))
         if failures < sizes[j]:
@@ -73,9 +74,9 @@ class _Tries:
         rate = float(self.rate)
         rest = np.log1p(np.exp(-rate))
         beyond = np.exp(-rate * np.maximum(self.gaps, 0) - rest)
-        chances: Floats = np.where(
-            self.gaps > 0, -np.log1p(-beyond), rate * (1.0 - self.gaps) + rest
-        )
+        far = -np.log1p(-beyond)
+        near = rate * (1.0 - self.gaps) + rest
+        chances: Floats = np.where(self.gaps > 0, far, near)
         return chances
 
     def failures(self, j: int, uniform: Uniform) -> int:
@@ -86,11 +87,10 @@ class _Tries:
 
         def chance() -> arb:
             rest = (-ball(self.rate)).exp().log1p()
-            return (
-                -(-(-ball(self.rate * gap) - rest).exp()).log1p()
-                if gap > 0
-                else ball(self.rate * (1 - gap)) + rest
-            )
+            if gap <= 0:
+                return ball(self.rate * (1 - gap)) + rest
+            beyond = (-ball(self.rate * gap) - rest).exp()
+            return -(-beyond).log1p()
 
         return _whole_part(uniform, chance)
 

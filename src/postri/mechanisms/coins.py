@@ -28,7 +28,7 @@ class Draw(Protocol):
     """The coins of one noisy max."""
 
     def words(self, key: Key, number: int) -> Words:
-        """So many independent uniform 64-bit words."""
+        """Independent uniform 64-bit words, `number` of them."""
 
 
 class Coins(Protocol):

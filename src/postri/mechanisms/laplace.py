@@ -23,10 +23,13 @@ def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
         turns = 0
         while flips.decays(Fraction(1)):
             turns += 1
-        number, negative = (start + scale.numerator * turns) // scale.denominator, flips.below(2)
+        number = (start + scale.numerator * turns) // scale.denominator
+        negative = bool(flips.below(2))
+        if not negative:
+            return number
         # Zero has no sign: half of its draws are thrown away.
-        if number or not negative:
-            return -number if negative else number
+        if number:
+            return -number
 
 
 class _Flips:

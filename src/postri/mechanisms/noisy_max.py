@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.mechanisms.coins import Coins, Draw, Key, Words, below
+from postri.mechanisms.coins import Coins, Draw, Key, below
 from postri.mechanisms.uniforms import Floats, Uniform, ball, least_surprise, most_surprise
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ Noise = Literal["exponential", "gumbel"]
 BOOST_BITS = 40
 # Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and
 # still hit by few draws.
-NOISE_MARGIN, SCORE_MARGIN = 1e-9, 1e-12
+NOISE_MARGIN = 1e-9
+SCORE_MARGIN = 1e-12
 
 
 class Runs(Protocol):
@@ -121,19 +124,29 @@ class _Batch(Generic[R]):
         heir: int = -1,
         copy: int | None = None,
     ) -> None:
-        self.race, self.runs, self.key = race, runs, key
-        self.heat, self.heir, self.copy = heat, heir, copy
+        self.race = race
+        self.runs = runs
+        self.key = key
+        self.heat = heat
+        self.heir = heir
+        self.copy = copy
         self.words = race.draw.words((*key, "words"), len(runs.scores))
         self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
         self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
-        self.tops = (
-            self.scaled + self.margins + NOISES[race.noise](self._heats(least_surprise, "low"))
-        )
+        self.tops = self.scaled + self.margins + NOISES[race.noise](self._least_heats())
 
-    def _heats(self, surprise: Callable[[Words], Floats], end: str) -> Floats:
-        heats = surprise(self.words) / self.runs.sizes
-        if self.heat is not None:
-            inherited = getattr(self.heat, end)
+    def _least_heats(self) -> Floats:
+        """The least surprise per candidate that each run can have: its largest noise."""
+        inherited = None if self.heat is None else self.heat.low
+        return self._with_inherited(least_surprise(self.words) / self.runs.sizes, inherited)
+
+    def _most_heats(self) -> Floats:
+        inherited = None if self.heat is None else self.heat.high
+        return self._with_inherited(most_surprise(self.words) / self.runs.sizes, inherited)
+
+    def _with_inherited(self, heats: Floats, inherited: float | None) -> Floats:
+        """What parts of an opened run have on top: all of them its heat, and its heir no more."""
+        if inherited is not None:
             heats += inherited
             if self.heir >= 0:
                 heats[self.heir] = inherited
@@ -141,20 +154,20 @@ class _Batch(Generic[R]):
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
-        noise = NOISES[self.race.noise](self._heats(most_surprise, "high")[j : j + 1])[0]
+        noise = NOISES[self.race.noise](self._most_heats()[j : j + 1])[0]
         return float(self.scaled[j] - self.margins[j] + noise)
 
     def heat_of(self, j: int) -> _Heat:
         """The coins of run j."""
-        inherited = self.heat.terms if self.heat is not None else ()
-        if j == self.heir and self.heat is not None:
-            return self.heat
+        inherited: tuple[tuple[Uniform, int], ...] = ()
+        if self.heat is not None:
+            if j == self.heir:
+                return self.heat
+            inherited = self.heat.terms
         first, end = self.runs.span(j)
         own = Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
-        low, high = (
-            float(self._heats(surprise, side)[j])
-            for surprise, side in ((least_surprise, "low"), (most_surprise, "high"))
-        )
+        low = float(self._least_heats()[j])
+        high = float(self._most_heats()[j])
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
@@ -184,8 +197,11 @@ class _Entry(Generic[R]):
         return Winner(self.batch.runs, self.j, self.copy())
 
     def opened(self) -> _Batch[R]:
-        """The run's parts: the one with the run's best copy keeps its noise, the others have less."""
-        copy, parts = self.copy(), self.batch.runs.open(self.j)
+        """The run's parts: the one with the run's best copy keeps its noise, the others have
+        less.
+        """
+        copy = self.copy()
+        parts = self.batch.runs.open(self.j)
         spans = (parts.span(i) for i in range(len(parts.scores)))
         heir = next(i for i, (first, end) in enumerate(spans) if first <= copy < end)
         self.batch.tops[self.j] = -np.inf
@@ -193,10 +209,10 @@ class _Entry(Generic[R]):
 
     def noisy(self, heat: _Heat) -> arb:
         """The noisy score as far as its coins tell it."""
-        runs, race = self.batch.runs, self.batch.race
-        score = race.rate * int(runs.scores[self.j]) + Fraction(
-            int(runs.boosts[self.j]), 1 << BOOST_BITS
-        )
+        runs = self.batch.runs
+        race = self.batch.race
+        boost = Fraction(int(runs.boosts[self.j]), 1 << BOOST_BITS)
+        score = race.rate * int(runs.scores[self.j]) + boost
         return ball(score) + _noise_ball(race.noise, heat)
 
 
@@ -256,7 +272,34 @@ NOISES: dict[Noise, Callable[[Floats], Floats]] = {"exponential": _exponential, 
 
 
 def _noise_ball(noise: Noise, heat: _Heat) -> arb:
-    total = sum(
-        (uniform.surprise_ball() / size for uniform, size in heat.terms), start=ball(Fraction(0))
-    )
-    return -(-(-total).expm1()).log() if noise == "exponential" else -total.log()
+    total = ball(Fraction(0))
+    for uniform, size in heat.terms:
+        total += uniform.surprise_ball() / size
+    if noise == "gumbel":
+        return -total.log()
+    return -(-(-total).expm1()).log()
+
+
+# Logarithms of public numbers, as rationals that are safe to compute with.
+
+
+@lru_cache(maxsize=4096)
+def boost(number: Fraction) -> int:
+    """ln(number) in units of 2^-BOOST_BITS, rounded up: a bonus, fixed once and for all."""
+    return _upper(number)
+
+
+@lru_cache(maxsize=4096)
+def log_above(number: Fraction) -> Fraction:
+    """A rational at or above ln(number), by less than 2^(1 - BOOST_BITS)."""
+    return Fraction(_upper(number), 1 << BOOST_BITS)
+
+
+def _upper(number: Fraction) -> int:
+    """ln(number) * 2^BOOST_BITS rounded up, or one more."""
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(256):
+        scaled = arb(fmpq(number.numerator, number.denominator)).log() * (1 << BOOST_BITS)
+        top = scaled.upper().fmpq()
+    return ceil(Fraction(int(top.p), int(top.q)))

@@ -24,13 +24,16 @@ class Uniform:
     """A uniform number that starts with one word and draws more bits when asked to."""
 
     def __init__(self, draw: Draw, key: Key, word: int) -> None:
-        self._draw, self._key = draw, key
-        self.numerator, self.bits = word, 64
+        self._draw = draw
+        self._key = key
+        self.numerator = word
+        self.bits = 64
 
     def refine(self) -> None:
         """Draw 64 more bits."""
         word = self._draw.words((*self._key, "bits", self.bits), 1)[0]
-        self.numerator, self.bits = (self.numerator << 64) | int(word), self.bits + 64
+        self.numerator = (self.numerator << 64) | int(word)
+        self.bits += 64
 
     def surprise_ball(self) -> arb:
         """The surprise as far as the bits tell it."""

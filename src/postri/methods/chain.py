@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.mechanisms.logs import boost, log_above
-from postri.mechanisms.noisy_max import BOOST_BITS, Noise
+from postri.mechanisms.noisy_max import BOOST_BITS, Noise, boost, log_above
 from postri.methods.scores import Scores, Step, infinite, over_target, units_per_row
 from postri.methods.value import Shape
 from postri.window import Indexes, RankWindow, Windows
@@ -63,24 +62,32 @@ class Chain(Step):
 
     def links(self, windows: Windows, grid: Grid, index: int, shape: Shape) -> Links:
         """The chain around a value, as the first window shows it."""
+        # Offsets may leave int64 on the largest grids; Python's integers do not.
         reach = np.array(self.offsets(grid), dtype=object)
-        left = reach // self.lean if shape == "right" else reach
-        right = reach // self.lean if shape == "left" else reach
-        lows, highs = np.maximum(index - left, grid.first), np.minimum(index + right, grid.last)
-        number = 1 + int(np.flatnonzero((lows == grid.first) & (highs == grid.last))[0])
+        left = right = reach
+        if shape == "right":
+            left = reach // self.lean
+        elif shape == "left":
+            right = reach // self.lean
+        lows = np.maximum(index - left, grid.first)
+        highs = np.minimum(index + right, grid.last)
+        # The first link that is the whole grid is the last one.
+        whole = (lows == grid.first) & (highs == grid.last)
+        number = 1 + int(np.flatnonzero(whole)[0])
         return Links(
-            self,
-            windows,
-            grid,
-            0,
-            lows[:number].astype(np.int64),
-            highs[:number].astype(np.int64),
-            np.arange(number),
+            chain=self,
+            windows=windows,
+            grid=grid,
+            level=0,
+            lows=lows[:number].astype(np.int64),
+            highs=highs[:number].astype(np.int64),
+            chosen=np.arange(number),
         )
 
     def scores(self, before: Scores, own: Scores) -> Scores:
         """How good each link is, from the depth of the link before it and its own."""
-        short, long = self.threshold - own, before - self.threshold
+        short = self.threshold - own
+        long = before - self.threshold
         scores: Scores = -np.maximum(np.maximum(short, long), 0)
         return scores
 
@@ -96,7 +103,9 @@ def _offsets(furthest: int, growth: Fraction) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def _boosts(weight: int, links: int) -> tuple[int, ...]:
     ratio = 1 + Fraction(1, weight)
-    return (boost(Fraction(weight)), *(boost(ratio ** (i - 1)) for i in range(1, links)))
+    first = boost(Fraction(weight))
+    later = [boost(ratio ** (i - 1)) for i in range(1, links)]
+    return (first, *later)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,21 +135,23 @@ class Links:
         """The least and the largest depth that each link can have; they agree where the window
         shows both ends.
         """
+        # Rows up to the last grid point are all rows: no index after it is asked for.
         inner = self.highs < self.grid.last
-        most_left, least_left = (
-            self._beyond(ranks) for ranks in self._window.ranks_before(self.lows)
-        )
-        least_right, most_right = (
-            self._beyond(ranks) for ranks in self._window.ranks_before(self.highs + inner)
-        )
-        return self._depth(-least_left, least_right), self._depth(-most_left, most_right)
+        fewest_before, most_before = self._window.ranks_before(self.lows)
+        fewest_upto, most_upto = self._window.ranks_before(self.highs + inner)
+        least = self._depth(-self._beyond(most_before), self._beyond(fewest_upto))
+        most = self._depth(-self._beyond(fewest_before), self._beyond(most_upto))
+        return least, most
 
     def _beyond(self, ranks: Indexes) -> Scores:
         return over_target(ranks, self._window.n, self.chain.p, self.chain.threshold)
 
     def _depth(self, left: Scores, right: Scores) -> Scores:
-        """The depth, infinite to a side where the link reaches the edge of the grid: a public fact."""
-        left[self.lows == self.grid.first] = right[self.highs == self.grid.last] = self._infinite
+        """The depth; a side on which the link reaches the edge of the grid, a public fact, is
+        infinitely deep.
+        """
+        left[self.lows == self.grid.first] = self._infinite
+        right[self.highs == self.grid.last] = self._infinite
         depth: Scores = np.minimum(left, right)
         return depth
 
@@ -149,9 +160,8 @@ class Links:
         """The least and the largest score that each link can have."""
         least, most = self._depths
         start = np.array([-self._infinite], dtype=most.dtype)
-        least_before, most_before = (
-            np.concatenate((start, depths[:-1])) for depths in (least, most)
-        )
+        least_before = np.concatenate((start, least[:-1]))
+        most_before = np.concatenate((start, most[:-1]))
         return self.chain.scores(most_before, least), self.chain.scores(least_before, most)
 
     @cached_property

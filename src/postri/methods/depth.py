@@ -6,26 +6,36 @@ The proofs of privacy and coverage are in docs/theory.md; the theorems that comm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, log
+from math import ceil, floor, log, log10
 
+from postri.answer import Plan
+from postri.answer.words import whole_domain
+from postri.cost import Cost, bounded_range, pure_draw
+from postri.domain import Domain
 from postri.errors import InputError
-from postri.exact import shown
+from postri.exact import plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
 from postri.methods.chain import Chain
-from postri.methods.method import Question, Span
+from postri.methods.forecast import mean_reach, rounded
+from postri.methods.method import Method, QuantileTerms, Span
 from postri.methods.value import SHAPES, ValueStep
+from postri.privacy import split_spend
 from postri.window import Windows
 
 # A draw asks for a wider window with a probability of about 2^-40.
 PATIENCE = 40 * log(2)
+# On a default domain every octave has the same weight, whatever its size: 128 of them compete with
+# the data's own.
+DEFAULT_CHOICES = 128
+DEFAULT_POINTS = 2**64
 
 
 @dataclass(frozen=True)
-class Depth:
+class Depth(Method):
     """The default method: any quantile, any number of rows, ties and all.
 
     `noise` is "exponential" (permute-and-flip) or "gumbel" (the exponential mechanism). The other
@@ -50,51 +60,139 @@ class Depth:
 
     @property
     def name(self) -> str:
-        """How answers call it."""
-        return "depth" if self.noise == "exponential" else "depth-gumbel"
+        """How answers and the command line call it."""
+        if self.noise == "gumbel":
+            return "depth-gumbel"
+        return "depth"
 
-    def value_step(self, question: Question) -> ValueStep:
+    def value_step(self, terms: QuantileTerms) -> ValueStep:
         """The first draw: a grid point and a shape."""
-        return ValueStep(
-            question.p, question.sensitivity, question.spend.value, self.margin, self.bonus
-        )
+        return ValueStep(terms.p, terms.sensitivity, terms.spend.value, self.margin, self.bonus)
 
-    def chain(self, question: Question) -> Chain:
+    def chain(self, terms: QuantileTerms) -> Chain:
         """The second draw: an interval around the point."""
         return Chain(
-            question.p,
-            question.sensitivity,
-            question.spend.interval,
-            question.beta,
+            terms.p,
+            terms.sensitivity,
+            terms.spend.interval,
+            terms.beta,
             self.noise,
             self.growth,
             self.weight,
             self.lean,
         )
 
-    def half(self, question: Question, grid: Grid) -> int:
+    def half(self, terms: QuantileTerms, grid: Grid) -> int:
         """Rows per side beyond which a candidate wins with a probability of about 2^-40 at most."""
-        value, chain = self.value_step(question), self.chain(question)
-        candidates = (
-            len(SHAPES) * self.bonus * (grid.copies(grid.last + 1) - grid.copies(grid.first))
-        )
+        value = self.value_step(terms)
+        points = grid.copies(grid.last + 1) - grid.copies(grid.first)
+        candidates = len(SHAPES) * self.bonus * points
+        value_rows = value.scale * Fraction(log(candidates) + PATIENCE)
+
+        chain = self.chain(terms)
         links = len(chain.offsets(grid))
         heaviest = float(chain.boosts(links)[-1]) / (1 << BOOST_BITS)
-        needs = (
-            (value.scale, log(candidates) + PATIENCE),
-            (chain.scale, float(chain.log_odds) + heaviest + log(links) + PATIENCE),
-        )
-        return 1 + max(ceil(scale * Fraction(units)) for scale, units in needs)
+        chain_units = float(chain.log_odds) + heaviest + log(links) + PATIENCE
+        chain_rows = chain.scale * Fraction(chain_units)
+        return 1 + max(ceil(value_rows), ceil(chain_rows))
 
-    def draw(self, windows: Windows, question: Question, grid: Grid, coins: Coins) -> Span:
+    def draw(self, windows: Windows, terms: QuantileTerms, grid: Grid, coins: Coins) -> Span:
         """The value with its shape costs `spend.value`; the interval around it costs
         `spend.interval`.
         """
-        value, chain = self.value_step(question), self.chain(question)
-        picked = noisy_max(
-            value.runs(windows, grid), rate=value.rate, noise=self.noise, coins=coins
-        )
+        value = self.value_step(terms)
+        candidates = value.runs(windows, grid)
+        picked = noisy_max(candidates, rate=value.rate, noise=self.noise, coins=coins)
         index = grid.at(picked.copy)
-        links = chain.links(windows, grid, index, picked.runs.shape(picked.run))
+        shape = picked.runs.shape(picked.run)
+
+        chain = self.chain(terms)
+        links = chain.links(windows, grid, index, shape)
         link = noisy_max(links, rate=chain.rate, noise=self.noise, coins=coins)
-        return Span(index, *link.runs.ends(link.run))
+        low, high = link.runs.ends(link.run)
+        return Span(index, low, high)
+
+    def cost(self, terms: QuantileTerms) -> Cost:
+        """One draw for the value, one for the interval."""
+        draw = pure_draw
+        if self.noise == "gumbel":
+            draw = bounded_range
+        return draw(terms.spend.value) + draw(terms.spend.interval)
+
+    def forecast(
+        self,
+        terms: QuantileTerms,
+        *,
+        rows: int,
+        groups: int,
+        domain: Domain | None,
+        reach: Fraction | None = None,
+    ) -> Plan:
+        """How far the interval will reach, for smooth data."""
+        each = rows // groups
+        if reach is not None:
+            if each * reach <= 2:
+                raise InputError(
+                    f"reach {plain(reach)} of {each:,} rows is less than two rows; ask for more "
+                    f"than {plain(Fraction(2, max(each, 1)))}"
+                )
+            share = terms.spend.value / terms.spend.epsilon
+            epsilon = self.epsilon_for(rounded(each * reach), terms)
+            terms = replace(terms, spend=split_spend(epsilon, share))
+        return Plan(
+            rows=rows,
+            epsilon=terms.spend.epsilon,
+            reach=float(Fraction(self.reach_in_rows(terms)) / max(each, 1)),
+            p=terms.p,
+            confidence=float(1 - terms.beta),
+            protect=terms.protect,
+            groups=groups,
+            rows_needed=self.rows_needed(terms, domain),
+        )
+
+    def advice(
+        self, span: Span, terms: QuantileTerms, grid: Grid, domain: Domain | None
+    ) -> tuple[str, ...]:
+        """How many rows it takes, where the interval is the whole domain."""
+        if (span.low, span.high) != (grid.first, grid.last):
+            return ()
+        return (whole_domain(self.rows_needed(terms, domain), terms.spend.epsilon),)
+
+    def reach_in_rows(self, terms: QuantileTerms) -> float:
+        """How many rows the interval reaches to each side of the target rank on average, on smooth
+        data.
+        """
+        return 1 + rounded(self.chain(terms).scale) * self._mean_reach(terms)
+
+    def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
+        """About how many rows it takes before value and interval stay off the domain's edges."""
+        choices = DEFAULT_CHOICES
+        points = DEFAULT_POINTS
+        if domain is not None:
+            choices = points = domain.points
+        value = self.value_step(terms)
+        value_rows = rounded(value.scale) * (log(choices) + 3)
+        # Past the data the depth stays where it is while the links' bonus goes on growing, to the
+        # edge.
+        chain = self.chain(terms)
+        bonus = log(points) / log(self.growth) * log(1 + 1 / self.weight)
+        chain_rows = 1 + rounded(chain.scale) * (float(chain.log_odds) + bonus)
+        most = max(value_rows, chain_rows, self.reach_in_rows(terms))
+        return ceil(Fraction(most) / min(terms.p, 1 - terms.p))
+
+    def epsilon_for(self, reach_rows: float, terms: QuantileTerms) -> Fraction:
+        """The epsilon whose interval reaches `reach_rows` rows, at the split of the terms; rounded
+        up to three digits.
+        """
+        share = terms.spend.interval / terms.spend.epsilon
+        noise = self._mean_reach(terms)
+        exact = 2 * rounded(terms.sensitivity) * noise / ((reach_rows - 1) * float(share))
+        unit = Fraction(10) ** (floor(log10(exact)) - 2)
+        return ceil(Fraction(exact) / unit) * unit
+
+    def _mean_reach(self, terms: QuantileTerms) -> float:
+        """The mean reach in units of the chain's noise scale; the value's noise scale tells how far
+        off it starts.
+        """
+        error_ratio = rounded(terms.spend.interval / terms.spend.value)
+        return mean_reach(self.noise, self.growth, self.weight, terms.beta, error_ratio)

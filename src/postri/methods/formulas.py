@@ -15,9 +15,9 @@ from postri.exact import shown
 
 
 def gamma1(epsilon1: float, size: float, beta1: float) -> float:
-    """How far the rank of the drawn median may be off, with probability 1 - beta1 (Eq. 3):
+    """How far the rank of the drawn median may be off, with probability 1 - beta1 (Eq. 3).
 
-    (2/eps1) ln(N/beta1).
+    It is (2/eps1) ln(N/beta1).
 
     >>> round(gamma1(0.5, 10**8, 0.005), 2)
     94.88
@@ -27,9 +27,9 @@ def gamma1(epsilon1: float, size: float, beta1: float) -> float:
 
 
 def gamma2(epsilon2: float, size: float, step: float, beta2: float) -> float:
-    """How far the chosen interval may miss its aim, in rows, with probability 1 - beta2 (Eq. 4):
+    """How far the chosen interval may miss its aim, in rows, with probability 1 - beta2 (Eq. 4).
 
-    (2/eps2) ln(N/(s*beta2)).
+    It is (2/eps2) ln(N/(s*beta2)).
 
     >>> round(gamma2(0.5, 10**8, 4, 0.005), 2)
     89.33
@@ -56,8 +56,8 @@ def optimal_ratio(
     """The ratio eps1/eps2 that makes the interval shortest (Eq. 6): sqrt(ln(N/beta1) /
     ln(N/(s*beta2))).
 
-    The paper's interval step has sensitivity 1. With another one, `sensitivity2`, the second
-    logarithm counts so many times.
+    The paper's interval step has sensitivity 1. With another one, the second logarithm counts
+    `sensitivity2` times.
 
     >>> round(optimal_ratio(10**8, 4, 0.005, 0.005), 3)
     1.031
@@ -91,7 +91,8 @@ def optimum(
     2
     """
     _check(epsilon=epsilon)
-    step, iterations = 1, 0
+    step = 1
+    iterations = 0
     while True:
         iterations += 1
         epsilon2 = epsilon / (1 + optimal_ratio(size, step, beta1, beta2, sensitivity2))
@@ -109,11 +110,10 @@ def whole_step(epsilon2: float) -> int:
 
 
 def threshold_error(epsilon: float, counts: float, beta: float) -> float:
-    """How far AboveThreshold may be off over so many counts, with probability 1 - beta:
+    """How far AboveThreshold may be off over K `counts`, with probability 1 - beta.
 
-    (8/eps)(ln K + ln(2/beta)).
-
-    This is Theorem 3.24 of Dwork and Roth, "The Algorithmic Foundations of Differential Privacy".
+    It is (8/eps)(ln K + ln(2/beta)), by Theorem 3.24 of Dwork and Roth, "The Algorithmic
+    Foundations of Differential Privacy".
 
     >>> round(threshold_error(0.5, 10**8, 0.005), 1)
     390.6

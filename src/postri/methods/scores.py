@@ -18,7 +18,10 @@ FITS = 2**62
 
 
 def units_per_row(p: Fraction) -> int:
-    """Halves of depths are whole numbers of this unit as well."""
+    """How many units one row is.
+
+    Depths are multiples of 1/q rows, and halves of them whole numbers of units as well.
+    """
     return 2 * p.denominator
 
 

@@ -45,16 +45,17 @@ class Tieless:
     @classmethod
     def of(cls, window: RankWindow, grid: Grid) -> Tieless:
         """The window without its ties."""
-        n, size = window.n, size_of(window.n, grid)
-        copies = np.arange(int(window.counts.sum())) - np.repeat(
-            window.ranks[:-1] - window.below, window.counts
-        )
+        n = window.n
+        # Each row's number among the rows of its own value.
+        first_of_value = np.repeat(window.ranks[:-1] - window.below, window.counts)
+        copies = np.arange(int(window.counts.sum())) - first_of_value
+        points = np.repeat(window.indexes - grid.first, window.counts)
         return cls(
-            n * np.repeat(window.indexes - grid.first, window.counts) + copies,
-            window.below,
-            n,
-            size,
-            grid.first,
+            positions=n * points + copies,
+            below=window.below,
+            n=n,
+            size=size_of(n, grid),
+            first=grid.first,
         )
 
     @property
@@ -73,10 +74,9 @@ class Tieless:
 
     def holds(self, position: int) -> bool:
         """Whether the window shows the rank of this position."""
-        after_first = self.below == 0 or (len(self.positions) > 0 and position >= self.positions[0])
-        before_last = self.upto == self.n or (
-            len(self.positions) > 0 and position < self.positions[-1]
-        )
+        rows_seen = len(self.positions) > 0
+        after_first = self.below == 0 or (rows_seen and position >= self.positions[0])
+        before_last = self.upto == self.n or (rows_seen and position < self.positions[-1])
         return bool(after_first and before_last)
 
     def index(self, position: int) -> int:
@@ -88,11 +88,11 @@ def size_of(rows: int, grid: Grid) -> int:
     """n*N, the size of the grid without ties."""
     size = max(rows, 1) * (grid.last - grid.first)
     if size >= MOST_POINTS:
+        points = grid.last - grid.first + 1
         raise InputError(
             "the published methods work on a grid of the domain's points times the rows, "
-            "which must stay below 2^62; "
-            f"this domain has {grid.last - grid.first + 1:,} points: give a smaller one, or "
-            "use depth"
+            f"which must stay below 2^62; this domain has {points:,} points: give a smaller one, "
+            "or use depth"
         )
     return size
 
@@ -145,10 +145,9 @@ class Ranks(Steps):
         seen = Tieless.of(windows(level), grid)
         first, end = span or (0, seen.last + 1)
         positions = seen.positions
-        inner = positions[
-            np.searchsorted(positions, first, side="right") : np.searchsorted(positions, end)
-        ]
-        starts, ends = np.concatenate(([first], inner)), np.concatenate((inner, [end])) - 1
+        inner = _strictly_between(positions, first, end)
+        starts = np.concatenate(([first], inner))
+        ends = np.concatenate((inner, [end])) - 1
         ranks = seen.below + np.searchsorted(positions, starts, side="right")
         # Before the first row that is seen ranks may be smaller, from the last one on they may be
         # larger.
@@ -159,7 +158,14 @@ class Ranks(Steps):
         off[hidden_above] = np.maximum(off[hidden_above], 0)
         off[hidden_below & hidden_above] = 0
         return cls(
-            starts, ends, -np.abs(off), ~(hidden_below | hidden_above), windows, grid, level, target
+            starts=starts,
+            ends=ends,
+            scores=-np.abs(off),
+            known=~(hidden_below | hidden_above),
+            windows=windows,
+            grid=grid,
+            level=level,
+            target=target,
         )
 
     def open(self, j: int) -> Ranks:
@@ -197,41 +203,34 @@ class Widths(Steps):
         seen = Tieless.of(windows(level), grid)
         first, end = span or (1, max(1, seen.size // step) + 1)
         if not seen.holds(position):
-            nothing = np.zeros(1, np.int64)
-            hidden = np.zeros(1, dtype=bool)
-            return cls(
-                nothing + first,
-                nothing + end - 1,
-                nothing,
-                hidden,
-                windows,
-                grid,
-                level,
-                position,
-                step,
-                aim,
-            )
-        reached = reach_numbers(seen, position, step)
-        inner = reached[
-            np.searchsorted(reached, first, side="right") : np.searchsorted(reached, end)
-        ]
-        starts = distinct(np.concatenate(([first], inner)))
-        ends = np.concatenate((starts[1:], [end])) - 1
-        fewer = np.searchsorted(reached, starts, side="right")
-        rank = seen.rank(position)
-        known = (fewer < len(reached)) | (len(reached) == min(rank, seen.n - rank))
-        off = fewer * UNIT - _units(aim)
+            # Nothing is known of any half-width: one run, which no score can beat.
+            starts = np.array([first], np.int64)
+            ends = np.array([end - 1], np.int64)
+            scores = np.zeros(1, np.int64)
+            known = np.zeros(1, dtype=bool)
+        else:
+            reached = reach_numbers(seen, position, step)
+            inner = _strictly_between(reached, first, end)
+            starts = distinct(np.concatenate(([first], inner)))
+            ends = np.concatenate((starts[1:], [end])) - 1
+            fewer = np.searchsorted(reached, starts, side="right")
+            rank = seen.rank(position)
+            all_seen = len(reached) == min(rank, seen.n - rank)
+            known = (fewer < len(reached)) | all_seen
+            off = fewer * UNIT - _units(aim)
+            # A half-width that reaches past the window has at least as many rows as are seen.
+            scores = -np.where(known, np.abs(off), np.maximum(off, 0))
         return cls(
-            starts,
-            ends,
-            -np.where(known, np.abs(off), np.maximum(off, 0)),
-            known,
-            windows,
-            grid,
-            level,
-            position,
-            step,
-            aim,
+            starts=starts,
+            ends=ends,
+            scores=scores,
+            known=known,
+            windows=windows,
+            grid=grid,
+            level=level,
+            position=position,
+            step=step,
+            aim=aim,
         )
 
     def open(self, j: int) -> Widths:
@@ -257,6 +256,12 @@ def reach_numbers(seen: Tieless, position: int, step: int) -> Indexes:
     sides = min(len(left), len(right))
     numbers: Indexes = np.maximum(left[:sides], right[:sides])
     return numbers
+
+
+def _strictly_between(ordered: Indexes, first: int, end: int) -> Indexes:
+    """Those of rising numbers that lie after `first` and before `end`."""
+    begin = np.searchsorted(ordered, first, side="right")
+    return ordered[begin : np.searchsorted(ordered, end)]
 
 
 def distinct(ordered: Indexes) -> Indexes:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.mechanisms.logs import boost
+from postri.mechanisms.noisy_max import boost
 from postri.methods.scores import Scores, Step, over_target, units_per_row
 from postri.window import Indexes, RankWindow, Windows
 
@@ -41,26 +41,30 @@ class ValueStep(Step):
         return ceil(max(Fraction(1), self.margin * self.scale) * units_per_row(self.p))
 
     def scores(self, shape: Shape, before: Scores, upto: Scores) -> Scores:
-        """The scores of points with so many units `before` and `upto` them, counted from the target
+        """The scores of points with the rows `before` and `upto` them, in units from the target
         rank.
         """
-        left, right = -before, upto
+        left = -before
+        right = upto
         depth: Scores = np.minimum(left, right)
         if shape == "even":
             return depth
-        inside = left - np.abs(right) if shape == "right" else right - np.abs(left)
+        inside = left - np.abs(right)
+        if shape == "left":
+            inside = right - np.abs(left)
         lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust)
         return lopsided
 
     def boost(self, shape: Shape) -> int:
         """The public bonus of a shape."""
-        return 0 if shape == "even" else boost(Fraction(self.bonus))
+        if shape == "even":
+            return 0
+        return boost(Fraction(self.bonus))
 
     def runs(self, windows: Windows, grid: Grid) -> ValueRuns:
         """All candidates, as the first window shows them."""
-        return ValueRuns(
-            self, windows, grid, 0, _segments(windows(0), grid.first, grid.last), SHAPES
-        )
+        segments = _segments(windows(0), grid.first, grid.last)
+        return ValueRuns(self, windows, grid, 0, segments, SHAPES)
 
 
 @dataclass(frozen=True)
@@ -81,25 +85,37 @@ def _segments(window: RankWindow, first: int, last: int) -> Segments:
     """The segments of the points `first..last`: gap, atom, gap, ..., atom, gap, without the empty
     gaps.
     """
-    begin, end = (
-        int(np.searchsorted(window.indexes, first)),
-        int(np.searchsorted(window.indexes, last, side="right")),
-    )
-    atoms, ranks = window.indexes[begin:end], np.repeat(window.ranks[begin : end + 1], 2)
-    starts, ends = np.empty(2 * len(atoms) + 1, np.int64), np.empty(2 * len(atoms) + 1, np.int64)
-    starts[0], starts[1::2], starts[2::2] = first, atoms, atoms + 1
-    ends[-1], ends[1::2], ends[:-1:2] = last, atoms, atoms - 1
-    kept = _nonempty(atoms, first, last)
+    begin = int(np.searchsorted(window.indexes, first))
+    end = int(np.searchsorted(window.indexes, last, side="right"))
+    atoms = window.indexes[begin:end]
+    number = 2 * len(atoms) + 1
+    # Odd places are atoms, even ones the gaps before and after them.
+    starts = np.empty(number, np.int64)
+    starts[0] = first
+    starts[1::2] = atoms
+    starts[2::2] = atoms + 1
+    ends = np.empty(number, np.int64)
+    ends[-1] = last
+    ends[1::2] = atoms
+    ends[:-1:2] = atoms - 1
+    ranks = np.repeat(window.ranks[begin : end + 1], 2)
     known = _inside(window, starts, ends)
+    kept = _nonempty(atoms, first, last)
     return Segments(
-        starts[kept], ends[kept], ranks[:-1][kept], ranks[1:][kept], known[kept], window.n
+        starts=starts[kept],
+        ends=ends[kept],
+        before=ranks[:-1][kept],
+        upto=ranks[1:][kept],
+        known=known[kept],
+        n=window.n,
     )
 
 
 def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
     kept = np.ones(2 * len(atoms) + 1, dtype=bool)
     if len(atoms):
-        kept[0], kept[-1] = atoms[0] > first, atoms[-1] < last
+        kept[0] = atoms[0] > first
+        kept[-1] = atoms[-1] < last
         kept[2:-1:2] = np.diff(atoms) != 1
     return kept
 
@@ -143,21 +159,21 @@ class ValueRuns:
 
         Outside, every shape scores at most the depth next to the window's end.
         """
-        seen, step = self.segments, self.step
-        before, upto = (
-            over_target(ranks, seen.n, step.p, step.distrust) for ranks in (seen.before, seen.upto)
-        )
+        seen = self.segments
+        step = self.step
+        before = over_target(seen.before, seen.n, step.p, step.distrust)
+        upto = over_target(seen.upto, seen.n, step.p, step.distrust)
         bound = step.scores("even", before, upto)
-        return np.concatenate(
-            [np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes]
-        )
+        by_shape = [
+            np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes
+        ]
+        return np.concatenate(by_shape)
 
     @cached_property
     def boosts(self) -> NDArray[np.int64]:
         """The bonus of each run's shape."""
-        return np.repeat(
-            np.array([self.step.boost(shape) for shape in self.shapes]), len(self.segments.starts)
-        )
+        by_shape = np.array([self.step.boost(shape) for shape in self.shapes])
+        return np.repeat(by_shape, len(self.segments.starts))
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -167,7 +183,8 @@ class ValueRuns:
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """The number of candidates in each run."""
-        return np.tile(self.grid.sizes(self.segments.starts, self.segments.ends), len(self.shapes))
+        sizes = self.grid.sizes(self.segments.starts, self.segments.ends)
+        return np.tile(sizes, len(self.shapes))
 
     def span(self, j: int) -> tuple[int, int]:
         """The copies of run j, numbered as the grid numbers them."""
@@ -176,7 +193,6 @@ class ValueRuns:
 
     def open(self, j: int) -> ValueRuns:
         """Run j as the next window shows it."""
-        segments = _segments(self.windows(self.level + 1), *self._segment(j))
-        return ValueRuns(
-            self.step, self.windows, self.grid, self.level + 1, segments, (self.shape(j),)
-        )
+        level = self.level + 1
+        segments = _segments(self.windows(level), *self._segment(j))
+        return ValueRuns(self.step, self.windows, self.grid, level, segments, (self.shape(j),))

@@ -1,9 +1,7 @@
-"""The published methods, side by side with ours: for researchers.
+"""The paper's experiments, and the comparison of methods on any column: for researchers.
 
-`PostRI`, `PostRISVT`, `Sun2023` and `Sun2023SVT` are method objects: `postri.median(source,
-method=PostRI(), ...)`. They answer for the median, protect against one replaced row, and hold their
-interval's promise only where the number of rows is public and large enough and no value lies near
-the edge of the domain. For an answer to rely on, use the default method, `depth`.
+The methods are in `postri.methods`; here are the tables that they run on, the runs, and the report.
+The formulas of the paper are functions of this package.
 """
 
 from postri.methods.formulas import (
@@ -16,15 +14,9 @@ from postri.methods.formulas import (
     optimum,
     rank_lower_bound,
 )
-from postri.methods.postri import PostRI, PostRISVT
-from postri.methods.sun2023 import Sun2023, Sun2023SVT
 
 __all__ = [
     "Optimum",
-    "PostRI",
-    "PostRISVT",
-    "Sun2023",
-    "Sun2023SVT",
     "eta",
     "gamma1",
     "gamma2",

@@ -16,10 +16,9 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import grid_of
-from postri.research.experiment import Cell, Outcome, run_cell
-from postri.research.methods import method_named
+from postri.research.experiment import Cell, Outcome, method_of, run_cell
 from postri.research.report.statistics import binomial_interval
-from postri.research.subject import Subject
+from postri.research.subjects import Subject
 
 WARNING = "NOT PRIVATE: computed from the raw data, to compare methods; do not release it."
 
@@ -42,7 +41,7 @@ class Line:
 
 
 class Study:
-    """So many runs of each method on one column.
+    """A number of runs of each method on one column.
 
     Wrong requests are refused before the column is read.
     """
@@ -63,7 +62,7 @@ class Study:
         self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
         for cell in self._cells:
-            method_named(cell.method).half(cell.question, grid)
+            method_of(cell.method).half(cell.terms, grid)
         self.subject = Subject.of_table(column, table, column, domain)
         if self.subject.rows == 0:
             raise InputError(
@@ -80,11 +79,12 @@ def check_methods(names: str) -> list[str]:
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if not chosen:
         raise InputError("name at least one method, such as --methods depth,postri-default")
-    return [method_named(name).name for name in chosen]
+    return [method_of(name).name for name in chosen]
 
 
 def _line(outcome: Outcome) -> Line:
-    hits, runs = int(outcome.covered.sum()), len(outcome.covered)
+    hits = int(outcome.covered.sum())
+    runs = len(outcome.covered)
     low, high = binomial_interval(hits, runs)
     return Line(
         method=outcome.cell.method,

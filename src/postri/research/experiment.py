@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from postri.exact import plain
 from postri.mechanisms.coins import SeededCoins
-from postri.methods.method import Question, Span
+from postri.methods import Method, PostRI, Sun2023, method_named
+from postri.methods.method import QuantileTerms, Span
 from postri.privacy import ReplaceRows, split_spend
-from postri.research.methods import method_named
-from postri.research.shapes import bootstrap
-from postri.research.subject import Subject
+from postri.research.subjects import Subject, bootstrap
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -34,10 +33,42 @@ Flags = NDArray[np.bool_]
 EVEN = Fraction(1, 2)
 CHUNK = 8
 
+COMPARED = (
+    "postri-default",
+    "postri-optimal",
+    "postri-7:3",
+    "postri-9:1",
+    "postri-svt",
+    "sun2023",
+    "sun2023-4",
+    "sun2023-9",
+    "sun2023-svt",
+    "depth",
+    "depth-gumbel",
+)
+"""The methods of the report, in its order."""
+
+AS_RELEASED: dict[str, Method] = {
+    "postri-default": PostRI(as_released=True),
+    "postri-optimal": PostRI("optimal", as_released=True),
+    "postri-7:3": PostRI("0.7", as_released=True),
+    "postri-9:1": PostRI("median-focused", as_released=True),
+    "sun2023": Sun2023(as_released=True),
+}
+"""The methods of the published results, with the slips of the code that made them."""
+
+
+def method_of(name: str) -> Method:
+    """The method that a cell names: one that is offered to all, or one as it was released."""
+    for method in AS_RELEASED.values():
+        if method.name == name:
+            return method
+    return method_named(name)
+
 
 @dataclass(frozen=True)
 class Cell:
-    """So many draws of one method on one subject, or on its resample of this number."""
+    """Draws of one method on one subject, `runs` of them, or on its resample of this number."""
 
     subject: str
     method: str
@@ -47,9 +78,9 @@ class Cell:
     resample: int = 0
 
     @property
-    def question(self) -> Question:
-        """What is asked, as in the paper: the median, with an even split, against one replaced row."""
-        return Question(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
+    def terms(self) -> QuantileTerms:
+        """What is asked, as in the paper: the median, split evenly, against one replaced row."""
+        return QuantileTerms(EVEN, split_spend(self.epsilon, EVEN), self.beta, ReplaceRows(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +116,35 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
 
     A cell has coins of its own: it gives the same draws wherever and whenever it is run.
     """
-    method, question, coins = method_named(cell.method), cell.question, _coins(cell)
-    windows = subject.windows(method.half(question, subject.grid))
+    method = method_of(cell.method)
+    terms = cell.terms
+    coins = _coins(cell)
+    windows = subject.windows(method.half(terms, subject.grid))
     spans: list[Span] = []
     times: list[float] = []
     for _ in range(cell.runs):
         start = perf_counter()
-        spans.append(method.draw(windows, question, subject.grid, coins))
+        spans.append(method.draw(windows, terms, subject.grid, coins))
         times.append(1e3 * (perf_counter() - start))
-    grid, median = subject.grid, subject.median
-    values, lows, highs = (
-        np.array([subject.point(getattr(span, end)) for span in spans], dtype=np.float64)
-        for end in ("value", "low", "high")
-    )
+    return _outcome(cell, subject, spans, times)
+
+
+def _outcome(
+    cell: Cell, subject: Subject, spans: Sequence[Span], times: Sequence[float]
+) -> Outcome:
+    grid = subject.grid
+    median = subject.median
     return Outcome(
-        cell,
-        subject.rows,
-        subject.point(median),
-        values,
-        lows,
-        highs,
-        np.array([subject.rows_between(span.low, span.high) / 2 for span in spans]),
-        np.array([span.low <= median <= span.high for span in spans]),
-        np.array([span.low == grid.first or span.high == grid.last for span in spans]),
-        np.array(times),
+        cell=cell,
+        rows=subject.rows,
+        true_median=subject.point(median),
+        values=np.array([subject.point(span.value) for span in spans], dtype=np.float64),
+        lows=np.array([subject.point(span.low) for span in spans], dtype=np.float64),
+        highs=np.array([subject.point(span.high) for span in spans], dtype=np.float64),
+        half_width_rows=np.array([subject.rows_between(span.low, span.high) / 2 for span in spans]),
+        covered=np.array([span.low <= median <= span.high for span in spans]),
+        at_edge=np.array([span.low == grid.first or span.high == grid.last for span in spans]),
+        milliseconds=np.array(times),
     )
 
 
@@ -121,11 +157,15 @@ def run_all(
 ) -> Iterator[Outcome]:
     """The outcomes in the order of the cells, as they come, from every core."""
     # Fresh interpreters: a fork would copy the threads of a progress bar.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(
-        workers or os.cpu_count(), context, initializer=_remember, initargs=(dict(subjects),)
-    ) as pool:
-        yield from pool.map(_run, cells, chunksize=max(1, min(CHUNK, len(cells) // 16)))
+    pool = ProcessPoolExecutor(
+        workers or os.cpu_count(),
+        get_context("spawn"),
+        initializer=_remember,
+        initargs=(dict(subjects),),
+    )
+    chunk = max(1, min(CHUNK, len(cells) // 16))
+    with pool:
+        yield from pool.map(_run, cells, chunksize=chunk)
 
 
 _subjects: dict[str, Subject] = {}
@@ -142,24 +182,29 @@ def _run(cell: Cell) -> Outcome:
 @lru_cache(maxsize=8)
 def _resampled(name: str, resample: int) -> Subject:
     subject = _subjects[name]
-    return bootstrap(subject, _coins(name, resample)) if resample else subject
+    if resample == 0:
+        return subject
+    return bootstrap(subject, _coins(name, resample))
 
 
 HEADER = (
-    *(
-        "subject",
-        "resample",
-        "rows",
-        "method",
-        "epsilon",
-        "beta",
-        "run",
-        "true_median",
-        "value",
-        "low",
-        "high",
-    ),
-    *("error", "half_width", "half_width_rows", "covered", "at_edge", "milliseconds"),
+    "subject",
+    "resample",
+    "rows",
+    "method",
+    "epsilon",
+    "beta",
+    "run",
+    "true_median",
+    "value",
+    "low",
+    "high",
+    "error",
+    "half_width",
+    "half_width_rows",
+    "covered",
+    "at_edge",
+    "milliseconds",
 )
 
 
@@ -174,33 +219,25 @@ def write_csv(file: Path, outcomes: Iterable[Outcome]) -> None:
 
 def _lines(outcome: Outcome) -> Iterator[tuple[object, ...]]:
     cell = outcome.cell
-    same = (
-        cell.subject,
-        cell.resample,
-        outcome.rows,
-        cell.method,
-        plain(cell.epsilon),
-        plain(cell.beta),
-    )
-    columns = (
-        outcome.values,
-        outcome.lows,
-        outcome.highs,
-        outcome.errors,
-        outcome.half_widths,
-        outcome.half_width_rows,
-    )
-    flags = outcome.covered.astype(int), outcome.at_edge.astype(int)
-    for run, entry in enumerate(zip(*columns, *flags, outcome.milliseconds, strict=True)):
-        *lengths, covered, at_edge, milliseconds = entry
+    for run in range(len(outcome.values)):
         yield (
-            *same,
+            cell.subject,
+            cell.resample,
+            outcome.rows,
+            cell.method,
+            plain(cell.epsilon),
+            plain(cell.beta),
             run,
             _short(outcome.true_median),
-            *map(_short, lengths),
-            covered,
-            at_edge,
-            f"{milliseconds:.3f}",
+            _short(outcome.values[run]),
+            _short(outcome.lows[run]),
+            _short(outcome.highs[run]),
+            _short(outcome.errors[run]),
+            _short(outcome.half_widths[run]),
+            _short(outcome.half_width_rows[run]),
+            int(outcome.covered[run]),
+            int(outcome.at_edge[run]),
+            f"{outcome.milliseconds[run]:.3f}",
         )
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from postri.errors import InputError
 from postri.exact import shown
 from postri.research.experiment import Outcome, run_all, write_csv
-from postri.research.record import published_cells
 from postri.research.report.document import as_html, as_markdown
 from postri.research.report.figures import draw_figures
-from postri.research.report.results import Results, all_cells, synthetic_subjects
+from postri.research.report.results import Results, all_cells, published_cells, synthetic_subjects
 from postri.research.report.sections import report_blocks
 from postri.research.tables import data_folder, load_tables
 
@@ -32,8 +31,8 @@ class Files:
 def draw_results(
     data: Path | None, runs: int, watch: Watch = lambda outcomes, total: outcomes
 ) -> tuple[Results, list[Outcome]]:
-    """Draw everything that the report is made from; `watch` sees the outcomes pass, of so many in
-    all.
+    """Draw everything that the report is made from; `watch` sees the outcomes pass, and is told how
+    many will come.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
         raise InputError(f"runs must be a whole number of at least 2, got {shown(runs)}")

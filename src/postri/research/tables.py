@@ -21,7 +21,7 @@ import numpy as np
 
 from postri.domain import Domain
 from postri.errors import InputError, SourceError
-from postri.research.subject import Subject
+from postri.research.subjects import Subject
 from postri.window import Indexes
 
 SIZE = 10**8
@@ -59,9 +59,8 @@ def _bank(archive: zipfile.ZipFile) -> Iterator[str]:
 def _adult(archive: zipfile.ZipFile) -> Iterator[str]:
     """Training and test set without headers; the test set begins with a remark."""
     for name in ("adult.data", "adult.test"):
-        for row in csv.reader(
-            archive.read(name).decode("utf-8").splitlines(), skipinitialspace=True
-        ):
+        lines = archive.read(name).decode("utf-8").splitlines()
+        for row in csv.reader(lines, skipinitialspace=True):
             if len(row) > 2:
                 yield row[2]
 
@@ -90,12 +89,12 @@ def data_folder(given: Path | None) -> Path | None:
     """The folder that was given, else the one that POSTRI_DATA names; None means that tables are to
     be downloaded.
     """
-    folder = given or (Path(os.environ["POSTRI_DATA"]) if os.environ.get("POSTRI_DATA") else None)
+    folder = given
+    if folder is None and os.environ.get("POSTRI_DATA"):
+        folder = Path(os.environ["POSTRI_DATA"])
     if folder is not None and not folder.is_dir():
-        raise InputError(
-            f"there is no folder {folder}; give one with "
-            f"{', '.join(f'{name}.csv' for name in SOURCES)}, or leave it out"
-        )
+        files = ", ".join(f"{name}.csv" for name in SOURCES)
+        raise InputError(f"there is no folder {folder}; give one with {files}, or leave it out")
     return folder
 
 
@@ -108,11 +107,10 @@ def load_tables(folder: Path | None) -> tuple[dict[str, Subject], list[str]]:
     missing: list[str] = []
     for name, source in SOURCES.items():
         try:
-            values = (
-                _from_folder(name, source, folder)
-                if folder is not None
-                else _from_uci(name, source)
-            )
+            if folder is None:
+                values = _from_uci(name, source)
+            else:
+                values = _from_folder(name, source, folder)
         except SourceError as error:
             missing.append(str(error))
         else:
@@ -163,7 +161,8 @@ def _from_uci(name: str, source: Source) -> Indexes:
 def _checked(name: str, source: Source, cells: Iterable[str | None]) -> Indexes:
     """The column as whole numbers, if it is the one of the paper to the last digit."""
     texts = list(cells)
-    if sha256("\n".join(map(str, texts)).encode()).hexdigest() != source.digest:
+    lines = "\n".join(map(str, texts))
+    if sha256(lines.encode()).hexdigest() != source.digest:
         raise SourceError(
             f"{name}: its column {source.column} is not the paper's (the checksum differs)."
         )

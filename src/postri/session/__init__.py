@@ -13,9 +13,9 @@ from postri.errors import InputError
 from postri.exact import shown
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.question import Price
 from postri.session.facts import Budget, ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.local import LocalSession
-from postri.session.price import Price
 from postri.session.remote import RemoteSession, is_url
 from postri.session.session import PastAnswer, Session
 

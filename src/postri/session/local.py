@@ -15,20 +15,26 @@ from threading import Lock
 from weakref import WeakValueDictionary
 
 from postri.answer import Answer, Result
-from postri.answer.record import read, written
+from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.cancelling import check_cancelled
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
+from postri.expressions import Predicate
 from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Recorded, Reservation
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
+from postri.question import (
+    DatasetQuestion,
+    Price,
+    Wording,
+    dataset_question,
+    price_of,
+    read_wording,
+)
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
-from postri.session.price import Price, price_of
-from postri.session.question import Question, read_question
 from postri.session.session import PastAnswer, Session, check_dataset
-from postri.session.wording import Wording, read_wording
-from postri.sql import Statement, located, read_sql
+from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
 
@@ -37,22 +43,20 @@ CHANGED = "the policy has changed since"
 class ParsedWording:
     """A wording that was understood: the question, and the statement if it was put in SQL."""
 
-    question: Question
+    question: DatasetQuestion
     statement: Statement | None
 
     def shaped(self, result: Result) -> Result:
         """The result with the rows and columns that the statement asks for."""
         if self.statement is None:
             return result
-        question = self.question
-        return self.statement.shaped(result, question.request.beta(question.groups))
+        return self.statement.shaped(result, self.question.beta)
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
         if self.statement is None:
             return error
-        source = self.statement.source
-        return located(source, self.statement.where_words or source.words, error)
+        return self.statement.located(error)
 
 
 class LocalSession(Session):
@@ -104,7 +108,7 @@ class LocalSession(Session):
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
         question = self._parsed(wording).question
-        dataset = question.dataset
+        dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
         return price_of(
             question,
@@ -135,26 +139,26 @@ class LocalSession(Session):
             Result.check_names(question.by, question.names)
             return ParsedWording(question, None)
         statement = read_sql(wording.sql, self._policy.datasets)
-        structured = replace(
-            wording, aggregates=statement.aggregates, by=statement.by, where=statement.where
-        )
+        structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
         dataset = self._dataset(statement.dataset)
         return ParsedWording(self._question(structured, dataset, statement), statement)
 
     def _question(
         self, wording: Wording, dataset: Dataset, statement: Statement | None = None
-    ) -> Question:
+    ) -> DatasetQuestion:
+        where: str | Predicate | None = wording.where
         computed = None
         parts = None
         if statement is not None:
+            where = statement.where
             computed = statement.computed
             parts = statement.parts()
-        return read_question(
+        return dataset_question(
             dataset,
             wording.aggregates,
             epsilon=wording.epsilon,
             by=wording.by,
-            where=wording.where,
+            where=where,
             weights=wording.weights,
             confidence=wording.confidence,
             simultaneous=wording.simultaneous,
@@ -170,7 +174,7 @@ class LocalSession(Session):
     # ---- from a question to an answer that is paid for
 
     def _turn(
-        self, question: Question, retry: str | None, *, fresh: bool
+        self, question: DatasetQuestion, retry: str | None, *, fresh: bool
     ) -> AbstractContextManager[None]:
         """Who asks at the same time waits where one answer serves both: the same question, or the
         same key of a retry. A fresh draw is everybody's own.
@@ -181,7 +185,7 @@ class LocalSession(Session):
             return turn((id(self._ledger), self.analyst, retry))
         return nullcontext()
 
-    def _tried_before(self, question: Question, attempt: Attempt) -> Result | None:
+    def _tried_before(self, question: DatasetQuestion, attempt: Attempt) -> Result | None:
         """What became of the question when it was tried with the same key before; None if nothing
         did.
         """
@@ -198,20 +202,18 @@ class LocalSession(Session):
             return None
         return self._from_ledger(question, past.id, past.answer_text)
 
-    def _answer(self, question: Question, attempt: Attempt, *, fresh: bool) -> Result:
-        table = self._open(question.dataset)
-        if question.computed:
-            table = table.computed(question.computed)
+    def _answer(self, question: DatasetQuestion, attempt: Attempt, *, fresh: bool) -> Result:
+        dataset = self._dataset(question.dataset.name)
         # Everything that can be refused is refused here, by names and declared types: nothing is
         # spent on it.
-        bound = question.request.bound(table)
+        bound = question.bound(self._open(dataset))
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, attempt)
             return self._from_ledger(question, found.id, found.answer_text)
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
-        limits = limits_of(question.dataset, self.analyst, self._allowance)
+        limits = limits_of(dataset, self.analyst, self._allowance)
         reservation = self._ledger.reserve(self._charge(question), limits, attempt)
         try:
             answers = bound.answers()
@@ -227,11 +229,11 @@ class LocalSession(Session):
         return open_dataset(self._policy, dataset)
 
     def _handed_over(
-        self, question: Question, reservation: int, answers: list[list[Answer]]
+        self, question: DatasetQuestion, reservation: int, answers: list[list[Answer]]
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
-            self._ledger.record(reservation, written(answers))
+            self._ledger.record(reservation, write_answers(answers))
         except LedgerError as error:
             with suppress(LedgerError):
                 past = self._ledger.past(reservation)
@@ -242,7 +244,7 @@ class LocalSession(Session):
         groups = question.arranged(answers)
         return Result(question.by, question.names, groups, answer_id=str(reservation))
 
-    def _charge(self, question: Question) -> Charge:
+    def _charge(self, question: DatasetQuestion) -> Charge:
         return Charge(
             dataset=question.dataset.name,
             version=question.dataset.version,
@@ -252,14 +254,14 @@ class LocalSession(Session):
             cost=question.cost,
         )
 
-    def _recorded(self, question: Question) -> Recorded | None:
+    def _recorded(self, question: DatasetQuestion) -> Recorded | None:
         dataset = question.dataset
         return self._ledger.recorded(dataset.name, dataset.version, question.key)
 
-    def _from_ledger(self, question: Question, number: int, text: str) -> Result:
+    def _from_ledger(self, question: DatasetQuestion, number: int, text: str) -> Result:
         """A recorded answer as this question wants it; each value says where it came from."""
         try:
-            answers = read(text, question.dataset.protect)
+            answers = read_answers(text, question.dataset.protect)
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"answer {number} of the ledger is not of a form that this version knows; ask "
@@ -314,7 +316,7 @@ class LocalSession(Session):
         return parsed.shaped(self._from_ledger(parsed.question, past.id, text))
 
 
-def _is_same(question: Question, past: Reservation) -> bool:
+def _is_same(question: DatasetQuestion, past: Reservation) -> bool:
     asked = (question.dataset.name, question.dataset.version, question.key)
     return asked == (past.dataset, past.version, past.key)
 

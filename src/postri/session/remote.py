@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from postri.answer import Result
-from postri.answer.wire import read_result
+from postri.answer.forms import read_result
 from postri.errors import InputError, ServiceError
 from postri.ledger import check_retry
 from postri.mechanisms.coins import secret_bytes
+from postri.question import Price, Wording
 from postri.session.facts import DatasetBudget, DatasetFacts
-from postri.session.price import Price
 from postri.session.session import PastAnswer, Session
 from postri.session.wire import (
     PROBLEM,
@@ -33,7 +33,6 @@ from postri.session.wire import (
     read_price,
     read_problem,
 )
-from postri.session.wording import Wording
 
 # Longer than any scan that a service lets run.
 PATIENCE = 600.0

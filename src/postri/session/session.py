@@ -14,14 +14,13 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from postri.agg import Aggregate, Count, Mean, Quantile, Sum
+from postri import agg
 from postri.answer import Answer, Result
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
-from postri.privacy import check_share
+from postri.question import Price, Wording
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
-from postri.session.price import Price
-from postri.session.wording import Wording
+from postri.statistics.statistic import Statistic
 
 MEDIAN = "0.5"
 # How many past answers one call gives at most.
@@ -96,7 +95,7 @@ class Session(ABC):
     def ask(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str],
+        aggregates: Mapping[str, Statistic | str],
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -163,26 +162,26 @@ class Session(ABC):
         self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
-        return self._one(dataset, Quantile(column, check_share(p, "p")), epsilon, **how)
+        return self._one(dataset, agg.quantile(column, p), epsilon, **how)
 
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
     ) -> Answer:
         """The number of rows, or of those in which a column has a cell that can be read."""
-        return self._one(dataset, Count(column), epsilon, **how)
+        return self._one(dataset, agg.count(column), epsilon, **how)
 
     def sum(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The sum of a column, clamped to its domain."""
-        return self._one(dataset, Sum(column), epsilon, **how)
+        return self._one(dataset, agg.sum(column), epsilon, **how)
 
     def mean(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The mean of a column, clamped to its domain."""
-        return self._one(dataset, Mean(column), epsilon, **how)
+        return self._one(dataset, agg.mean(column), epsilon, **how)
 
     def price(
         self,
         dataset: str,
-        aggregates: Mapping[str, Aggregate | str] | None = None,
+        aggregates: Mapping[str, Statistic | str] | None = None,
         *,
         epsilon: Number,
         by: Sequence[str] = (),
@@ -238,7 +237,7 @@ class Session(ABC):
     ) -> None:
         self.close()
 
-    def _one(self, dataset: str, aggregate: Aggregate, epsilon: Number, **how: Any) -> Answer:
+    def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
         known = {"where", "confidence", "fresh", "retry"}
         for name in how.keys() - known:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")

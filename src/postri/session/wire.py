@@ -16,8 +16,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NotRequired, TypedDict
 
-from postri.answer import Plan
-from postri.answer.wire import read_result, result_fields
+from postri.answer.forecast import Forecast, Plan, Reach, Unknown
+from postri.answer.forms import Answered, read_result, result_fields
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import (
@@ -33,10 +33,9 @@ from postri.errors import (
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
+from postri.question import Price, read_wording
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
-from postri.session.price import Forecast, Price, Reach, Unknown
 from postri.session.session import PastAnswer, Status
-from postri.session.wording import read_wording
 
 # ---- datasets
 
@@ -364,7 +363,7 @@ class PastFields(TypedDict):
     epsilon: str
     status: Status
     reason: str | None
-    result: dict[str, Any] | None
+    result: Answered | None
 
 
 class HistoryFields(TypedDict):

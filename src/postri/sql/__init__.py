@@ -1,6 +1,6 @@
 """SQL: a text becomes the session's question, and a plan for its answers."""
 
-from postri.sql.reader import located, read_sql
-from postri.sql.statement import Computed, Statement
+from postri.sql.reader import read_sql
+from postri.sql.statement import Statement
 
-__all__ = ["Computed", "Statement", "located", "read_sql"]
+__all__ = ["Statement", "read_sql"]

@@ -9,19 +9,40 @@ from sqlglot import TokenType
 from postri.sql.text import SqlText, Word, Words
 
 ORDER = (
-    *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING),
-    *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET),
+    TokenType.SELECT,
+    TokenType.FROM,
+    TokenType.WHERE,
+    TokenType.GROUP_BY,
+    TokenType.HAVING,
+    TokenType.ORDER_BY,
+    TokenType.LIMIT,
+    TokenType.OFFSET,
 )
+# Inside parentheses these begin a subquery; ORDER BY may stand there, after WITHIN GROUP.
+OF_SUBQUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
+LITERALS = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
+
+ONLY_SELECT = "only SELECT is answered, and nothing can be written"
+SUBQUERIES = "subqueries are not answered: ask the dataset itself, and put conditions into WHERE"
 JOINS = (
     "joins are not answered: they can multiply one person's rows beyond what the policy "
     "protects; ask a table that holds the columns"
 )
+TWO_QUESTIONS = "{} is not answered: ask two questions"
 REFUSED = {
-    **dict.fromkeys(("UNION", "INTERSECT", "EXCEPT"), "{} is not answered: ask two questions"),
+    "UNION": TWO_QUESTIONS,
+    "INTERSECT": TWO_QUESTIONS,
+    "EXCEPT": TWO_QUESTIONS,
     "WITH": "WITH is not answered: ask the dataset itself",
-    **dict.fromkeys(
-        ("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "LATERAL", "USING"), JOINS
-    ),
+    "JOIN": JOINS,
+    "INNER": JOINS,
+    "LEFT": JOINS,
+    "RIGHT": JOINS,
+    "FULL": JOINS,
+    "CROSS": JOINS,
+    "NATURAL": JOINS,
+    "LATERAL": JOINS,
+    "USING": JOINS,
     "OVER": "windows are not answered: they tell of single rows; ask group by group with GROUP BY",
     "QUALIFY": "QUALIFY is not answered: there are no windows",
     "DISTINCT": (
@@ -29,20 +50,19 @@ REFUSED = {
         "GROUP BY a column with public keys"
     ),
     "EXISTS": "subqueries are not answered: put the condition into WHERE",
-    "INTO": "only SELECT is answered, and nothing can be written",
+    "INTO": ONLY_SELECT,
     "FILTER": "FILTER is not answered: put the condition into WHERE, or ask another question",
     "ROLLUP": "ROLLUP is not answered: ask for the totals in another question",
     "CUBE": "CUBE is not answered: ask for the totals in another question",
     "GROUPING": "GROUPING SETS are not answered: ask for the totals in another question",
 }
-ONLY_SELECT = "only SELECT is answered, and nothing can be written"
 
 
 @dataclass(frozen=True)
 class Clauses:
     """The words of each clause, without the keyword that begins it; and that keyword."""
 
-    words: dict[TokenType, Words] = field(default_factory=dict)
+    words: dict[TokenType, list[Word]] = field(default_factory=dict)
     starts: dict[TokenType, Word] = field(default_factory=dict)
 
     def get(self, kind: TokenType) -> Words:
@@ -55,43 +75,37 @@ def split_clauses(source: SqlText) -> Clauses:
     first = source.words[0]
     if first.kind != TokenType.SELECT and first.upper not in REFUSED:
         raise source.error(first, f"a question begins with SELECT: {ONLY_SELECT}")
-    clauses, depth, current = Clauses(), 0, None
+    clauses = Clauses()
+    depth = 0
+    current: list[Word] = []
     for place, word in enumerate(source.words):
         _check_refused(source, word, place)
         depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
-        if word.kind in ORDER and (
-            depth == 0 or word.kind in (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
-        ):
-            if depth:
-                raise source.error(
-                    word,
-                    (
-                        "subqueries are not answered: ask the dataset itself, and put conditions "
-                        "into WHERE"
-                    ),
-                )
+        if depth > 0 and word.kind in OF_SUBQUERIES:
+            raise source.error(word, SUBQUERIES)
+        if depth == 0 and word.kind in ORDER:
             _check_order(source, clauses, word)
-            current = word.kind
-            clauses.starts[current], clauses.words[current] = word, []
-        elif current is not None:
-            list_of = clauses.words[current]
-            assert isinstance(list_of, list)
-            list_of.append(word)
+            current = []
+            clauses.starts[word.kind] = word
+            clauses.words[word.kind] = current
+        else:
+            current.append(word)
     return clauses
 
 
 def _check_refused(source: SqlText, word: Word, place: int) -> None:
-    if word.kind in (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER):
+    if word.kind in LITERALS or word.upper not in REFUSED:
         return
     # A column may be called left or filter, if it is used as one.
-    called = place + 1 < len(source.words) and source.words[place + 1].kind == TokenType.L_PAREN
-    if word.upper in REFUSED and (word.kind not in (TokenType.VAR, TokenType.FILTER) or called):
+    following = source.words[place + 1 : place + 2]
+    is_called = bool(following) and following[0].kind == TokenType.L_PAREN
+    if word.kind not in (TokenType.VAR, TokenType.FILTER) or is_called:
         raise source.error(word, REFUSED[word.upper].format(word.upper))
 
 
 def _check_order(source: SqlText, clauses: Clauses, word: Word) -> None:
     if word.kind in clauses.starts:
         raise source.error(word, f"{word.upper} stands here a second time")
-    later = [kind for kind in clauses.starts if ORDER.index(kind) > ORDER.index(word.kind)]
-    if later:
-        raise source.error(word, f"{word.upper} must stand before {clauses.starts[later[0]].upper}")
+    for kind, start in clauses.starts.items():
+        if ORDER.index(kind) > ORDER.index(word.kind):
+            raise source.error(word, f"{word.upper} must stand before {start.upper}")

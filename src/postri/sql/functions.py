@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 from sqlglot import TokenType
 
-from postri.agg import Aggregate, Count, Mean, Quantile, Sum
 from postri.errors import InputError, nearest
-from postri.exact import exact
 from postri.privacy import check_share
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.registry import Form, Parameter, sql_functions
+from postri.statistics.statistic import Statistic
 
-MEDIAN = exact("1/2", "p")
-COUNT, SUM = ("COUNT",), ("SUM",)
-MEAN = ("AVG", "MEAN")
-QUANTILE = ("QUANTILE_CONT", "QUANTILE")
-ORDERED = ("PERCENTILE_CONT",)
-KNOWN = (*COUNT, *SUM, *MEAN, "MEDIAN", *QUANTILE, *ORDERED)
 ENDS = ("LOW", "HIGH")
 EXTREME = (
     "{0} is one person's value, so no private answer can be near it; ask for a quantile close to "
@@ -28,93 +21,107 @@ SPREAD = (
     "{0} is not answered; ask for two quantiles, such as QUANTILE_CONT({1}, 0.25) and "
     "QUANTILE_CONT({1}, 0.75)"
 )
+SINGLE = "{0} shows single rows, which are private"
+DISCRETE = "{0} is not answered; QUANTILE_CONT({1}, p) is, and its interval holds this too"
 REASONS = {
     "MIN": EXTREME,
     "MAX": EXTREME,
-    **dict.fromkeys(
-        ("STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP"), SPREAD
-    ),
+    "STDDEV": SPREAD,
+    "STDDEV_SAMP": SPREAD,
+    "STDDEV_POP": SPREAD,
+    "VARIANCE": SPREAD,
+    "VAR_SAMP": SPREAD,
+    "VAR_POP": SPREAD,
     "MODE": (
-        "{0} is not answered; GROUP BY a column with public keys and COUNT(*) tell how often "
-        "each occurs"
+        "{0} is not answered; GROUP BY a column with public keys and COUNT(*) tell how often each "
+        "occurs"
     ),
-    **dict.fromkeys(
-        ("FIRST", "LAST", "ANY_VALUE", "LIST", "ARRAY_AGG", "STRING_AGG", "GROUP_CONCAT"),
-        "{0} shows single rows, which are private",
-    ),
-    **dict.fromkeys(
-        ("PERCENTILE_DISC", "QUANTILE_DISC"),
-        "{0} is not answered; QUANTILE_CONT({1}, p) is, and its interval holds this too",
-    ),
+    "FIRST": SINGLE,
+    "LAST": SINGLE,
+    "ANY_VALUE": SINGLE,
+    "LIST": SINGLE,
+    "ARRAY_AGG": SINGLE,
+    "STRING_AGG": SINGLE,
+    "GROUP_CONCAT": SINGLE,
+    "PERCENTILE_DISC": DISCRETE,
+    "QUANTILE_DISC": DISCRETE,
     "APPROX_QUANTILE": "{0} is not answered; ask for QUANTILE_CONT({1}, p)",
-    "APPROX_COUNT_DISTINCT": "{0} is not answered: a private count of distinct values is another mechanism",
+    "APPROX_COUNT_DISTINCT": (
+        "{0} is not answered: a private count of distinct values is another mechanism"
+    ),
 }
+
+Operand = Callable[[Words], str]
+"""Makes a column of the words of an expression."""
 
 
 def aggregate_of(
-    source: SqlText, name: Word, inside: Words, within: Words, operand: Callable[[Words], str]
-) -> Aggregate:
-    """The aggregate that a call means; `operand` makes a column of the words of an expression."""
+    source: SqlText, name: Word, inside: Words, within: Words, operand: Operand
+) -> Statistic:
+    """The statistic that a call means; `within` are the words behind WITHIN GROUP."""
     function = name.upper
-    if function in REASONS:
-        low = "0.01" if function == "MIN" else "0.99"
-        raise source.error(
-            [name], REASONS[function].format(function, source.within(inside) or "x", low)
-        )
-    if function not in KNOWN:
-        raise source.error(
-            [name], f"there is no function {name.text}; {nearest(function, (*KNOWN, *ENDS))}"
-        )
-    if within and function not in ORDERED:
+    functions = sql_functions()
+    # A statistic that is registered is answered, whatever was said of its name before it was.
+    if function not in functions and function in REASONS:
+        share = "0.01" if function == "MIN" else "0.99"
+        of = source.within(inside) or "x"
+        raise source.error([name], REASONS[function].format(function, of, share))
+    if function not in functions:
+        known = (*functions, *ENDS)
+        raise source.error([name], f"there is no function {name.text}; {nearest(function, known)}")
+    form = functions[function]
+    if function in form.sql_ordered:
+        return _ordered(source, name, inside, within, operand, form)
+    if within:
         raise source.error(within, f"WITHIN GROUP belongs to PERCENTILE_CONT, not to {function}")
-    if function in COUNT:
-        return _count(source, inside, operand)
-    if function in ORDERED:
-        return _ordered(source, name, inside, within, operand)
+    return form.make(*_values(source, name, inside, operand, form))
+
+
+def _values(
+    source: SqlText, name: Word, inside: Words, operand: Operand, form: Form
+) -> list[object]:
+    """What stands for each parameter, read from the words in the parentheses."""
+    optional = form.takes_column and form.parameters[0].optional
+    if optional and [word.kind for word in inside] == [TokenType.STAR]:
+        return []
     arguments = commas(inside)
-    if function in QUANTILE:
-        if len(arguments) != 2:
-            raise source.error(
-                [name, *inside], f"write {function}(x, 0.9): a column and which quantile"
-            )
-        return Quantile(operand(arguments[0]), _share(source, arguments[1]))
-    if len(arguments) != 1 or not arguments[0]:
-        raise source.error([name, *inside], f"write {function}(x): one column or expression")
-    column = operand(arguments[0])
-    return (
-        Sum(column)
-        if function in SUM
-        else Mean(column)
-        if function in MEAN
-        else Quantile(column, MEDIAN)
-    )
+    if not form.parameters and not inside:
+        return []
+    if len(arguments) != len(form.parameters) or not arguments[0]:
+        usage = form.usage.format(function=name.upper)
+        # What is missing is marked where it should stand.
+        place = inside if optional else [name, *inside]
+        raise source.error(place, f"write {usage}")
+    return [
+        _value(source, parameter, words, operand)
+        for parameter, words in zip(form.parameters, arguments, strict=True)
+    ]
 
 
-def _count(source: SqlText, inside: Words, operand: Callable[[Words], str]) -> Aggregate:
-    if not inside:
-        raise source.error(
-            inside, "write COUNT(*) for rows, or COUNT(x) for those in which x is known"
-        )
-    return Count() if [word.kind for word in inside] == [TokenType.STAR] else Count(operand(inside))
-
-
-def _ordered(
-    source: SqlText, name: Word, inside: Words, within: Words, operand: Callable[[Words], str]
-) -> Aggregate:
-    if not within or within[0].kind != TokenType.ORDER_BY or len(within) < 2:
-        raise source.error([name], f"write {name.upper}(0.9) WITHIN GROUP (ORDER BY x)")
-    share, words = _share(source, inside), list(within[1:])
-    if words[-1].upper in ("ASC", "DESC"):
-        share = 1 - share if words[-1].upper == "DESC" else share
-        words.pop()
-    return Quantile(operand(words), share)
-
-
-def _share(source: SqlText, words: Words) -> Fraction:
+def _value(source: SqlText, parameter: Parameter, words: Words, operand: Operand) -> object:
+    if parameter.kind == "column":
+        return operand(words)
     try:
         return check_share(source.within(words), "the quantile")
     except InputError as error:
         raise source.error(words, str(error)) from None
+
+
+def _ordered(
+    source: SqlText, name: Word, inside: Words, within: Words, operand: Operand, form: Form
+) -> Statistic:
+    """A function whose column stands behind WITHIN GROUP, and may be ordered downwards."""
+    if not within or within[0].kind != TokenType.ORDER_BY or len(within) < 2:
+        raise source.error([name], f"write {name.upper}(0.9) WITHIN GROUP (ORDER BY x)")
+    share = _value(source, form.parameters[1], inside, operand)
+    words = list(within[1:])
+    descending = words[-1].upper == "DESC"
+    if words[-1].upper in ("ASC", "DESC"):
+        words.pop()
+    statistic = form.make(operand(words), share)
+    if descending:
+        return statistic.reversed()
+    return statistic
 
 
 def commas(words: Words) -> list[Words]:
@@ -122,7 +129,10 @@ def commas(words: Words) -> list[Words]:
     parts: list[list[Word]] = [[]]
     depth = 0
     for word in words:
-        depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
+        if word.kind == TokenType.L_PAREN:
+            depth += 1
+        elif word.kind == TokenType.R_PAREN:
+            depth -= 1
         if word.kind == TokenType.COMMA and depth == 0:
             parts.append([])
         else:

@@ -11,56 +11,53 @@ from typing import TypeVar
 
 from sqlglot import TokenType
 
-from postri.agg import Aggregate, Count, Mean, Sum, usual_name
-from postri.domain import Domain, position
+from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
 from postri.expressions.binding import column_named
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
-from postri.expressions.reader import read_expression
+from postri.expressions.reader import read_words
 from postri.expressions.tree import Column
-from postri.policy import Dataset
-from postri.sql.clauses import Clauses, split_clauses
+from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
+from postri.sql.clauses import SUBQUERIES, Clauses, split_clauses
 from postri.sql.functions import ENDS, aggregate_of, commas
-from postri.sql.parser import ExpressionParser
-from postri.sql.released import Constant, Drawn, Key, Node, kind_of
-from postri.sql.statement import Computed, Item, Statement
+from postri.sql.released import Constant, Drawn, Key, Kind, Node, ReleasedReader, kind_of
+from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.registry import usual_name
+from postri.statistics.statistic import Statistic
 
 MOST_ITEMS = 100
-WORDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
+# The most digits of LIMIT and OFFSET.
+MOST_DIGITS = 9
 Found = TypeVar("Found")
 
 
-def read_sql(text: object, datasets: Mapping[str, Dataset]) -> Statement:
+def read_sql(text: object, datasets: Mapping[str, KnownDataset]) -> Statement:
     """The statement of a text, or InputError that points at the place and says what can be done
     instead.
     """
     source = SqlText(text)
     clauses = split_clauses(source)
-    return StatementReader(source, clauses, _dataset(source, clauses, datasets)).read()
+    dataset = _dataset(source, clauses, datasets)
+    return StatementReader(source, clauses, dataset).read()
 
 
-def _dataset(source: SqlText, clauses: Clauses, datasets: Mapping[str, Dataset]) -> Dataset:
+def _dataset(
+    source: SqlText, clauses: Clauses, datasets: Mapping[str, KnownDataset]
+) -> KnownDataset:
     words = clauses.get(TokenType.FROM)
     if not words:
-        raise source.error(
-            clauses.starts.get(TokenType.FROM, ()),
-            f"FROM names the dataset to ask; {nearest('', datasets)}",
-        )
+        start = clauses.starts.get(TokenType.FROM, ())
+        raise source.error(start, f"FROM names the dataset to ask; {nearest('', datasets)}")
     if any(word.kind == TokenType.L_PAREN for word in words):
-        raise source.error(
-            words,
-            "subqueries are not answered: ask the dataset itself, and put conditions into WHERE",
-        )
+        raise source.error(words, SUBQUERIES)
     if any(word.kind == TokenType.COMMA for word in words):
         raise source.error(
             words,
-            (
-                "one dataset at a time: joins are not answered, because they can multiply one "
-                "person's rows"
-            ),
+            "one dataset at a time: joins are not answered, because they can multiply one "
+            "person's rows",
         )
     name = words[0]
     if len(words) > 1:
@@ -77,20 +74,20 @@ def _named(word: Word, names: Mapping[str, object]) -> str | None:
     """The name that a word means: to the letter in double quotes, otherwise in any case."""
     if word.text in names:
         return word.text
-    alike = (
-        [name for name in names if name.casefold() == word.text.casefold()]
-        if word.kind != TokenType.IDENTIFIER
-        else []
-    )
+    if word.kind == TokenType.IDENTIFIER:
+        return None
+    alike = [name for name in names if name.casefold() == word.text.casefold()]
     return alike[0] if len(alike) == 1 else None
 
 
 class StatementReader:
     """Reads the clauses of one SELECT about one dataset."""
 
-    def __init__(self, source: SqlText, clauses: Clauses, dataset: Dataset) -> None:
-        self._source, self._clauses, self._dataset = source, clauses, dataset
-        self._aggregates: dict[Aggregate, str] = {}
+    def __init__(self, source: SqlText, clauses: Clauses, dataset: KnownDataset) -> None:
+        self._source = source
+        self._clauses = clauses
+        self._dataset = dataset
+        self._aggregates: dict[Statistic, str] = {}
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, Node] = {}
         self._by: list[str] = []
@@ -109,46 +106,47 @@ class StatementReader:
                 "a question asks for at least one aggregate, such as COUNT(*); rows are private",
             )
         return Statement(
-            self._source,
-            self._dataset.name,
-            items,
-            {name: aggregate for aggregate, name in self._aggregates.items()},
-            dict(self._computed),
-            tuple(self._by),
-            where,
-            self._clauses.get(TokenType.WHERE),
-            having,
-            order,
-            self._whole(TokenType.LIMIT),
-            self._whole(TokenType.OFFSET) or 0,
+            source=self._source,
+            dataset=self._dataset.name,
+            items=items,
+            aggregates={name: aggregate for aggregate, name in self._aggregates.items()},
+            computed=dict(self._computed),
+            by=tuple(self._by),
+            where=where,
+            where_words=self._clauses.get(TokenType.WHERE),
+            having=having,
+            order=order,
+            limit=self._whole(TokenType.LIMIT),
+            offset=self._whole(TokenType.OFFSET) or 0,
         )
 
     def _listed(self, kind: TokenType) -> list[Words]:
         """The parts of a clause between commas; none if it is not there."""
         if kind not in self._clauses.starts:
             return []
+        start = self._clauses.starts[kind]
         parts = commas(self._clauses.get(kind))
-        for part in parts:
-            if not part:
-                raise self._source.error(
-                    self._clauses.starts[kind],
-                    f"something is missing in {self._clauses.starts[kind].upper}",
-                )
+        if not all(parts):
+            raise self._source.error(start, f"something is missing in {start.upper}")
         return parts
+
+    def _condition(self, kind: TokenType) -> Words:
+        """The words of a clause that is there."""
+        words = self._clauses.get(kind)
+        if not words:
+            start = self._clauses.starts[kind]
+            raise self._source.error(start, f"something is missing after {start.upper}")
+        return words
 
     # WHERE and GROUP BY.
 
-    def _where(self) -> str | None:
+    def _where(self) -> Predicate | None:
         if TokenType.WHERE not in self._clauses.starts:
             return None
-        words = self._clauses.get(TokenType.WHERE)
-        if not words:
-            raise self._source.error(
-                self._clauses.starts[TokenType.WHERE], "something is missing after WHERE"
-            )
+        words = self._condition(TokenType.WHERE)
         names = list(self._dataset.columns)
-        return str(
-            self._located(words, lambda: Predicate.parse(self._source.within(words)).normal(names))
+        return self._located(
+            words, lambda: Predicate(read_words(self._source, words)).normal(names)
         )
 
     def _located(self, words: Words, work: Callable[[], Found]) -> Found:
@@ -156,7 +154,7 @@ class StatementReader:
         try:
             return work()
         except InputError as error:
-            raise located(self._source, words, error) from None
+            raise self._source.located(words, error) from None
 
     def _group(self, words: Words) -> str:
         column = self._column(words[0]) if len(words) == 1 else None
@@ -174,7 +172,9 @@ class StatementReader:
 
     def _with_keys(self) -> str:
         names = [name for name, column in self._dataset.columns.items() if column.keys is not None]
-        return f"such are {', '.join(map(repr, names))}" if names else "the policy has none"
+        if not names:
+            return "the policy has none"
+        return f"such are {', '.join(map(repr, names))}"
 
     def _column(self, word: Word) -> str | None:
         return _named(word, self._dataset.columns) if word.is_name else None
@@ -184,10 +184,8 @@ class StatementReader:
         if found is None:
             raise self._source.error(
                 word,
-                (
-                    f"there is no column {word.text!r} in {self._dataset.name!r}; "
-                    f"{nearest(word.text, self._dataset.columns)}"
-                ),
+                f"there is no column {word.text!r} in {self._dataset.name!r}; "
+                f"{nearest(word.text, self._dataset.columns)}",
             )
         return found
 
@@ -204,10 +202,8 @@ class StatementReader:
             if item.what in ("low", "high") and item.of not in self._titles:
                 raise self._source.error(
                     words,
-                    (
-                        f"there is no value {item.of!r} in this question; "
-                        f"{nearest(item.of, self._titles)}"
-                    ),
+                    f"there is no value {item.of!r} in this question; "
+                    f"{nearest(item.of, self._titles)}",
                 )
         titles = [item.title for item in items]
         for item, words in zip(items, parts, strict=True):
@@ -222,23 +218,20 @@ class StatementReader:
             asked = ", ".join(self._dataset.columns)
             raise self._source.error(
                 words,
-                (
-                    "rows are private, so there is no SELECT *; the columns that may be asked "
-                    f"about: {asked}"
-                ),
+                "rows are private, so there is no SELECT *; the columns that may be asked "
+                f"about: {asked}",
             )
         words, alias = self._alias(words)
-        title = alias or usual_name(self._source.within(words))
-        if words[0].upper in ENDS and len(words) > 1 and words[1].kind == TokenType.L_PAREN:
+        is_call = len(words) > 1 and words[1].kind == TokenType.L_PAREN
+        if is_call and words[0].upper in ENDS:
             return self._end(words, alias)
-        if len(words) == 1 and (column := self._column(words[0])) is not None:
+        column = self._column(words[0]) if len(words) == 1 else None
+        if column is not None:
             if column not in self._by:
                 raise self._source.error(
                     words,
-                    (
-                        f"{column!r} is not in GROUP BY, and rows are private; put it there, or "
-                        "ask for an aggregate of it"
-                    ),
+                    f"{column!r} is not in GROUP BY, and rows are private; put it there, or "
+                    "ask for an aggregate of it",
                 )
             return Item(alias or column, "key", of=column)
         node = self._released(words, aliases=False)
@@ -246,23 +239,22 @@ class StatementReader:
             raise self._source.error(
                 words, "a column of a question is an aggregate, or arithmetic on aggregates"
             )
+        title = alias or usual_name(self._source.within(words))
         self._titles[title] = node
         return Item(title, "value", node)
 
     def _alias(self, words: Words) -> tuple[Words, str | None]:
-        if len(words) > 2 and words[-2].kind == TokenType.ALIAS:
-            return words[:-2], self._alias_name(words[-1])
-        bare = (
-            len(words) > 1
-            and words[-1].is_name
-            and words[-1].kind in (TokenType.VAR, TokenType.IDENTIFIER)
-        )
-        if bare and (
-            words[-2].kind == TokenType.R_PAREN
-            or words[-2].is_name
-            or words[-2].kind == TokenType.NUMBER
-        ):
-            return words[:-1], self._alias_name(words[-1])
+        """An item without its name, and the name if it has one."""
+        if len(words) < 2:
+            return words, None
+        before, last = words[-2], words[-1]
+        if len(words) > 2 and before.kind == TokenType.ALIAS:
+            return words[:-2], self._alias_name(last)
+        # AS may be left out: two words side by side, of which the last names the first.
+        ends = before.kind in (TokenType.R_PAREN, TokenType.NUMBER) or before.is_name
+        is_name = last.is_name and last.kind in (TokenType.VAR, TokenType.IDENTIFIER)
+        if ends and is_name:
+            return words[:-1], self._alias_name(last)
         return words, None
 
     def _alias_name(self, word: Word) -> str:
@@ -278,95 +270,14 @@ class StatementReader:
             raise self._source.error(
                 words, f"write {words[0].upper}(name), with the name of a value of this question"
             )
-        end, name = words[0].text.lower(), words[2].text
-        return Item(alias or f"{name}_{end}", "low" if end == "low" else "high", of=name)
+        name = words[2].text
+        if words[0].upper == "LOW":
+            return Item(alias or f"{name}_low", "low", of=name)
+        return Item(alias or f"{name}_high", "high", of=name)
 
     def _released(self, words: Words, *, aliases: bool) -> Node:
-        return ExpressionParser(
-            self._source, words, self._aggregate, self._alias_or_key if aliases else self._key
-        ).read()
-
-    def _aggregate(self, name: Word, inside: Words, within: Words) -> Node:
-        if name.upper in ENDS:
-            raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
-        aggregate = aggregate_of(self._source, name, inside, within, self._operand)
-        self._check_kind(aggregate, inside)
-        if isinstance(aggregate, Sum | Mean) and self._domain(aggregate.column) is None:
-            raise self._source.error(
-                inside,
-                (
-                    f"there is no sum or mean of {aggregate.column!r}: the policy gives it no "
-                    "lower and upper; ask for its median"
-                ),
-            )
-        known = self._aggregates.setdefault(
-            aggregate, self._new_name(usual_name(self._source.within([name, *inside, *within])))
-        )
-        if isinstance(aggregate, Count):
-            return Drawn("number", known, counts=True)
-        domain = self._domain(aggregate.column)
-        off_zero = (
-            domain is not None
-            and domain.kind == "number"
-            and not isinstance(aggregate, Sum)
-            and not _holds_zero(domain)
-        )
-        return Drawn(domain.kind if domain else "number", known, off_zero=off_zero)
-
-    def _new_name(self, name: str) -> str:
-        """A name for an aggregate that no other has: prices are shown by it."""
-        taken = set(self._aggregates.values())
-        return next(
-            each
-            for each in chain([name], (f"{name}_{number}" for number in count(2)))
-            if each not in taken
-        )
-
-    def _check_kind(self, aggregate: Aggregate, inside: Words) -> None:
-        """Refuse what a column of this type in the policy cannot be asked for."""
-        column = self._dataset.columns.get(str(aggregate.column))
-        if isinstance(aggregate, Count) or column is None:
-            return
-        if column.type in ("text", "boolean"):
-            raise self._source.error(
-                inside,
-                (
-                    f"{column.name!r} holds {WORDS[column.type]}, which have no order of numbers; "
-                    "COUNT them, or GROUP BY"
-                ),
-            )
-        if isinstance(aggregate, Sum | Mean) and column.type in ("date", "timestamp"):
-            raise self._source.error(
-                inside, f"there is no sum or mean of {WORDS[column.type]}; ask for the median"
-            )
-
-    def _operand(self, words: Words) -> str:
-        """The column of an aggregate, or the name of an expression that is computed for it."""
-        if not words:
-            raise self._source.error(words, "something is missing in the parentheses")
-        if len(words) == 1 and words[0].is_name:
-            return self._known(words[0])
-        return self._located(words, lambda: self._expression(self._source.within(words)))
-
-    def _expression(self, text: str) -> str:
-        names, domains = (
-            list(self._dataset.columns),
-            {name: column.domain for name, column in self._dataset.columns.items()},
-        )
-        found = normal(read_expression(text), lambda column: column_named(column, names))
-        if isinstance(found, Column):
-            return found.name
-        name = f"({found})"
-        self._computed[name] = Computed(clamped(found, domains), domain_of(found, domains))
-        return name
-
-    def _domain(self, column: str | None) -> Domain | None:
-        name = str(column)
-        return (
-            self._computed[name].domain
-            if name in self._computed
-            else self._dataset.columns[name].domain
-        )
+        name = self._alias_or_key if aliases else self._key
+        return ReleasedReader(self._source, words, self._aggregate, name).read_all()
 
     def _key(self, word: Word) -> Node:
         """A column that rows are divided by."""
@@ -374,28 +285,80 @@ class StatementReader:
         if column not in self._by:
             raise self._source.error(
                 word,
-                (
-                    f"{column!r} is not in GROUP BY, and rows are private; ask for an aggregate "
-                    f"of it, such as MEDIAN({column})"
-                ),
+                f"{column!r} is not in GROUP BY, and rows are private; ask for an aggregate "
+                f"of it, such as MEDIAN({column})",
             )
-        keys = self._dataset.columns[column].keys or ()
+        return self._key_node(column)
+
+    def _key_node(self, column: str) -> Node:
+        keys = self._dataset.columns[column].keys or ("",)
         return Key(kind_of(keys[0]), column)
 
     def _alias_or_key(self, word: Word) -> Node:
-        found = _named(word, self._titles)
-        return self._titles[found] if found is not None else self._key(word)
+        title = _named(word, self._titles)
+        return self._key(word) if title is None else self._titles[title]
+
+    # Aggregates.
+
+    def _aggregate(self, name: Word, inside: Words, within: Words) -> Node:
+        if name.upper in ENDS:
+            raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
+        statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        column = self._policy_of(statistic.column)
+        if column is not None:
+            self._located(inside, lambda: check_fits(statistic, column))
+        domain = self._domain(statistic.column)
+        new_name = self._new_name(usual_name(self._source.within([name, *inside, *within])))
+        return Drawn(
+            _released_kind(statistic, domain),
+            self._aggregates.setdefault(statistic, new_name),
+            counts=statistic.counts_rows,
+            off_zero=_off_zero(statistic, domain),
+        )
+
+    def _new_name(self, name: str) -> str:
+        """A name for an aggregate that no other has: prices are shown by it."""
+        taken = set(self._aggregates.values())
+        names = chain([name], (f"{name}_{number}" for number in count(2)))
+        return next(each for each in names if each not in taken)
+
+    def _operand(self, words: Words) -> str:
+        """The column of an aggregate, or the name of an expression that is computed for it."""
+        if not words:
+            raise self._source.error(words, "something is missing in the parentheses")
+        if len(words) == 1 and words[0].is_name:
+            return self._known(words[0])
+        return self._located(words, lambda: self._expression(words))
+
+    def _expression(self, words: Words) -> str:
+        names = list(self._dataset.columns)
+        domains = {name: column.domain for name, column in self._dataset.columns.items()}
+        tree = read_words(self._source, words)
+        expression = normal(tree, lambda column: column_named(column, names))
+        if isinstance(expression, Column):
+            return expression.name
+        name = f"({expression})"
+        self._computed[name] = Computed(
+            clamped(expression, domains), domain_of(expression, domains)
+        )
+        return name
+
+    def _domain(self, column: str | None) -> Domain | None:
+        """The public domain of an expression or a column; None where there is none."""
+        if column is not None and column in self._computed:
+            return self._computed[column].domain
+        declared = self._policy_of(column)
+        return None if declared is None else declared.domain
+
+    def _policy_of(self, column: str | None) -> KnownColumn | None:
+        return None if column is None else self._dataset.columns.get(column)
 
     # HAVING, ORDER BY, LIMIT.
 
     def _having(self) -> Node | None:
         if TokenType.HAVING not in self._clauses.starts:
             return None
-        words = self._clauses.get(TokenType.HAVING)
-        if not words:
-            raise self._source.error(
-                self._clauses.starts[TokenType.HAVING], "something is missing after HAVING"
-            )
+        words = self._condition(TokenType.HAVING)
         node = self._released(words, aliases=True)
         if node.kind != "truth":
             raise self._source.error(
@@ -404,6 +367,7 @@ class StatementReader:
         return node
 
     def _ordering(self, words: Words, items: list[Item]) -> tuple[Node, bool]:
+        """What rows are ordered by, and whether the largest come first."""
         descending = words[-1].upper == "DESC"
         if words[-1].upper in ("ASC", "DESC"):
             words = words[:-1]
@@ -413,48 +377,41 @@ class StatementReader:
             )
         node = self._released(words, aliases=True)
         if isinstance(node, Constant):
-            place = (
-                int(node.literal) if node.kind == "number" and node.literal.denominator == 1 else 0
-            )
-            if not 1 <= place <= len(items) or items[place - 1].what in ("low", "high"):
-                raise self._source.error(
-                    words, "ORDER BY takes a value, a key, or the number of one of the columns"
-                )
-            item = items[place - 1]
-            node = item.node or self._key_node(item.of)
+            node = self._item_at(node, words, items)
         return node, descending
 
-    def _key_node(self, column: str) -> Node:
-        return Key(kind_of((self._dataset.columns[column].keys or ("",))[0]), column)
+    def _item_at(self, number: Constant, words: Words, items: list[Item]) -> Node:
+        """The column of the result with this number, from 1 on."""
+        place = 0
+        if number.kind == "number" and number.literal.denominator == 1:
+            place = int(number.literal)
+        if not 1 <= place <= len(items) or items[place - 1].what in ("low", "high"):
+            raise self._source.error(
+                words, "ORDER BY takes a value, a key, or the number of one of the columns"
+            )
+        item = items[place - 1]
+        return item.node or self._key_node(item.of)
 
     def _whole(self, kind: TokenType) -> int | None:
         if kind not in self._clauses.starts:
             return None
         words = self._clauses.get(kind)
-        if (
-            len(words) != 1
-            or words[0].kind != TokenType.NUMBER
-            or not words[0].text.isdigit()
-            or len(words[0].text) > 9
-        ):
-            name = self._clauses.starts[kind]
-            raise self._source.error(words or name, f"{name.upper} takes a whole number")
-        return int(words[0].text)
+        digits = words[0].text if len(words) == 1 and words[0].kind == TokenType.NUMBER else ""
+        if not digits.isdigit() or len(digits) > MOST_DIGITS:
+            start = self._clauses.starts[kind]
+            raise self._source.error(words or start, f"{start.upper} takes a whole number")
+        return int(digits)
 
 
-def located(source: SqlText, words: Words, error: InputError) -> InputError:
-    """An error that points at the word that it names, or at all words that it is about."""
-    message = str(error)
-    if "\n" in message:
-        return error
-    # What is wrong is named before what is meant instead.
-    places = {
-        word: max(message.find(repr(word.text)), message.find(f"function {word.text} "))
-        for word in words
-    }
-    named = sorted((place, word.start, word) for word, place in places.items() if place >= 0)
-    return source.error(named[0][-1] if named else words, message.replace("in a predicate", "here"))
+def _released_kind(statistic: Statistic, domain: Domain | None) -> Kind:
+    """What its values are: those of a domain are of its kind."""
+    if statistic.stays_in_domain and domain is not None:
+        return domain.kind
+    return "number"
 
 
-def _holds_zero(domain: Domain) -> bool:
-    return position(domain.lower) <= 0 <= position(domain.upper)
+def _off_zero(statistic: Statistic, domain: Domain | None) -> bool:
+    """Whether its interval cannot hold 0, by its domain."""
+    if not statistic.stays_in_domain or domain is None or domain.kind != "number":
+        return False
+    return not domain.holds_zero

@@ -6,30 +6,48 @@ All of it is post-processing: it costs nothing, and looks at no table.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
+
+from sqlglot import TokenType
 
 from postri.answer import Answer
+from postri.errors import InputError
+from postri.exact import exact
+from postri.expressions import tree
+from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, ExpressionReader
+from postri.expressions.kinds import read_day
+from postri.sql.text import SqlText, Word, Words
 
 Kind = Literal["number", "date", "timestamp", "text", "truth"]
-SIGNS = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
+Bounds = tuple[Fraction, Fraction]
+
+DEEPEST = 20
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
 }
-TESTS = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+LITERALS: dict[type[tree.Expression], Kind] = {
+    tree.Boolean: "truth",
+    tree.Number: "number",
+    tree.Text: "text",
+    tree.Day: "date",
 }
 
 
@@ -51,7 +69,7 @@ class Node(ABC):
     def value(self, row: Row) -> Any:
         """What it is in one group."""
 
-    def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
+    def bounds(self, row: Row, beta: Fraction) -> Bounds:
         """Between which numbers the true value lies, if each part's interval holds at this beta;
         what is known lies at itself.
         """
@@ -67,6 +85,11 @@ class Node(ABC):
     def may_be_zero(self) -> bool:
         """Whether its interval can hold 0, by what is public."""
         return True
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a bare count."""
+        return False
 
     def drawn(self) -> Iterator[str]:
         """The names of the aggregates in it."""
@@ -109,14 +132,20 @@ class Drawn(Node):
     def value(self, row: Row) -> Any:
         return _plain(row.answers[self.name].value)
 
-    def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
+    def bounds(self, row: Row, beta: Fraction) -> Bounds:
         answer = row.answers[self.name]
-        interval = answer.interval if answer.drawn is None else answer.drawn.interval(beta)
+        interval = answer.interval
+        if answer.drawn is not None:
+            interval = answer.drawn.interval(beta)
         return Fraction(interval.low), Fraction(interval.high)
 
     @property
     def may_be_zero(self) -> bool:
         return not self.off_zero
+
+    @property
+    def is_count(self) -> bool:
+        return self.counts
 
     def drawn(self) -> Iterator[str]:
         yield self.name
@@ -138,31 +167,33 @@ class Arithmetic(Node):
         return self.left, self.right
 
     def value(self, row: Row) -> Fraction:
+        left = self.left.value(row)
         right = self.right.value(row)
         # A released count may be 0.
-        number: Fraction = SIGNS[self.sign](
-            self.left.value(row), max(right, 1) if self._by_count else right
-        )
+        if self._by_count:
+            right = max(right, 1)
+        number: Fraction = ARITHMETIC[self.sign](left, right)
         return number
 
-    def bounds(self, row: Row, beta: Fraction) -> tuple[Fraction, Fraction]:
-        lefts, rights = self.left.bounds(row, beta), self.right.bounds(row, beta)
+    def bounds(self, row: Row, beta: Fraction) -> Bounds:
+        lefts = self.left.bounds(row, beta)
+        rights = self.right.bounds(row, beta)
         if self._by_count:
-            rights = max(rights[0], Fraction(1)), max(rights[1], Fraction(1))
-        corners = [SIGNS[self.sign](left, right) for left in lefts for right in rights]
+            low, high = rights
+            rights = max(low, Fraction(1)), max(high, Fraction(1))
+        compute = ARITHMETIC[self.sign]
+        corners = [compute(left, right) for left in lefts for right in rights]
         return min(corners), max(corners)
 
     @property
     def _by_count(self) -> bool:
-        return self.sign == "/" and is_count(self.right)
+        return self.sign == "/" and self.right.is_count
 
     @property
     def may_be_zero(self) -> bool:
-        return (
-            self.sign in "+-"
-            or self.left.may_be_zero
-            or (self.sign == "*" and self.right.may_be_zero)
-        )
+        if self.sign in "+-" or self.left.may_be_zero:
+            return True
+        return self.sign == "*" and self.right.may_be_zero
 
 
 @dataclass(frozen=True)
@@ -193,23 +224,17 @@ class Logic(Node):
         return self.items
 
     def value(self, row: Row) -> bool:
+        values = (item.value(row) for item in self.items)
         if self.word == "NOT":
-            return not self.items[0].value(row)
-        return (all if self.word == "AND" else any)(item.value(row) for item in self.items)
-
-
-def is_count(node: Node) -> bool:
-    """Whether it is a bare count."""
-    return isinstance(node, Drawn) and node.counts
+            return not next(values)
+        return all(values) if self.word == "AND" else any(values)
 
 
 def _plain(value: Any) -> Any:
     """A number as an exact one; everything else as it is."""
-    return (
-        Fraction(value)
-        if isinstance(value, int | Decimal) and not isinstance(value, bool)
-        else value
-    )
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return Fraction(value)
+    return value
 
 
 def kind_of(value: object) -> Kind:
@@ -219,3 +244,124 @@ def kind_of(value: object) -> Kind:
     if isinstance(value, date):
         return "timestamp" if hasattr(value, "hour") else "date"
     return "text" if isinstance(value, str) else "number"
+
+
+class ReleasedReader(ExpressionReader[Node]):
+    """Reads one expression of released values, with the grammar of all expressions.
+
+    `call` reads an aggregate from its name, the words inside its parentheses and those of WITHIN
+    GROUP; `name` reads a bare name.
+    """
+
+    binary = frozenset(STRENGTH) - {TokenType.NULLSAFE_EQ}
+    typed = {TokenType.DATE: lambda text: tree.Day(read_day(text))}  # noqa: RUF012 - never changed
+    deepest = DEEPEST
+
+    def __init__(
+        self,
+        source: SqlText,
+        words: Words,
+        call: Callable[[Word, Words, Words], Node],
+        name: Callable[[Word], Node],
+    ) -> None:
+        super().__init__(source, words)
+        self._call = call
+        self._name = name
+
+    def _refuse(self, place: Word | Words, message: str) -> NoReturn:
+        raise self.source.error(place, message)
+
+    def unexpected(self, word: Word) -> NoReturn:
+        self._refuse(word, f"{word.text!r} is not expected here")
+
+    def incomplete(self) -> NoReturn:
+        self._refuse(self.words[-1:], "something is missing after this")
+
+    def too_deep(self) -> NoReturn:
+        last = self.words[self._at - 1]
+        self._refuse(last, f"an expression may be nested at most {DEEPEST} deep")
+
+    # Atoms.
+
+    def literal(self, literal: tree.Expression) -> Node:
+        assert isinstance(literal, tree.Boolean | tree.Number | tree.Text | tree.Day)
+        return Constant(LITERALS[type(literal)], literal.value)
+
+    def number(self, word: Word, digits: str) -> tree.Number:
+        try:
+            return tree.Number(exact(digits, "a number"))
+        except InputError as error:
+            self._refuse(word, str(error))
+
+    def typed_literal(self, word: Word, text: Word) -> tree.Expression:
+        try:
+            return self.typed[word.kind](text.text)
+        except InputError as error:
+            self._refuse(text, str(error))
+
+    def atom(self, word: Word, depth: int) -> Node:
+        if self.follows(TokenType.L_PAREN):
+            return self._called(word)
+        if not word.is_name:
+            self.unexpected(word)
+        return self._name(word)
+
+    def _called(self, name: Word) -> Node:
+        """A function with what stands in its parentheses, and what `WITHIN GROUP` adds to it."""
+        inside = self._inside()
+        within: Words = ()
+        following = self.words[self._at : self._at + 2]
+        if [word.upper for word in following] == ["WITHIN", "GROUP"]:
+            self._at += 2
+            within = self._inside()
+        return self._call(name, inside, within)
+
+    def _inside(self) -> Words:
+        """The words up to the parenthesis that closes the one here."""
+        opening = self.next()
+        if opening.kind != TokenType.L_PAREN:
+            self._refuse(opening, "a parenthesis is missing here")
+        start = self._at
+        depth = 1
+        while depth:
+            word = self.next()
+            depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
+        return self.words[start : self._at - 1]
+
+    # Operators, with their checks of kinds.
+
+    def negative(self, sign: Word, operand: Node) -> Node:
+        return self._computed(sign, Constant("number", Fraction(0)), operand, [sign])
+
+    def opposite(self, negation: Word, operand: Node) -> Node:
+        if operand.kind != "truth":
+            self._refuse(negation, "NOT takes a condition")
+        return Logic("truth", "NOT", (operand,))
+
+    def joined(self, operator: Word, left: Node, right: Node, place: Words) -> Node:
+        if operator.kind in OPERATORS:
+            return self._computed(operator, left, right, place)
+        if operator.kind in COMPARISONS:
+            if left.kind != right.kind:
+                self._refuse(place, f"a {left.kind} is compared with a {right.kind} here")
+            return Test("truth", COMPARISONS[operator.kind], left, right)
+        if (left.kind, right.kind) != ("truth", "truth"):
+            self._refuse(operator, f"{operator.upper} takes two conditions")
+        return Logic("truth", operator.upper, (left, right))
+
+    def _computed(self, operator: Word, left: Node, right: Node, place: Words) -> Node:
+        for operand in left, right:
+            if operand.kind != "number":
+                self._refuse(
+                    place,
+                    "only numbers can be added, subtracted, multiplied and divided; one of these "
+                    f"is a {operand.kind}",
+                )
+        sign = OPERATORS[operator.kind]
+        if sign == "/" and right.may_be_zero and not right.is_count:
+            self._refuse(
+                place,
+                "the interval of this divisor may hold 0; divide by a number, by COUNT, or "
+                "by a median or mean whose domain has no 0",
+            )
+        return Arithmetic("number", sign, left, right)

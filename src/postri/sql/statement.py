@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cmp_to_key
 from math import ceil, floor
-from typing import Any, Literal
+from typing import Literal
 
-from postri.agg import Aggregate
 from postri.answer import Answer, Interval, Result
 from postri.answer.result import Cell, usual_cells
-from postri.domain import Domain
+from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
-from postri.expressions.tree import Expression
+from postri.expressions import Predicate
 from postri.privacy import Spend
+from postri.question.dataset import Computed
 from postri.sql.released import Drawn, Node, Row
 from postri.sql.text import SqlText, Words
+from postri.statistics.statistic import Statistic
 
 DIGITS = 6
 
@@ -34,30 +35,20 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Computed:
-    """An expression that aggregates name as a column, and the public domain that follows from its
-    parts.
-    """
-
-    expression: Expression
-    domain: Domain
-
-
-@dataclass(frozen=True)
 class Statement:
     """One SELECT.
 
     `aggregates` are asked of the dataset once each; `computed` are the expressions among their
-    columns.
+    columns. `where` is in normal form, and `where_words` is what was written.
     """
 
     source: SqlText
     dataset: str
     items: Sequence[Item]
-    aggregates: Mapping[str, Aggregate]
+    aggregates: Mapping[str, Statistic]
     computed: Mapping[str, Computed] = field(default_factory=dict)
     by: Sequence[str] = ()
-    where: str | None = None
+    where: Predicate | None = None
     where_words: Words = ()
     having: Node | None = None
     order: Sequence[tuple[Node, bool]] = ()
@@ -74,8 +65,8 @@ class Statement:
         }
 
     def parts(self) -> dict[str, int]:
-        """For each aggregate the most parts of any value that it is in: so many intervals must hold
-        at once there.
+        """For each aggregate the number of intervals that must hold at once: that of the aggregates
+        in the largest value that it is part of.
         """
         found = dict.fromkeys(self.aggregates, 1)
         for node in self.values.values():
@@ -84,27 +75,30 @@ class Statement:
                 found[name] = max(found[name], len(names))
         return found
 
+    def located(self, error: InputError) -> InputError:
+        """An error about the question, with its place in the text."""
+        return self.source.located(self.where_words or self.source.words, error)
+
     def shaped(self, result: Result, beta: Fraction) -> Result:
         """The result as the text wants it: columns, rows that HAVING keeps, in order, up to the
         limit.
         """
-        rows = [
-            Row(
-                dict(zip(result.names, answers, strict=True)),
-                dict(zip(result.keys, keys, strict=True)),
-            )
-            for keys, answers in result.groups
-        ]
-        kept = [row for row in rows if self.having is None or self.having.value(row)]
-        ordered = sorted(kept, key=cmp_to_key(self._compared)) if self.order else kept
-        chosen = ordered[self.offset : None if self.limit is None else self.offset + self.limit]
-        groups = [
-            (
-                tuple(row.keys.values()),
-                [_answer(node, row, beta, result) for node in self.values.values()],
-            )
-            for row in chosen
-        ]
+        rows = []
+        for keys, answers in result.groups:
+            named_answers = dict(zip(result.names, answers, strict=True))
+            named_keys = dict(zip(result.keys, keys, strict=True))
+            rows.append(Row(named_answers, named_keys))
+        if self.having is not None:
+            rows = [row for row in rows if self.having.value(row)]
+        if self.order:
+            rows.sort(key=cmp_to_key(self._compared))
+        rows = rows[self.offset :]
+        if self.limit is not None:
+            rows = rows[: self.limit]
+        groups = []
+        for row in rows:
+            values = [_answer(node, row, beta, result) for node in self.values.values()]
+            groups.append((tuple(row.keys.values()), values))
         return Result(
             result.keys,
             list(self.values),
@@ -118,9 +112,11 @@ class Statement:
 
     def _compared(self, one: Row, other: Row) -> int:
         for node, descending in self.order:
-            left, right = node.value(one), node.value(other)
+            left = node.value(one)
+            right = node.value(other)
             if left != right:
-                return -1 if (left < right) != descending else 1
+                comes_first = (left < right) != descending
+                return -1 if comes_first else 1
         return 0
 
     def _layout(self) -> list[Cell]:
@@ -141,31 +137,32 @@ def _answer(node: Node, row: Row, beta: Fraction, result: Result) -> Answer:
         return row.answers[node.name]
     names = sorted(set(node.drawn()))
     parts = [row.answers[name] for name in names]
+    # The union bound: all parts hold at once with the confidence of the question.
     low, high = node.bounds(row, beta / len(names))
-    first = parts[0]
+    spend = Spend(
+        sum((part.spend.value for part in parts), start=Fraction(0)),
+        sum((part.spend.interval for part in parts), start=Fraction(0)),
+    )
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
     return Answer(
         value=_written(node.value(row), round),
         interval=Interval(_written(low, floor), _written(high, ceil)),
-        confidence=first.confidence,
-        spend=Spend(
-            *(
-                sum((getattr(part.spend, name) for part in parts), start=Fraction(0))
-                for name in ("value", "interval")
-            )
-        ),
-        protect=first.protect,
+        confidence=parts[0].confidence,
+        spend=spend,
+        protect=parts[0].protect,
         method="computed",
         private=result.private,
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=tuple(notes),
         statistic="computed",
     )
 
 
-def _written(number: Fraction, rounded: Any) -> int | Decimal:
+def _written(number: Fraction, rounded: Callable[[Fraction], int]) -> int | Decimal:
     """A number as people write it: exactly where that is short, else to some digits after the
     point.
     """
     places = decimal_places(number)
     if places is None or places > DIGITS:
-        number, places = Fraction(rounded(number * 10**DIGITS), 10**DIGITS), DIGITS
+        number = Fraction(rounded(number * 10**DIGITS), 10**DIGITS)
+        places = DIGITS
     return as_decimal(number, places) if places else int(number)

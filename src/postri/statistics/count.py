@@ -1,62 +1,74 @@
-"""Private counts, and what every answer with additive noise shares: pure functions of counted rows,
-public numbers and coins.
-"""
+"""The number of rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 from postri.answer import Answer
-from postri.answer.answer import Statistic
-from postri.answer.drawn import Noisy, NoisyMean
+from postri.answer.forecast import Forecast, Reach
+from postri.cost import Cost, pure_draw
+from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.mechanisms.laplace import discrete_laplace
-from postri.noise import DiscreteLaplace
-from postri.privacy import ProtectedChange, Spend, moved_rows
-
-LAPLACE = "discrete-laplace"
+from postri.statistics.additive import count_noise, noisy_count, released
+from postri.statistics.registry import Form, Parameter, check_column, register, written
+from postri.statistics.statistic import RowBatch, Statistic, Terms
 
 
-@dataclass(frozen=True)
-class Ask:
-    """One question in each of some groups, which share its epsilon: public numbers only."""
+class Count(Statistic):
+    """The number of rows; with a column, of those in which it has a cell that can be read."""
 
-    epsilon: Fraction
-    beta: Fraction
-    confidence: Fraction
-    protect: ProtectedChange
-    groups: int = 1
-    notes: tuple[str, ...] = ()
+    title = "count"
+    batch = RowBatch
+    needs_column: ClassVar = False
+    counts_rows: ClassVar = True
+
+    def written(self) -> str:
+        """As text.
+
+        >>> count().written(), count("fare").written()
+        ('count()', 'count("fare")')
+        """
+        return written("count", self.column)
+
+    def fields(self) -> dict[str, Any]:
+        """A count has no domain."""
+        return {"count": self.column}
+
+    def draw(self, counted: int, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
+        """One draw of noise."""
+        return released(self.title, noisy_count(counted, terms, terms.epsilon, coins), terms, coins)
+
+    def cost(self, terms: Terms) -> Cost:
+        """That of one draw."""
+        return pure_draw(terms.epsilon)
+
+    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+        """It reaches as far as the noise, whatever the number of rows."""
+        reach = count_noise(terms, terms.epsilon).reach(terms.beta)
+        return Reach(self.title, Fraction(reach), float(terms.confidence))
 
 
-def count_answer(n: int, ask: Ask, coins: Coins) -> Answer:
-    """The number of rows."""
-    return released("count", noisy_count(n, ask, ask.epsilon, coins), ask, coins)
+def count(column: str | None = None) -> Count:
+    """The number of rows, or of those in which a column has a cell that can be read.
+
+    >>> count().column is None
+    True
+    """
+    if column is None:
+        return Count()
+    return Count(check_column(column))
 
 
-def noisy_count(n: int, ask: Ask, epsilon: Fraction, coins: Coins) -> Noisy:
-    """The number of rows with noise; there is no negative one."""
-    noise = count_noise(ask, epsilon)
-    return Noisy(n + discrete_laplace(noise, coins), Fraction(1), noise, negative=False)
-
-
-def count_noise(ask: Ask, epsilon: Fraction) -> DiscreteLaplace:
-    """The noise of a number of rows: it follows from public numbers."""
-    return DiscreteLaplace(moved_rows(ask.protect, ask.groups) / epsilon)
-
-
-def released(statistic: Statistic, drawn: Noisy | NoisyMean, ask: Ask, coins: Coins) -> Answer:
-    """What was drawn, as an answer. Its interval costs nothing."""
-    return Answer(
-        value=drawn.value,
-        interval=drawn.interval(ask.beta),
-        confidence=float(ask.confidence),
-        spend=Spend(ask.epsilon, Fraction(0)),
-        protect=ask.protect,
-        method=LAPLACE,
-        private=coins.private,
-        notes=ask.notes,
-        statistic=statistic,
-        drawn=drawn,
+register(
+    Form(
+        name="count",
+        make=count,
+        meaning="How many rows there are, or in how many of them a column has a value.",
+        parameters=(Parameter("column", "column", fits="any", optional=True),),
+        sql=("COUNT",),
+        sql_usage="COUNT(*) for rows, or COUNT(x) for those in which x is known",
+        examples=("count()", "count(x)"),
+        place=3,
     )
+)

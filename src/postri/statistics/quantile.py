@@ -1,47 +1,155 @@
-"""Private quantiles: a pure function of windows, public numbers and coins."""
+"""Quantiles of a column, the median among them: a value and an interval drawn by a method."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any, ClassVar, cast
 
 from postri.answer import Answer, Interval
-from postri.answer.words import whole_domain
-from postri.domain import Domain
+from postri.answer.forecast import Forecast, Unknown
+from postri.cost import Cost
+from postri.domain import Domain, check_domain
+from postri.exact import Number
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.methods.depth import Depth
-from postri.methods.method import Method, Question, Span
-from postri.methods.plan import rows_needed
-from postri.window import Windows
+from postri.methods.method import QuantileTerms, Span
+from postri.privacy import check_share, split_spend
+from postri.statistics.registry import Form, Parameter, check_column, register, written
+from postri.statistics.statistic import Asked, Batch, Countable, Fits, Statistic, Terms
+from postri.window import Target, Windows, with_lowest
+
+HALF = Fraction(1, 2)
+
+
+class QuantileBatch(Batch):
+    """Quantiles of one column on one domain: drawn one after the other, then put in order."""
+
+    def count(self, table: Countable, rows: Any) -> list[list[Windows]]:
+        """A rank window for each."""
+        assert self.grid is not None
+        targets = [quantile.target(self.grid, terms) for quantile, terms in self._quantiles]
+        groups = table.grouped_windows(self.column, self.grid, targets, rows)
+        if not self.asked[0].terms.method.every_row:
+            return groups
+        # The number of rows is public for such a method: cells that cannot be read count too.
+        padded = []
+        for windows, size in zip(groups, table.sizes(None, rows), strict=True):
+            padded.append(
+                [
+                    with_lowest(window, target, rows=size, lowest=self.grid.first)
+                    for window, target in zip(windows, targets, strict=True)
+                ]
+            )
+        return padded
+
+    def draw(self, counted: Sequence[Windows], coins: Coins) -> list[Answer]:
+        """Larger quantiles get larger values."""
+        assert self.grid is not None
+        drawn = []
+        for (quantile, terms), windows in zip(self._quantiles, counted, strict=True):
+            own = quantile.quantile_terms(terms)
+            drawn.append(terms.method.draw(windows, own, self.grid, coins))
+        spans = in_order(drawn, [quantile.p for quantile, _ in self._quantiles])
+        return [
+            quantile.released(span, self.grid, terms, coins)
+            for (quantile, terms), span in zip(self._quantiles, spans, strict=True)
+        ]
+
+    @property
+    def _quantiles(self) -> list[tuple[Quantile, Terms]]:
+        return [(cast("Quantile", each.statistic), each.terms) for each in self.asked]
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What the answers to several questions about one column share: public numbers only."""
+class Quantile(Statistic):
+    """The p-quantile of a column, on the domain that it is asked on.
 
-    grid: Grid
-    domain: Domain | None
-    method: Method
-    confidence: Fraction
-    notes: tuple[str, ...] = ()
+    A source of one column needs no name for it.
+    """
 
+    p: Fraction = HALF
 
-def quantile_answers(
-    questions: Sequence[Question], windows: Sequence[Windows], terms: Terms, coins: Coins
-) -> list[Answer]:
-    """One answer to each question, drawn one after the other, then put in order."""
-    drawn = [
-        terms.method.draw(each, question, terms.grid, coins)
-        for question, each in zip(questions, windows, strict=True)
-    ]
-    spans = in_order(drawn, [question.p for question in questions])
-    return [
-        _released(span, question, terms, coins.private)
-        for span, question in zip(spans, questions, strict=True)
-    ]
+    title: ClassVar = "quantile"
+    fits: ClassVar[Fits] = "ordered"
+    batch = QuantileBatch
+    stays_in_domain: ClassVar = True
+
+    def written(self) -> str:
+        """As text.
+
+        >>> median("fare").written(), quantile("fare", 0.9).written()
+        ('median("fare")', 'quantile("fare", 9/10)')
+        """
+        if self.p == HALF:
+            return written("median", self.column)
+        return written("quantile", self.column, self.p)
+
+    def fields(self) -> dict[str, Any]:
+        """The column, which quantile, and the domain."""
+        return {"quantile": self.column, "p": str(self.p), "domain": self.domain}
+
+    def draw_fields(self, terms: Terms) -> dict[str, str]:
+        """Its interval is drawn for its confidence, by a method."""
+        return {
+            "beta": str(terms.beta / terms.parts),
+            "split": str(terms.split),
+            "method": repr(terms.method),
+        }
+
+    def reversed(self) -> Quantile:
+        """The same quantile counted from the largest value down."""
+        return replace(self, p=1 - self.p)
+
+    def quantile_terms(self, terms: Terms) -> QuantileTerms:
+        """The terms as a method knows them. Intervals that are computed into one share beta."""
+        spend = split_spend(terms.epsilon, terms.split)
+        return QuantileTerms(self.p, spend, terms.beta / terms.parts, terms.protect, terms.groups)
+
+    def target(self, grid: Grid, terms: Terms) -> Target:
+        """The window that the draw needs, but for a chance of about 2^-40."""
+        return Target(self.p, terms.method.half(self.quantile_terms(terms), grid))
+
+    def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
+        """One quantile alone."""
+        return QuantileBatch((Asked(self, terms),), self.column, grid).draw([counted], coins)[0]
+
+    def released(self, span: Span, grid: Grid, terms: Terms, coins: Coins) -> Answer:
+        """What was drawn, as an answer."""
+        own = self.quantile_terms(terms)
+        interval = Interval(
+            grid.low_end(span.low),
+            grid.high_end(span.high),
+            span.low == grid.first,
+            span.high == grid.last,
+        )
+        advice = terms.method.advice(span, own, grid, self.domain)
+        return Answer(
+            value=grid.value(span.value),
+            interval=interval,
+            confidence=float(terms.confidence),
+            spend=span.spend or own.spend,
+            protect=terms.protect,
+            method=terms.method.name,
+            p=self.p,
+            private=coins.private,
+            notes=(*terms.notes, *terms.method.notes, *advice),
+        )
+
+    def cost(self, terms: Terms) -> Cost:
+        """As the method says."""
+        return terms.method.cost(self.quantile_terms(terms))
+
+    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+        """As the method says; for smooth data."""
+        if rows is None:
+            return Unknown()
+        # A forecast is of the quantile by itself, whatever it is computed into.
+        alone = self.quantile_terms(replace(terms, parts=1))
+        plan = terms.method.forecast(alone, rows=rows, groups=terms.groups, domain=self.domain)
+        return plan or Unknown()
 
 
 def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
@@ -58,35 +166,44 @@ def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
     return [Span(*ends[i], span.spend) for i, span in enumerate(spans)]
 
 
-def _released(span: Span, question: Question, terms: Terms, private: bool) -> Answer:
-    grid = terms.grid
-    return Answer(
-        value=grid.value(span.value),
-        interval=Interval(
-            grid.low_end(span.low),
-            grid.high_end(span.high),
-            span.low == grid.first,
-            span.high == grid.last,
-        ),
-        confidence=float(terms.confidence),
-        spend=span.spend or question.spend,
-        protect=question.protect,
-        method=terms.method.name,
-        p=question.p,
-        private=private,
-        notes=terms.notes + _advice(span, question, terms),
-    )
+def median(column: str, *, domain: Domain | None = None) -> Quantile:
+    """The median of a column.
 
-
-def _advice(span: Span, question: Question, terms: Terms) -> tuple[str, ...]:
-    """What would help, where the interval tells nothing.
-
-    It follows from the answer and from public numbers.
+    >>> median("fare").p
+    Fraction(1, 2)
     """
-    if (span.low, span.high) != (terms.grid.first, terms.grid.last) or not isinstance(
-        terms.method, Depth
-    ):
-        return ()
-    return (
-        whole_domain(rows_needed(question, terms.method, terms.domain), question.spend.epsilon),
+    return Quantile(check_column(column), check_domain(domain))
+
+
+def quantile(column: str, p: Number, *, domain: Domain | None = None) -> Quantile:
+    """The p-quantile of a column: `quantile("fare", 0.9)` is the 90th percentile."""
+    return Quantile(check_column(column), check_domain(domain), check_share(p, "p"))
+
+
+COLUMN = Parameter("column", "column", fits="ordered")
+P = Parameter("p", "share", meaning="Quantile p, between 0 and 1", usual="0.9")
+
+register(
+    Form(
+        name="median",
+        make=median,
+        meaning="The value in the middle: half of the rows lie below it.",
+        parameters=(COLUMN,),
+        sql=("MEDIAN",),
+        examples=("median(x)",),
+        place=1,
     )
+)
+register(
+    Form(
+        name="quantile",
+        make=quantile,
+        meaning="The value below which a share p of the rows lies: p = 0.9 is the 90th percentile.",
+        parameters=(COLUMN, P),
+        sql=("QUANTILE_CONT", "QUANTILE"),
+        sql_usage="{function}(x, 0.9): a column and which quantile",
+        sql_ordered=("PERCENTILE_CONT",),
+        examples=("quantile(x, 0.9)",),
+        place=2,
+    )
+)

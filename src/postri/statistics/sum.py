@@ -1,50 +1,83 @@
-"""Private sums: a pure function of a total on a grid, public numbers and coins."""
+"""The sum of a column, clamped to its domain."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd
+from typing import Any, ClassVar
 
 from postri.answer import Answer
-from postri.answer.drawn import Noisy
+from postri.answer.forecast import Forecast, Reach
+from postri.answer.words import register_words
+from postri.cost import Cost, pure_draw
+from postri.domain import Domain, check_domain
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.mechanisms.laplace import discrete_laplace
-from postri.noise import DiscreteLaplace
-from postri.privacy import moved_sum
-from postri.statistics.count import Ask, released
+from postri.statistics.additive import check_total, noisy_sum, released, sum_noise
+from postri.statistics.registry import Form, Parameter, check_column, register, written
+from postri.statistics.statistic import Fits, Statistic, Terms, TotalBatch
+from postri.window import Total
+
+CLAMPED = "It is about the data on the domain: cells beyond its ends are clamped to them."
 
 
-def sum_answer(n: int, indexes: int, grid: Grid, ask: Ask, coins: Coins) -> Answer:
-    """The sum of n cells whose grid indexes have this sum."""
-    return released(
-        "sum", noisy_sum(n, indexes, grid, Fraction(0), ask, ask.epsilon, coins), ask, coins
+class Sum(Statistic):
+    """The sum of a column, clamped to its domain."""
+
+    title = "sum"
+    fits: ClassVar[Fits] = "bounded"
+    batch = TotalBatch
+    needs_indexes: ClassVar = True
+
+    def written(self) -> str:
+        """As text.
+
+        >>> sum("a,b").written()
+        'sum("a,b")'
+        """
+        return written("sum", self.column)
+
+    def fields(self) -> dict[str, Any]:
+        """The column and its domain."""
+        return {"sum": self.column, "domain": self.domain}
+
+    def check_grid(self, column: str | None, grid: Grid) -> None:
+        """Only numbers with public bounds have a private sum."""
+        check_total(self.title, column, grid)
+
+    def draw(self, counted: Total, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
+        """One draw of noise, in the unit of which all sums are whole multiples."""
+        assert grid is not None
+        drawn = noisy_sum(
+            counted.n, counted.indexes, grid, Fraction(0), terms, terms.epsilon, coins
+        )
+        return released(self.title, drawn, terms, coins)
+
+    def cost(self, terms: Terms) -> Cost:
+        """That of one draw."""
+        return pure_draw(terms.epsilon)
+
+    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+        """It reaches as far as the noise, whatever the number of rows."""
+        assert self.domain is not None
+        lower, upper, step = self.domain.bounds
+        unit, noise = sum_noise(lower, upper, step, terms, terms.epsilon)
+        return Reach(self.title, unit * noise.reach(terms.beta), float(terms.confidence))
+
+
+def sum(column: str, *, domain: Domain | None = None) -> Sum:
+    """The sum of a column on a domain."""
+    return Sum(check_column(column), check_domain(domain))
+
+
+register_words("sum", explanation=CLAMPED)
+register(
+    Form(
+        name="sum",
+        make=sum,
+        meaning="All values added up; each is clamped to the column's bounds.",
+        parameters=(Parameter("column", "column", fits="bounded"),),
+        sql=("SUM",),
+        examples=("sum(x)",),
+        place=4,
     )
-
-
-def noisy_sum(
-    n: int, indexes: int, grid: Grid, middle: Fraction, ask: Ask, epsilon: Fraction, coins: Coins
-) -> Noisy:
-    """The sum of the distances of n cells from a public number, with noise: a whole number of the
-    unit of which all distances are.
-    """
-    lower, upper = (grid.base + end * grid.step - middle for end in (grid.first, grid.last))
-    unit, noise = sum_noise(lower, upper, grid.step, ask, epsilon)
-    exact = (n * (grid.base - middle) + indexes * grid.step) / unit
-    return Noisy(int(exact) + discrete_laplace(noise, coins), unit, noise)
-
-
-def sum_noise(
-    lower: Fraction, upper: Fraction, step: Fraction, ask: Ask, epsilon: Fraction
-) -> tuple[Fraction, DiscreteLaplace]:
-    """The unit of which all sums are, and the noise in that unit: both follow from public numbers."""
-    unit = _common(lower, step)
-    return unit, DiscreteLaplace(moved_sum(ask.protect, ask.groups, lower, upper) / unit / epsilon)
-
-
-def _common(one: Fraction, other: Fraction) -> Fraction:
-    """The largest number of which both are whole multiples."""
-    return Fraction(
-        gcd(one.numerator * other.denominator, other.numerator * one.denominator),
-        one.denominator * other.denominator,
-    )
+)

@@ -15,14 +15,13 @@ from postri.errors import PostriError
 from postri.web.limits import Rate
 from postri.web.logs import log, log_failure
 from postri.web.refusals import Refusal, unauthorized
+from postri.web.requests import KEY, Visit, refused
 from postri.web.tokens import Token, Tokens
-from postri.web.visits import KEY, Visit, refused
 
 SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -75,22 +74,29 @@ def _add_headers(message: Message, path: str, visit: Visit) -> None:
     headers["X-Request-Id"] = visit.id
     for name, value in SECURITY.items():
         headers[name] = value
-    headers["Cache-Control"] = "no-store" if is_guarded(path) else "no-cache"
+    caching = "no-cache"
+    if is_guarded(path):
+        caching = "no-store"
+    headers["Cache-Control"] = caching
 
 
 def _log(scope: Scope, visit: Visit, status: int) -> None:
-    method = scope["method"] if scope["method"] in METHODS else "other"
-    route, analyst = (
-        getattr(scope.get("route"), "path", None),
-        None if visit.token is None else visit.token.name,
-    )
-    level = logging.ERROR if status == 500 else logging.INFO
+    # A method or a path that a stranger made up might hold anything, so neither is logged.
+    method = scope["method"]
+    if method not in METHODS:
+        method = "other"
+    level = logging.INFO
+    if status == 500:
+        level = logging.ERROR
+    analyst = None
+    if visit.token is not None:
+        analyst = visit.token.name
     log(
         "request",
         level,
         request_id=visit.id,
         method=method,
-        route=route,
+        route=getattr(scope.get("route"), "path", None),
         status=status,
         code=visit.code,
         analyst=analyst,
@@ -103,13 +109,11 @@ class Gate:
     def __init__(
         self, app: ASGIApp, tokens: Tokens, rate: Rate, max_body: int, threads: CapacityLimiter
     ) -> None:
-        self._app, self._tokens, self._rate, self._max_body, self._threads = (
-            app,
-            tokens,
-            rate,
-            max_body,
-            threads,
-        )
+        self._app = app
+        self._tokens = tokens
+        self._rate = rate
+        self._max_body = max_body
+        self._threads = threads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or say why not. The body is not touched before that."""
@@ -122,18 +126,19 @@ class Gate:
         await self._app(scope, self._limited(receive), send)
 
     async def _token(self, scope: Scope) -> Token:
-        scheme, _, text = (_only(scope, b"authorization") or b"").decode("latin-1").partition(" ")
-        token = await to_thread.run_sync(
-            partial(self._tokens.verify, text.strip()), limiter=self._threads
-        )
+        header = _only(scope, b"authorization") or b""
+        scheme, _, text = header.decode("latin-1").partition(" ")
+        verify = partial(self._tokens.verify, text.strip())
+        token = await to_thread.run_sync(verify, limiter=self._threads)
         if token is None or scheme.lower() != "bearer":
             raise unauthorized()
         return token
 
     def _check_length(self, length: bytes | None) -> None:
-        if length is not None and (
-            len(length) > LONGEST_LENGTH or not length.isdigit() or int(length) > self._max_body
-        ):
+        if length is None:
+            return
+        is_number = length.isdigit() and len(length) <= LONGEST_LENGTH
+        if not is_number or int(length) > self._max_body:
             raise self._too_large()
 
     def _limited(self, receive: Receive) -> Receive:
@@ -156,5 +161,8 @@ class Gate:
 
 def _only(scope: Scope, name: bytes) -> bytes | None:
     """The value of a header that is there once; None otherwise."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return found[0] if len(found) == 1 else None
+    values = [value for key, value in scope["headers"] if key == name]
+    if len(values) != 1:
+        return None
+    value: bytes = values[0]
+    return value

@@ -1,4 +1,6 @@
-"""How much one may ask of the service: requests per minute, and questions at once."""
+"""How much one may ask of the service, and when its answers leave: requests per minute, questions
+at once, and a time grid.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +28,34 @@ class Rate:
     """Requests per minute for each token: a bucket that holds a minute's worth and fills evenly."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
-        self._most, self._clock = per_minute, clock
+        self._most = per_minute
+        self._clock = clock
+        # What each token has left, and since when.
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, token: str) -> None:
         """One request; refused if the bucket is empty."""
         now = self._clock()
-        held, since = self._buckets.get(token, (float(self._most), now))
-        held = min(self._most, held + (now - since) * self._most / 60)
-        if held < 1:
-            seconds = max(1, ceil((1 - held) * 60 / self._most))
+        left, since = self._buckets.get(token, (float(self._most), now))
+        left = min(self._most, left + (now - since) * self._most / 60)
+        if left < 1:
+            seconds = max(1, ceil((1 - left) * 60 / self._most))
             raise wait(
                 "rate_limited",
                 f"this token may send {self._most} requests a minute; wait {seconds} s",
                 seconds,
             )
-        self._buckets[token] = (held - 1, now)
+        self._buckets[token] = (left - 1, now)
 
 
 class Scans:
-    """Threads that answer questions: so many at once, so many that wait, none for longer than the
-    timeout.
+    """Threads that answer questions: `scans` at once, while up to `waiting` more wait, none for
+    longer than the timeout.
     """
 
     def __init__(self, scans: int, waiting: int, timeout: float) -> None:
-        self._most, self._timeout = scans + waiting, timeout
+        self._most = scans + waiting
+        self._timeout = timeout
         self._threads = ThreadPoolExecutor(scans, "scan")
         self._cancels: set[Cancel] = set()
         self.is_stopping = False
@@ -75,7 +80,8 @@ class Scans:
                 "too many questions wait for their turn; nothing was spent, ask again soon",
                 BUSY_WAIT,
             )
-        cancel, loop = Cancel(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        cancel = Cancel()
         outcome: asyncio.Future[Value] = loop.create_future()
         self._cancels.add(cancel)
 
@@ -87,12 +93,10 @@ class Scans:
 
         def done(future: asyncio.Future[Value]) -> None:
             self._cancels.discard(cancel)
-            error = future.exception()
-            _settle(outcome, None if error else future, error)
+            _settle(outcome, future, future.exception())
 
-        loop.run_in_executor(self._threads, self._watched, work, cancel, is_late).add_done_callback(
-            done
-        )
+        future = loop.run_in_executor(self._threads, self._watched, work, cancel, is_late)
+        future.add_done_callback(done)
         return await outcome
 
     def _watched(
@@ -128,6 +132,7 @@ def _settle(
     future: asyncio.Future[Value] | None,
     error: BaseException | None,
 ) -> None:
+    # Whoever waited may have been told already that it took too long.
     if outcome.done():
         return
     if error is not None:
@@ -141,3 +146,32 @@ def _too_late() -> Timeout:
     error = Timeout()
     error.spent = True
     return error
+
+
+class TimeGrid:
+    """Points in time at every multiple of `step` seconds after a request came; a step of 0 is no
+    grid.
+
+    Answers leave at these points alone, so that how long one took tells less.
+    """
+
+    def __init__(self, step: float) -> None:
+        self._step = step
+
+    def point(self, arrived: float, now: float) -> float:
+        """The first point that is not before now.
+
+        >>> TimeGrid(0.5).point(10.0, 10.2), TimeGrid(0.5).point(10.0, 11.0)
+        (10.5, 11.0)
+        >>> TimeGrid(0).point(10.0, 10.2)
+        10.2
+        """
+        if not self._step:
+            return now
+        return arrived + ceil((now - arrived) / self._step) * self._step
+
+    async def wait(self, arrived: float) -> None:
+        """Sleep until the next point."""
+        point = self.point(arrived, monotonic())
+        while (rest := point - monotonic()) > 0:
+            await asyncio.sleep(rest)

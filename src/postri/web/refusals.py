@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from postri.errors import EngineError, LedgerError, PolicyError, PostriError
-from postri.session.wire import KINDS, PROBLEM, problem_members
+from postri.session.wire import KINDS, problem_members
 
 TITLES: Mapping[str, str] = {
     "unauthorized": "A valid token is needed",
@@ -61,6 +61,18 @@ SPENT = "its budget is spent, for data may have been read"
 UNSPENT = "nothing was spent"
 
 
+class ProblemFields(TypedDict):
+    """Why there is no answer (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: Annotated[str, ("enum", tuple(TITLES))]
+    detail: str
+    request_id: Annotated[str, ("pattern", "^[0-9a-f]{16}$")]
+    spent: NotRequired[Annotated[bool | None, "Whether the question was paid for."]]
+
+
 class Timeout(EngineError):  # noqa: N818  # the ledger keeps its name as the reason of a failure
     """A question took longer than the service lets one take."""
 
@@ -85,14 +97,15 @@ class Refusal(Exception):  # noqa: N818  # what it is on the wire
 
     def fields(self, request_id: str) -> dict[str, Any]:
         """As problem details."""
-        usual = {
+        problem: ProblemFields = {
             "type": "about:blank",
             "title": TITLES[self.code],
             "status": self.status,
             "code": self.code,
             "detail": self.detail,
+            "request_id": request_id,
         }
-        return {**usual, "request_id": request_id, **self.members}
+        return {**problem, **self.members}
 
 
 def refusal_of(error: BaseException) -> Refusal:
@@ -106,51 +119,41 @@ def refusal_of(error: BaseException) -> Refusal:
     if isinstance(error, PostriError):
         for kind, known in KINDS.items():
             if isinstance(error, kind):
-                return Refusal(
-                    known.code,
-                    LEDGER if isinstance(error, LedgerError) else str(error),
-                    problem_members(error),
-                )
+                return Refusal(known.code, _detail(error), problem_members(error))
     return Refusal(
         "internal", f"failed with {type(error).__name__}; please report it, with the request_id"
     )
 
 
+def _detail(error: PostriError) -> str:
+    # What goes wrong with a ledger names its file.
+    if isinstance(error, LedgerError):
+        return LEDGER
+    return str(error)
+
+
 def _cut_off(error: Timeout | Shutdown) -> Refusal:
-    code, words = (
-        ("timed_out", "the question took too long")
-        if isinstance(error, Timeout)
-        else ("shutting_down", "the service is shutting down")
-    )
-    return Refusal(code, f"{words}; {SPENT if error.spent else UNSPENT}", {"spent": error.spent})
+    code = "shutting_down"
+    words = "the service is shutting down"
+    if isinstance(error, Timeout):
+        code = "timed_out"
+        words = "the question took too long"
+    spent = UNSPENT
+    if error.spent:
+        spent = SPENT
+    return Refusal(code, f"{words}; {spent}", {"spent": error.spent})
 
 
 def unauthorized() -> Refusal:
     """For whoever has no valid token. Does not say which of the reasons it is."""
     return Refusal(
         "unauthorized",
-        (
-            "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with "
-            "'postri token add'"
-        ),
-        {},
-        CHALLENGE,
+        "send a valid token: 'Authorization: Bearer ptr_...'; the steward makes one with "
+        "'postri token add'",
+        headers=CHALLENGE,
     )
 
 
 def wait(code: str, detail: str, seconds: int) -> Refusal:
     """For whoever should come back later."""
-    return Refusal(code, detail, {}, {"Retry-After": str(seconds)})
-
-
-__all__ = [
-    "PROBLEM",
-    "STATUSES",
-    "TITLES",
-    "Refusal",
-    "Shutdown",
-    "Timeout",
-    "refusal_of",
-    "unauthorized",
-    "wait",
-]
+    return Refusal(code, detail, headers={"Retry-After": str(seconds)})

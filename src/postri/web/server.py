@@ -32,7 +32,8 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._service, self._ready = service, ready
+        self._service = service
+        self._ready = ready
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops it, the second does not wait."""
@@ -49,10 +50,8 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the questions that are here, then cancel those that are left."""
         logs.log("shutdown")
-        loop = asyncio.get_running_loop()
-        later = loop.call_later(
-            float(self._service.policy.service.shutdown_timeout), self._service.scans.cancel
-        )
+        patience = float(self._service.policy.service.shutdown_timeout)
+        later = asyncio.get_running_loop().call_later(patience, self._service.scans.cancel)
         await super().shutdown(sockets)
         later.cancel()
 
@@ -69,14 +68,15 @@ def serve(
 ) -> None:
     """Serve the policy until a signal ends it."""
     listener = _bound(host, port)
-    address = listener.getsockname()
-    if not ip_address(address[0].partition("%")[0]).is_loopback and certificate is None:
+    address, port = listener.getsockname()[:2]
+    # An IPv6 address may name its interface after a percent sign.
+    is_loopback = ip_address(address.partition("%")[0]).is_loopback
+    if not is_loopback and certificate is None:
         warn(
             "this address can be reached from other machines, and without TLS everybody on "
             "the way can read tokens and answers"
         )
-    scheme = "http" if certificate is None else "https"
-    place = f"[{address[0]}]" if ":" in address[0] else address[0]
+    url = _url(address, port, certificate)
     with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
         if not tokens.all():
             warn(
@@ -86,11 +86,18 @@ def serve(
         service = Service(policy, ledger, tokens)
         config = _config(service, certificate, private_key)
         logs.configure()
-        server = Server(
-            config, service, lambda: say(f"postri: listening on {scheme}://{place}:{address[1]}")
-        )
+        server = Server(config, service, lambda: say(f"postri: listening on {url}"))
         server.run([listener])
         _leave(service)
+
+
+def _url(address: str, port: int, certificate: str | None) -> str:
+    scheme = "https"
+    if certificate is None:
+        scheme = "http"
+    if ":" in address:
+        address = f"[{address}]"
+    return f"{scheme}://{address}:{port}"
 
 
 def _config(service: Service, certificate: str | None, private_key: str | None) -> uvicorn.Config:

@@ -1,9 +1,16 @@
-"""What all requests share: the policy, its ledger, the tokens, and the threads that answer."""
+"""What all requests share: the policy, its ledger, the tokens, the threads that answer, and whether
+the service can answer at all.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from threading import Lock
+from time import monotonic
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -13,15 +20,21 @@ from postri.errors import PolicyError, PostriError, SourceError
 from postri.ledger import SqliteLedger
 from postri.policy import Dataset, Policy
 from postri.session.local import LocalSession
-from postri.web.limits import Rate, Scans
-from postri.web.readiness import Readiness
-from postri.web.timing import TimeGrid
+from postri.web.limits import Rate, Scans, TimeGrid
 from postri.web.tokens import Token, Tokens
 
 Value = TypeVar("Value")
 
 # Threads for what is short: tokens, prices, budgets, histories.
 SHORT = 8
+# Less room on the disk than this is no room: a few entries and the journal must fit.
+LEAST_ROOM = 1 << 20
+PROBE = b"\0" * 4096
+# Who asks often gets the last finding, for each probe waits for the disk. In seconds.
+FRESH = 1.0
+FULL = "the disk of the ledger is full"
+UNWRITABLE = "the folder of the ledger cannot be written"
+UNREADABLE = "the ledger or the file of tokens cannot be read"
 
 
 class ServedSession(LocalSession):
@@ -45,10 +58,13 @@ class Service:
     """A policy that is served."""
 
     def __init__(self, policy: Policy, ledger: SqliteLedger, tokens: Tokens) -> None:
-        how = policy.service
-        self.policy, self.ledger, self.tokens = policy, ledger, tokens
-        self.scans = Scans(how.scans, how.waiting, float(how.scan_timeout))
-        self.grid, self.rate = TimeGrid(float(how.time_grid)), Rate(how.rate)
+        limits = policy.service
+        self.policy = policy
+        self.ledger = ledger
+        self.tokens = tokens
+        self.scans = Scans(limits.scans, limits.waiting, float(limits.scan_timeout))
+        self.grid = TimeGrid(float(limits.time_grid))
+        self.rate = Rate(limits.rate)
         self.threads = CapacityLimiter(SHORT)
         folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
         self.readiness = Readiness(
@@ -67,3 +83,53 @@ class Service:
         """Let go of the files."""
         self.ledger.close()
         self.tokens.close()
+
+
+class Readiness:
+    """Finds out whether questions could be paid for now: from a ledger that can be read, and
+    folders that can be written. `look` reads the ledger.
+    """
+
+    def __init__(self, folders: set[Path], look: Callable[[], object]) -> None:
+        self._folders = folders
+        self._look = look
+        self._found: tuple[float, str | None] | None = None
+        self._lock = Lock()
+
+    def trouble(self) -> str | None:
+        """What is wrong, in plain words without a path; None if all is well."""
+        with self._lock:
+            if self._found is None or monotonic() - self._found[0] > FRESH:
+                self._found = (monotonic(), self._probe())
+            return self._found[1]
+
+    def _probe(self) -> str | None:
+        try:
+            for folder in self._folders:
+                _write(folder)
+            self._look()
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return FULL
+            return UNWRITABLE
+        except PostriError:
+            return UNREADABLE
+        return None
+
+
+def _write(folder: Path) -> None:
+    """Write a little, down to the disk, and take it away again."""
+    place = folder / f".postri-probe-{os.getpid()}"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(place, flags, 0o600)
+        try:
+            os.write(file, PROBE)
+            os.fsync(file)
+            room = os.fstatvfs(file)
+        finally:
+            os.close(file)
+    finally:
+        place.unlink(missing_ok=True)
+    if room.f_bavail * room.f_frsize < LEAST_ROOM:
+        raise OSError(errno.ENOSPC, "too little room")

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from postri.ledger.trail import listed
 from postri.policy.values import an_epsilon
-from postri.web import described
-from postri.web.bodies import known_fields, read_object, whole
-from postri.web.expiry import read_expiry
+from postri.web import description
 from postri.web.refusals import Refusal
+from postri.web.requests import check_steward, query_number, read_fields, reply
 from postri.web.service import Service
-from postri.web.visits import check_steward, reply
+from postri.web.shapes import amount_text, made_token_fields
+from postri.web.tokens import read_expiry
 
 MOST_ENTRIES = 1_000
 FARTHEST = 10**15
@@ -26,54 +26,53 @@ def steward_routes(service: Service) -> APIRouter:
     """The endpoints of stewards. Each checks the role before it reads a body."""
     router = APIRouter()
 
-    @router.get("/v1/tokens", **described.TOKENS)
+    @router.get("/v1/tokens", **description.TOKENS)
     async def tokens(request: Request) -> Response:
         check_steward(request)
-        return reply(
-            {"tokens": [token.to_fields() for token in await service.do(service.tokens.all)]}
-        )
+        known = await service.do(service.tokens.all)
+        return reply({"tokens": [token.to_fields() for token in known]})
 
-    @router.post("/v1/tokens", **described.NEW_TOKEN)
+    @router.post("/v1/tokens", **description.NEW_TOKEN)
     async def add(request: Request) -> Response:
         check_steward(request)
-        name, role, allowance, expires = known_fields(
-            await read_object(request), "name", "role", "allowance", "expires"
-        )
-        until = None if expires is None else read_expiry(expires)
+        names = ("name", "role", "allowance", "expires")
+        name, role, allowance, expires = await read_fields(request, *names)
+        until = None
+        if expires is not None:
+            until = read_expiry(expires)
         token, text = await service.do(
             lambda: service.tokens.add(name, role, expires=until, allowance=_amount(allowance))
         )
-        return reply({**token.to_fields(), "allowance": _text(token.allowance), "token": text}, 201)
+        return reply(made_token_fields(token, text), 201)
 
-    @router.delete("/v1/tokens/{id}", **described.NO_TOKEN)
+    @router.delete("/v1/tokens/{id}", **description.NO_TOKEN)
     async def revoke(request: Request) -> Response:
         check_steward(request)
         if not await service.do(service.tokens.revoke, request.path_params["id"]):
             raise Refusal("not_found", "there is no token with this id")
         return Response(status_code=204)
 
-    @router.get("/v1/allowances", **described.ALLOWANCES)
+    @router.get("/v1/allowances", **description.ALLOWANCES)
     async def allowances(request: Request) -> Response:
         check_steward(request)
-        found = await service.do(service.tokens.allowances)
-        return reply({"allowances": {name: str(amount) for name, amount in found.items()}})
+        amounts = await service.do(service.tokens.allowances)
+        return reply({"allowances": {name: str(amount) for name, amount in amounts.items()}})
 
-    @router.put("/v1/allowances/{analyst:path}", **described.ALLOWANCE)
+    @router.put("/v1/allowances/{analyst:path}", **description.ALLOWANCE)
     async def allow(request: Request) -> Response:
         check_steward(request)
-        (allowance,) = known_fields(await read_object(request), "allowance")
+        (allowance,) = await read_fields(request, "allowance")
         # Not the parameter of the path: it has lost a line break at its end.
-        name, amount = request.scope["path"].removeprefix("/v1/allowances/"), _amount(allowance)
+        name = request.scope["path"].removeprefix("/v1/allowances/")
+        amount = _amount(allowance)
         await service.do(service.tokens.allow, name, amount)
-        return reply({"name": name, "allowance": _text(amount)})
+        return reply({"name": name, "allowance": amount_text(amount)})
 
-    @router.get("/v1/ledger", **described.LEDGER)
+    @router.get("/v1/ledger", **description.LEDGER)
     async def ledger(request: Request) -> Response:
         check_steward(request)
-        after, limit = (
-            whole(request, "after", 0, FARTHEST),
-            whole(request, "limit", 100, MOST_ENTRIES, 1),
-        )
+        after = query_number(request, "after", 0, least=0, most=FARTHEST)
+        limit = query_number(request, "limit", 100, least=1, most=MOST_ENTRIES)
         return reply(await service.do(_trail, service, after, limit))
 
     return router
@@ -81,13 +80,13 @@ def steward_routes(service: Service) -> APIRouter:
 
 def _trail(service: Service, after: int, limit: int) -> dict[str, Any]:
     entries = listed(service.ledger, after, limit)
-    more = entries[-1]["number"] if len(entries) == limit else None
+    more = None
+    if len(entries) == limit:
+        more = entries[-1]["number"]
     return {"head": service.ledger.head().line, "entries": entries, "next": more}
 
 
 def _amount(allowance: object) -> Fraction | None:
-    return None if allowance is None else an_epsilon("allowance", allowance)
-
-
-def _text(amount: Fraction | None) -> str | None:
-    return None if amount is None else str(amount)
+    if allowance is None:
+        return None
+    return an_epsilon("allowance", allowance)

@@ -11,13 +11,13 @@ import re
 import sqlite3
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict
 
 from postri.errors import InputError, LedgerError, nearest
 from postri.exact import shown
@@ -29,11 +29,11 @@ Role = Literal["analyst", "steward"]
 ROLES: dict[str, Role] = {"analyst": "analyst", "steward": "steward"}
 
 # "ptr1" in ASCII: whose file it is.
-APPLICATION, VERSION = 0x70747231, 1
+APPLICATION = 0x70747231
+VERSION = 1
 SCHEMA = (
-    "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, hash "
-    "BLOB NOT NULL,"
-    " created TEXT NOT NULL, expires TEXT, revoked TEXT) STRICT",
+    "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,"
+    " hash BLOB NOT NULL, created TEXT NOT NULL, expires TEXT, revoked TEXT) STRICT",
     "CREATE TABLE allowances (name TEXT PRIMARY KEY, allowance TEXT NOT NULL) STRICT",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
@@ -43,6 +43,19 @@ EVERY = f"SELECT {FIELDS} FROM tokens LEFT JOIN allowances ON allowances.name = 
 WHAT = "the file of tokens"
 SHAPE = re.compile(r"ptr_([0-9a-f]{8})_([A-Za-z0-9_-]{43})", re.ASCII)
 NOBODY = b"\0" * 32
+SPAN = re.compile(r"([0-9]{1,6})([dhms])", re.ASCII)
+SPAN_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+class TokenFields(TypedDict):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    created: str
+    expires: str | None
+    revoked: str | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class Token:
         """Whether it opens the door at this moment."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
-    def to_fields(self) -> dict[str, str | None]:
+    def to_fields(self) -> TokenFields:
         """As a steward sees it."""
         return {
             "id": self.id,
@@ -103,16 +116,16 @@ class Tokens:
         The allowance, if given, is that of the name from here on.
         """
         _check_analyst(name)
-        until = None if expires is None else _moment(expires)
+        until = None
+        if expires is not None:
+            until = _moment(expires)
         secret = urlsafe_b64encode(secret_bytes(32)).rstrip(b"=").decode()
         with self._database.writing() as connection:
             id = _free_id(connection)
             row = (id, name, _role(role), _hash(secret), _moment(datetime.now(UTC)), until)
             connection.execute(
-                (
-                    "INSERT INTO tokens (id, name, role, hash, created, expires) VALUES (?, ?, "
-                    "?, ?, ?, ?)"
-                ),
+                "INSERT INTO tokens (id, name, role, hash, created, expires)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 row,
             )
             if allowance is not None:
@@ -132,12 +145,10 @@ class Tokens:
         """
         with self._database.writing() as connection:
             now = _moment(datetime.now(UTC))
-            return (
-                connection.execute(
-                    "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
-                ).rowcount
-                > 0
+            changed = connection.execute(
+                "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
             )
+            return changed.rowcount > 0
 
     def verify(self, text: str) -> Token | None:
         """The token of this text, if it is valid now.
@@ -147,21 +158,22 @@ class Tokens:
         id, secret = _parts(text)
         with self._database.reading() as connection:
             row = connection.execute(f"{EVERY} WHERE id = ?", (id,)).fetchone()
-        same = compare_digest(_hash(secret), NOBODY if row is None else row[-1])
-        if row is None or not same:
+        known = NOBODY
+        if row is not None:
+            known = row[-1]
+        is_same = compare_digest(_hash(secret), known)
+        if row is None or not is_same:
             return None
         token = _token(row)
-        return token if token.is_valid(_moment(datetime.now(UTC))) else None
+        if not token.is_valid(_moment(datetime.now(UTC))):
+            return None
+        return token
 
     def allowances(self) -> dict[str, Fraction]:
         """The most that each of these analysts may spend on each dataset."""
         with self._database.reading() as connection:
-            return {
-                name: Fraction(amount)
-                for name, amount in connection.execute(
-                    "SELECT name, allowance FROM allowances ORDER BY name"
-                )
-            }
+            rows = connection.execute("SELECT name, allowance FROM allowances ORDER BY name")
+            return {name: Fraction(amount) for name, amount in rows}
 
     def allow(self, name: str, allowance: Fraction | None) -> None:
         """Set an analyst's allowance; None for no limit but the policy's."""
@@ -228,7 +240,9 @@ def _role(role: object) -> Role:
 def _parts(text: str) -> tuple[str, str]:
     """The id and the secret of a token; of no token, if the text is none."""
     found = SHAPE.fullmatch(text)
-    return ("", "") if found is None else (found[1], found[2])
+    if found is None:
+        return "", ""
+    return found[1], found[2]
 
 
 def _hash(secret: str) -> bytes:
@@ -252,17 +266,43 @@ def _allow(connection: sqlite3.Connection, name: str, allowance: Fraction | None
 
 def _token(row: tuple[Any, ...]) -> Token:
     id, name, role, created, expires, revoked, allowance, _ = row
-    return Token(
-        id,
-        name,
-        _role(role),
-        created,
-        expires,
-        revoked,
-        None if allowance is None else Fraction(allowance),
-    )
+    amount = None
+    if allowance is not None:
+        amount = Fraction(allowance)
+    return Token(id, name, _role(role), created, expires, revoked, amount)
 
 
 def _moment(time: datetime) -> str:
     """A time as the file keeps it: texts of one length, which sort as the times do."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_expiry(text: object, now: datetime | None = None) -> datetime:
+    """When a token expires, as people write it: a span from now, such as 90d or 12h, or a day,
+    through whose end (in UTC) the token is valid, or a timestamp.
+
+    >>> read_expiry("2027-01-31").isoformat()
+    '2027-02-01T00:00:00+00:00'
+    >>> read_expiry("2d", datetime(2027, 1, 30, tzinfo=UTC)).isoformat()
+    '2027-02-01T00:00:00+00:00'
+    """
+    try:
+        if isinstance(text, str):
+            return _expiry(text.strip(), now or datetime.now(UTC))
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(
+        f"expires must be a span or a day, such as 90d or 2027-01-31, got {shown(text)}"
+    )
+
+
+def _expiry(text: str, now: datetime) -> datetime:
+    if span := SPAN.fullmatch(text):
+        return now + timedelta(**{SPAN_UNITS[span[2]]: int(span[1])})
+    if len(text) <= len("2027-01-31"):
+        day = date.fromisoformat(text) + timedelta(days=1)
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)

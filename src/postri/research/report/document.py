@@ -11,19 +11,43 @@ from html import escape
 from pathlib import Path
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1f2937; --soft: #6b7280; --line: #d1d5db; --paper: #ffffff; --mark: #fef3c7; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e5e7eb; --soft: #9ca3af; --line: #374151; --paper: #111827; --mark: #4a3b0a; } }
+:root {
+  color-scheme: light dark;
+  --ink: #1f2937; --soft: #6b7280; --line: #d1d5db; --paper: #ffffff; --mark: #fef3c7;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e5e7eb; --soft: #9ca3af; --line: #374151; --paper: #111827; --mark: #4a3b0a; }
+}
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 body { max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
+h1, h2, h3 { line-height: 1.25; }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
 caption { caption-side: top; text-align: left; color: var(--soft); padding-bottom: .3rem; }
-th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; } td strong { background: var(--mark); }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); }
+th, td { text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; }
+td strong { background: var(--mark); }
 td.text { white-space: normal; min-width: 14rem; }
-figure { margin: 1rem 0; background: #ffffff; display: inline-block; max-width: 100%; border-radius: .3rem; }
-figure svg { max-width: 100%; height: auto; } figcaption { color: #374151; font-size: .85rem; padding: 0 .8rem .6rem; }
+figure { margin: 1rem 0; background: #ffffff; border-radius: .3rem; }
+figure { display: inline-block; max-width: 100%; }
+figure svg { max-width: 100%; height: auto; }
+figcaption { color: #374151; font-size: .85rem; padding: 0 .8rem .6rem; }
 code { font-size: .9em; }
+"""
+
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style></head>
+<body>
+{body}
+</body>
+</html>
 """
 
 
@@ -96,11 +120,7 @@ def as_html(blocks: Sequence[Block], folder: Path) -> str:
     """One self-contained page; the figures of the folder are drawn inside it."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
     body = "\n".join(_html(block, folder) for block in blocks)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+    return PAGE.format(title=escape(title), style=STYLE, body=body)
 
 
 def _html(block: Block, folder: Path) -> str:
@@ -111,10 +131,8 @@ def _html(block: Block, folder: Path) -> str:
             return f"<p>{_inline(text)}</p>"
         case Figure(name, caption):
             svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-            drawing, words = (
-                svg[svg.index("<svg") :],
-                f"<figcaption>{_inline(caption)}</figcaption>",
-            )
+            drawing = svg[svg.index("<svg") :]
+            words = f"<figcaption>{_inline(caption)}</figcaption>"
             return f'<figure role="img" aria-label="{escape(caption)}">{drawing}{words}</figure>'
         case Table():
             return _html_table(block)
@@ -122,27 +140,31 @@ def _html(block: Block, folder: Path) -> str:
 
 def _html_table(table: Table) -> str:
     def line(cells: Sequence[str], tag: str) -> str:
-        marks = [' class="text"' if i in table.wide else "" for i in range(len(cells))]
-        return (
-            "<tr>"
-            + "".join(
-                f"<{tag}{mark}>{_inline(cell)}</{tag}>"
-                for cell, mark in zip(cells, marks, strict=True)
-            )
-            + "</tr>"
-        )
+        written = []
+        for column, cell in enumerate(cells):
+            mark = ""
+            if column in table.wide:
+                mark = ' class="text"'
+            written.append(f"<{tag}{mark}>{_inline(cell)}</{tag}>")
+        return f"<tr>{''.join(written)}</tr>"
 
-    head, body = line(table.header, "th"), "\n".join(line(row, "td") for row in table.rows)
     caption = f"<caption>{_inline(table.caption)}</caption>"
-    return f'<div class="scroll"><table>{caption}<thead>{head}</thead>\n<tbody>{body}</tbody></table></div>'
+    head = f"<thead>{line(table.header, 'th')}</thead>"
+    lines = "\n".join(line(row, "td") for row in table.rows)
+    body = f"<tbody>{lines}</tbody>"
+    return f'<div class="scroll"><table>{caption}{head}\n{body}</table></div>'
 
 
 def _inline(text: str) -> str:
     """Marks inside `code` mean nothing."""
-    parts = escape(text, quote=False).split("`")
-    return "".join(
-        f"<code>{part}</code>" if i % 2 else _marked(part) for i, part in enumerate(parts)
-    )
+    written = []
+    for i, part in enumerate(escape(text, quote=False).split("`")):
+        inside_code = i % 2 == 1
+        if inside_code:
+            written.append(f"<code>{part}</code>")
+        else:
+            written.append(_marked(part))
+    return "".join(written)
 
 
 def _marked(text: str) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from postri.errors import missing_extra
 from postri.exact import plain
 from postri.research.experiment import Floats, Outcome
-from postri.research.record import Published
 from postri.research.report.document import Figure
-from postri.research.report.results import EPSILONS, SIZES, Results, shape_name
+from postri.research.report.results import EPSILONS, SIZES, Published, Results, shape_name
 from postri.research.report.statistics import covers
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,9 @@ LINES = {
     "sun2023-4": ("#e69f00", "v", "Sun et al. (4)"),
     "depth": ("#009e73", "P", "depth (ours)"),
 }
-INK, GRID = "#1f2937", "#e5e7eb"
+INK = "#1f2937"
+GRID = "#e5e7eb"
+BROKEN = "#dc2626"
 TITLES = {"bank": "Bank, balance", "adult": "Adult, fnlwgt", "airplane": "Airplane, capacity"}
 
 Metric = tuple[str, str, Callable[[Outcome], Floats], Callable[[Published], float]]
@@ -60,41 +61,32 @@ def draw_figures(results: Results, folder: Path) -> list[Figure]:
 def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path) -> Figure:
     key, label, measure, published = metric
     canvas, axes = _canvas(1, 1, (7.6, 4.2))
-    ax, places = axes[0], np.arange(len(EPSILONS))
+    ax = axes[0]
+    places = np.arange(len(EPSILONS))
     for method, (colour, marker, name) in LINES.items():
         draws = [measure(results.of(table, method, epsilon)) for epsilon in EPSILONS]
-        means, spreads = (
-            np.array([each.mean() for each in draws]),
-            np.array([each.std() for each in draws]),
-        )
-        ours = method == "depth"
+        means = np.array([each.mean() for each in draws])
+        spreads = np.array([each.std() for each in draws])
         ax.plot(
             places,
             means,
             color=colour,
             marker=marker,
             markersize=5,
-            linewidth=2.6 if ours else 1.3,
             label=name,
-            zorder=3 + ours,
+            **_weight(method, 1.3),
         )
-        ax.fill_between(
-            places,
-            np.maximum(means - spreads, 0),
-            means + spreads,
-            color=colour,
-            alpha=0.13,
-            linewidth=0,
-        )
-        cells = [results.published_of(table, method, epsilon) for epsilon in EPSILONS]
-        seen = [
-            (place, published(cell))
-            for place, cell in zip(places, cells, strict=True)
-            if cell is not None
-        ]
-        if seen:
+        lowest = np.maximum(means - spreads, 0)
+        ax.fill_between(places, lowest, means + spreads, color=colour, alpha=0.13, linewidth=0)
+        crosses = {}
+        for place, epsilon in zip(places, EPSILONS, strict=True):
+            cell = results.published_of(table, method, epsilon)
+            if cell is not None:
+                crosses[place] = published(cell)
+        if crosses:
             ax.plot(
-                *zip(*seen, strict=True),
+                tuple(crosses),
+                tuple(crosses.values()),
                 "x",
                 color=colour,
                 markersize=8,
@@ -109,25 +101,19 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
         _factors(ax)
     ax.set_xlabel("epsilon")
     ax.set_ylabel(f"{label} (units of the column)")
-    ax.set_title(
-        (
-            f"{TITLES[table]}: {label.lower()}, mean of {results.runs:,} runs; shaded: one "
-            "standard deviation"
-        ),
-        loc="left",
-        fontsize=10,
-        color=INK,
+    title = (
+        f"{TITLES[table]}: {label.lower()}, mean of {results.runs:,} runs; shaded: one standard "
+        "deviation"
     )
+    ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     name = f"{table}_{key}"
     _save(canvas, folder, name)
-    return Figure(
-        name,
-        (
-            f"{TITLES[table]}: {label.lower()} against epsilon, by method; crosses are the "
-            "published means."
-        ),
+    words = (
+        f"{TITLES[table]}: {label.lower()} against epsilon, by method; crosses are the published "
+        "means."
     )
+    return Figure(name, words)
 
 
 def _shapes(results: Results, folder: Path) -> Figure:
@@ -138,35 +124,19 @@ def _shapes(results: Results, folder: Path) -> Figure:
         for method, (colour, marker, name) in LINES.items():
             outcomes = [results.of(shape_name(shape, rows), method) for rows in SIZES]
             means = np.array([outcome.half_widths.mean() for outcome in outcomes])
-            ours = method == "depth"
-            ax.plot(
-                SIZES,
-                means,
-                color=colour,
-                linewidth=2.6 if ours else 1.2,
-                label=name,
-                zorder=3 + ours,
-            )
-            held = [
-                covers(int(each.covered.sum()), len(each.covered), 0.99, 0.001) for each in outcomes
-            ]
-            for rows, mean, holds in zip(SIZES, means, held, strict=True):
-                ax.plot(
-                    [rows],
-                    [mean],
-                    marker if holds else "X",
-                    color=colour if holds else "#dc2626",
-                    markersize=5 if holds else 9,
-                    zorder=5,
-                )
+            ax.plot(SIZES, means, color=colour, label=name, **_weight(method, 1.2))
+            for rows, mean, outcome in zip(SIZES, means, outcomes, strict=True):
+                hits = int(outcome.covered.sum())
+                if covers(hits, len(outcome.covered), 0.99, 0.001):
+                    ax.plot([rows], [mean], marker, color=colour, markersize=5, zorder=5)
+                else:
+                    ax.plot([rows], [mean], "X", color=BROKEN, markersize=9, zorder=5)
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=1, linscale=0.4)
         ax.set_ylim(0, 2e8)
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_title(shape, loc="left", fontsize=10, color=INK)
-    axes[0].plot(
-        [], [], "X", color="#dc2626", markersize=9, linestyle="none", label="promise broken"
-    )
+    axes[0].plot([], [], "X", color=BROKEN, markersize=9, linestyle="none", label="promise broken")
     handles, labels = axes[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
     canvas.supxlabel("rows", fontsize=9, y=0.06)
@@ -180,12 +150,22 @@ def _shapes(results: Results, folder: Path) -> Figure:
     return Figure("shapes_half_width", words)
 
 
+def _weight(method: str, usual: float) -> dict[str, Any]:
+    """How a method's line is drawn: ours heavier and above the others."""
+    if method == "depth":
+        return {"linewidth": 2.6, "zorder": 4}
+    return {"linewidth": usual, "zorder": 3}
+
+
 def _factors(ax: Axes) -> None:
     """A scale that shows factors, and 0 at the bottom where there is one."""
     heights = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
     least = 10 ** np.floor(np.log10(heights[heights > 0].min()))
     ax.set_yscale("symlog", linthresh=least, linscale=0.4)
-    ax.set_ylim(bottom=0 if heights.min() == 0 else least)
+    bottom = least
+    if heights.min() == 0:
+        bottom = 0
+    ax.set_ylim(bottom=bottom)
     ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.6g}")
 
 
@@ -195,15 +175,14 @@ def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas,
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise missing_extra("the report", "matplotlib", "plot") from None
-    with rc_context(
-        {
-            "font.size": 9,
-            "axes.edgecolor": GRID,
-            "axes.labelcolor": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-        }
-    ):
+    style: dict[Any, Any] = {
+        "font.size": 9,
+        "axes.edgecolor": GRID,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+    with rc_context(style):
         canvas = Canvas(figsize=size, layout=None)
         axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
     for ax in axes:

@@ -4,7 +4,7 @@ each with an example that shows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,13 +13,15 @@ import numpy as np
 from postri.domain import Domain
 from postri.exact import plain
 from postri.methods.formulas import optimum
-from postri.methods.postri import HALF, PostRI
+from postri.methods.method import ALL_ROWS
+from postri.methods.postri import PostRI
+from postri.methods.published import HALF
 from postri.methods.tieless import UNIT, Ranks, Tieless, size_of
 from postri.research.experiment import Cell, run_cell
 from postri.research.report.document import Block, Heading, Table, Text, two_digits
-from postri.research.report.results import EPSILONS, ONE, Results
+from postri.research.report.results import EPSILONS, ONE, Published, Results
 from postri.research.report.statistics import difference
-from postri.research.subject import ALL_ROWS, Subject
+from postri.research.subjects import Subject
 
 SMALL = Domain(0, 100)
 LARGE = Domain(0, 10**8)
@@ -36,12 +38,18 @@ class Finding:
 
 def findings(results: Results) -> list[Finding]:
     """All of them; those that need a table of the paper only where it is at hand."""
-    found = [_odd(), _even(), _floor_division(), _unreachable(results.runs), _dropped_value()]
-    found.insert(0, _half_width(results))
+    found = [
+        _half_width(results),
+        _odd(),
+        _even(),
+        _floor_division(),
+        _unreachable(results.runs),
+        _dropped_value(),
+    ]
     if "bank" in results.tables:
-        found += [_lucky(results)]
+        found.append(_lucky(results))
     if "airplane" in results.tables:
-        found += [_expansion(results)]
+        found.append(_expansion(results))
     found += [_unused_budget(results), _optimal_split(results), _misplaced(results)]
     return [finding for finding in found if finding.example.rows]
 
@@ -57,19 +65,12 @@ def findings_section(results: Results) -> list[Block]:
 def _half_width(results: Results) -> Finding:
     rows = []
     for table in results.tables:
-        cell, ours = (
-            results.published_of(table, "postri-default", ONE),
-            results.of(table, "postri-default"),
-        )
-        width = ours.half_widths.mean()
-        rows.append(
-            [
-                table,
-                two_digits(cell.half_width) if cell else "",
-                f"{width:,.2f}",
-                f"{2 * width:,.2f}",
-            ]
-        )
+        cell = results.published_of(table, "postri-default", ONE)
+        published = ""
+        if cell is not None:
+            published = two_digits(cell.half_width)
+        width = results.of(table, "postri-default").half_widths.mean()
+        rows.append([table, published, f"{width:,.2f}", f"{2 * width:,.2f}"])
     return Finding(
         "The table's width is a half-width",
         "Table 1 of the paper reports an *average RI width*, the distance between the "
@@ -88,9 +89,8 @@ def _half_width(results: Results) -> Finding:
 def best_utility(rows: int) -> float:
     """The largest utility -|R(y) - n/2| of any position, for n distinct rows."""
     subject = Subject.of_values("distinct", 10 * np.arange(1, rows + 1), SMALL)
-    return (
-        float(Ranks.near(rows * HALF, subject.windows(ALL_ROWS), subject.grid).scores.max()) / UNIT
-    )
+    ranks = Ranks.near(rows * HALF, subject.windows(ALL_ROWS), subject.grid)
+    return float(ranks.scores.max()) / UNIT
 
 
 def _odd() -> Finding:
@@ -113,18 +113,21 @@ def holds_half(values: Sequence[int], low: int, high: int) -> tuple[bool, bool]:
     """Whether R(low) <= n/2 <= R(high), which the paper proves of its interval, and whether the
     interval holds the midpoint median.
     """
-    ordered, n = np.sort(values), len(values)
+    ordered = np.sort(values)
     ranks = np.searchsorted(ordered, [low, high], side="right")
-    return bool(ranks[0] <= n / 2 <= ranks[1]), bool(low <= np.median(ordered) <= high)
+    proved = ranks[0] <= len(values) / 2 <= ranks[1]
+    held = low <= np.median(ordered) <= high
+    return bool(proved), bool(held)
 
 
 def _even() -> Finding:
-    rows = []
-    for values, low, high in (
+    cases = (
         ((10, 30), 10, 10),
         ((10, 20, 40, 50), 10, 25),
         ((10, 20, 40, 50), 20, 40),
-    ):
+    )
+    rows = []
+    for values, low, high in cases:
         proved, held = holds_half(values, low, high)
         rows.append(
             [
@@ -154,15 +157,15 @@ def _floor_division() -> Finding:
     seen = Tieless.of(subject.whole, subject.grid)
     rows = []
     for low, high in ((8, 9), (8, 10)):
-        ends = seen.index(low), seen.index(high)
-        held = ends[0] <= np.median(values) <= ends[1]
+        lower, upper = seen.index(low), seen.index(high)
+        held = bool(lower <= np.median(values) <= upper)
         rows.append(
             [
                 f"{low} to {high}",
                 str(seen.rank(low)),
                 str(seen.rank(high)),
-                f"{ends[0]} to {ends[1]}",
-                _yes(bool(held)),
+                f"{lower} to {upper}",
+                _yes(held),
             ]
         )
     return Finding(
@@ -186,7 +189,7 @@ def unreachable(rows: int, runs: int) -> tuple[float, float]:
     """
     subject = Subject.of_values("edge", np.zeros(rows, np.int64), LARGE)
     outcome = run_cell(Cell("edge", "postri-default", ONE, runs), subject)
-    setting = PostRI().setting(outcome.cell.question, size_of(rows, subject.grid))
+    setting = PostRI().setting(outcome.cell.terms, size_of(rows, subject.grid))
     return float(setting.aim), float(outcome.covered.mean())
 
 
@@ -223,7 +226,9 @@ def released_ranks(values: Sequence[int], last: int) -> list[tuple[int, int, int
     found = []
     for value in sorted(set(values)):
         known = kept[kept <= value].max()
-        found.append((value, int(np.sum(np.asarray(values) <= value)), int(np.sum(rows <= known))))
+        rank = int(np.sum(np.asarray(values) <= value))
+        used = int(np.sum(rows <= known))
+        found.append((value, rank, used))
     return found
 
 
@@ -262,22 +267,17 @@ def _lucky(results: Results) -> Finding:
                 f"{float(over):+g}",
             ]
         )
-    errors = {
-        method: results.resampled_errors("bank", method, ONE).mean()
-        for method in ("postri-default", "depth")
-    }
-    table = {
-        method: results.of("bank", method).errors.mean() for method in ("postri-default", "depth")
-    }
+    postri = results.of("bank", "postri-default").errors.mean()
+    ours = results.of("bank", "depth").errors.mean()
+    postri_resampled = results.resampled_errors("bank", "postri-default", ONE).mean()
+    ours_resampled = results.resampled_errors("bank", "depth", ONE).mean()
     return Finding(
         "The bank table is a lucky one",
         "PostRI judges a value by the rows at or below it. In the bank table the rows up to "
         "448, the median, happen to end next to "
         "n/2, so the value 448 is the best candidate by far: the error at epsilon 1 is "
-        f"{table['postri-default']:.2f} "
-        f"({table['depth']:.2f} for `depth`). On resamples of the same table it is "
-        f"{errors['postri-default']:.2f} "
-        f"({errors['depth']:.2f} for `depth`).",
+        f"{postri:.2f} ({ours:.2f} for `depth`). On resamples of the same table it is "
+        f"{postri_resampled:.2f} ({ours_resampled:.2f} for `depth`).",
         Table(
             "Around the median of the bank table",
             ("balance", "rows with it", "rows up to it, minus n/2"),
@@ -288,19 +288,16 @@ def _lucky(results: Results) -> Finding:
 
 def _expansion(results: Results) -> Finding:
     airplane = results.tables["airplane"]
-    at = int(np.searchsorted(airplane.whole.indexes, int(airplane.median)))
-    held, gap = (
-        int(airplane.whole.counts[at]),
-        int(airplane.whole.indexes[at + 1] - airplane.whole.indexes[at]),
-    )
-    over = float(Fraction(int(airplane.whole.ranks[at + 1])) - airplane.rows * HALF)
+    whole = airplane.whole
+    at = int(np.searchsorted(whole.indexes, int(airplane.median)))
+    held = int(whole.counts[at])
+    gap = int(whole.indexes[at + 1] - whole.indexes[at])
+    over = float(Fraction(int(whole.ranks[at + 1])) - airplane.rows * HALF)
     rows = []
     for epsilon in EPSILONS:
-        shares = [
-            float(np.mean(results.of("airplane", method, epsilon).values == 162))
-            for method in ("postri-default", "depth")
-        ]
-        rows.append([plain(epsilon), *(f"{share:.2f}" for share in shares)])
+        postri = np.mean(results.of("airplane", "postri-default", epsilon).values == 162)
+        ours = np.mean(results.of("airplane", "depth", epsilon).values == 162)
+        rows.append([plain(epsilon), f"{postri:.2f}", f"{ours:.2f}"])
     return Finding(
         "Removing ties by expansion loses the median where a value holds many rows",
         f"In the airplane table {held:,} rows hold the median, 162, and end {over:g} rows "
@@ -315,35 +312,13 @@ def _expansion(results: Results) -> Finding:
 
 def _unused_budget(results: Results) -> Finding:
     rows = []
-    for table in results.tables:
-        for epsilon in EPSILONS:
-            cell = results.published_of(table, "postri-default", epsilon)
-            if cell is not None and table != "airplane":
-                ours, slip = (
-                    results.of(table, "postri-default", epsilon),
-                    results.released(table, "postri-default", epsilon),
-                )
-                spreads = (
-                    f"{x:,.2f}"
-                    for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std())
-                )
-                rows.append([table, plain(epsilon), *spreads])
-    half = Fraction(1, 2)
-    cell = (
-        results.published_of("airplane", "postri-9:1", half)
-        if "airplane" in results.tables
-        else None
-    )
-    if cell is not None:
-        ours, slip = (
-            results.of("airplane", "postri-9:1", half),
-            results.released("airplane", "postri-9:1", half),
-        )
-        spreads = (
-            f"{x:,.2f}"
-            for x in (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std())
-        )
-        rows.append(["airplane (9:1)", plain(half), *spreads])
+    for cell in _published_elsewhere(results, "postri-default"):
+        rows.append([cell.subject, plain(cell.epsilon), *_half_width_spreads(results, cell)])
+    if "airplane" in results.tables:
+        airplane = results.published_of("airplane", "postri-9:1", Fraction(1, 2))
+        if airplane is not None:
+            spreads = _half_width_spreads(results, airplane)
+            rows.append(["airplane (9:1)", plain(airplane.epsilon), *spreads])
     return Finding(
         "The released code leaves half of the interval's budget unused",
         "The half-width's utility has sensitivity 1, as the paper proves, and gamma2 is "
@@ -361,28 +336,47 @@ def _unused_budget(results: Results) -> Finding:
     )
 
 
+def _published_elsewhere(results: Results, method: str) -> Iterator[Published]:
+    """The published cells of a method, but for those on the airplane table: there every half-width
+    is that of the gaps between a few values.
+    """
+    for table in results.tables:
+        for epsilon in EPSILONS:
+            cell = results.published_of(table, method, epsilon)
+            if cell is not None and table != "airplane":
+                yield cell
+
+
+def _half_width_spreads(results: Results, cell: Published) -> list[str]:
+    """As published, by the algorithm, and with the slips of the released code."""
+    ours = results.of(cell.subject, cell.method, cell.epsilon)
+    slip = results.released(cell.subject, cell.method, cell.epsilon)
+    spreads = (cell.half_width_sd, ours.half_widths.std(), slip.half_widths.std())
+    return [f"{spread:,.2f}" for spread in spreads]
+
+
 def _optimal_split(results: Results) -> Finding:
     rows = []
-    for table, subject in results.tables.items():
-        for epsilon in EPSILONS:
-            cell = results.published_of(table, "postri-optimal", epsilon)
-            if cell is None or table == "airplane":
-                continue
-            size, outcomes = size_of(subject.rows, subject.grid), (results.of, results.released)
-            best = [
-                optimum(float(epsilon), size, 0.005, 0.005, sensitivity)
-                for sensitivity in (1.0, 2.0)
-            ]
-            shares = [each.epsilon1 / float(epsilon) for each in best]
-            widths = [get(table, "postri-optimal", epsilon).half_widths.mean() for get in outcomes]
-            numbers = (f"{shares[0]:.3f}", str(best[0].iterations), f"{shares[1]:.3f}")
-            cells = (
-                *numbers,
+    for cell in _published_elsewhere(results, "postri-optimal"):
+        subject = results.tables[cell.subject]
+        epsilon = float(cell.epsilon)
+        size = size_of(subject.rows, subject.grid)
+        best = optimum(epsilon, size, 0.005, 0.005)
+        slip = optimum(epsilon, size, 0.005, 0.005, sensitivity2=2.0)
+        ours = results.of(cell.subject, cell.method, cell.epsilon)
+        released = results.released(cell.subject, cell.method, cell.epsilon)
+        rows.append(
+            [
+                cell.subject,
+                plain(cell.epsilon),
+                f"{best.epsilon1 / epsilon:.3f}",
+                str(best.iterations),
+                f"{slip.epsilon1 / epsilon:.3f}",
                 two_digits(cell.half_width),
-                f"{widths[0]:,.2f}",
-                f"{widths[1]:,.2f}",
-            )
-            rows.append([table, plain(epsilon), *cells])
+                f"{ours.half_widths.mean():,.2f}",
+                f"{released.half_widths.mean():,.2f}",
+            ]
+        )
     return Finding(
         "The published optimal split is that of another sensitivity",
         "By Eq. 6 the median gets half of epsilon or slightly more. The stored results of "
@@ -409,21 +403,14 @@ def _optimal_split(results: Results) -> Finding:
 
 def _misplaced(results: Results) -> Finding:
     rows = []
-    for table in results.tables:
-        for epsilon in EPSILONS:
-            cell = results.published_of(table, "sun2023", epsilon)
-            if cell is None or table == "airplane":
-                continue
-            row = [table, plain(epsilon), two_digits(cell.error)]
-            for outcome in (
-                results.of(table, "sun2023", epsilon),
-                results.released(table, "sun2023", epsilon),
-            ):
-                row += [
-                    f"{outcome.errors.mean():,.2f}",
-                    str(difference(outcome.errors, cell.error, cell.error_sd, cell.runs)),
-                ]
-            rows.append(row)
+    for cell in _published_elsewhere(results, "sun2023"):
+        row = [cell.subject, plain(cell.epsilon), two_digits(cell.error)]
+        ours = results.of(cell.subject, cell.method, cell.epsilon)
+        slip = results.released(cell.subject, cell.method, cell.epsilon)
+        for outcome in (ours, slip):
+            apart = difference(outcome.errors, cell.error, cell.error_sd, cell.runs)
+            row += [f"{outcome.errors.mean():,.2f}", str(apart)]
+        rows.append(row)
     return Finding(
         "The code of the baseline aims two ranks high and misplaces weights",
         "Its index arithmetic, with the two inserted rows, puts both targets two ranks too "
@@ -449,4 +436,6 @@ def _misplaced(results: Results) -> Finding:
 
 
 def _yes(holds: bool) -> str:
-    return "yes" if holds else "**no**"
+    if holds:
+        return "yes"
+    return "**no**"

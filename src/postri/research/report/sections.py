@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from postri.exact import plain
 from postri.methods.formulas import rank_lower_bound
-from postri.research.experiment import Outcome
-from postri.research.methods import METHODS
-from postri.research.record import CLAIMED_GAIN, TABLE_1, Published
+from postri.research.experiment import COMPARED, Floats, Outcome
 from postri.research.report.claims import claims_section
 from postri.research.report.document import Block, Figure, Heading, Table, Text, two_digits
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
-from postri.research.report.results import EPSILONS, RESAMPLES_PER_RUN, SIZES, Results, shape_name
+from postri.research.report.results import (
+    CLAIMED_GAIN,
+    EPSILONS,
+    RESAMPLES_PER_RUN,
+    SIZES,
+    TABLE_1,
+    Published,
+    Results,
+    shape_name,
+)
 from postri.research.report.statistics import (
     LIMIT,
     Difference,
@@ -24,9 +31,10 @@ from postri.research.report.statistics import (
     covers,
     difference,
 )
-from postri.research.shapes import SHAPES
+from postri.research.subjects import SHAPES
 
 PROMISED = 0.99
+BY_EPSILON = ("table, method", *map(plain, EPSILONS))
 CAUSES = {
     "postri-optimal": "the optimal split of another sensitivity",
     "sun2023": "the baseline's code aims high and misplaces weights",
@@ -59,28 +67,35 @@ class Comparison:
         """Why they differ, where they do."""
         if self.agrees:
             return ""
-        return CAUSES.get(self.cell.method, OTHER_CAUSE) if self.explained else "**not explained**"
+        if self.explained:
+            return CAUSES.get(self.cell.method, OTHER_CAUSE)
+        return "**not explained**"
 
 
 def comparisons(results: Results) -> list[Comparison]:
     """Every published cell of the tables at hand."""
-    return [
-        _compared(results, cell) for cell in results.published if cell.subject in results.tables
-    ]
+    at_hand = [cell for cell in results.published if cell.subject in results.tables]
+    return [_compared(results, cell) for cell in at_hand]
 
 
 def _compared(results: Results, cell: Published) -> Comparison:
-    where = (cell.subject, cell.method, cell.epsilon)
+    ours = results.of(cell.subject, cell.method, cell.epsilon)
+    released = results.released(cell.subject, cell.method, cell.epsilon)
     return Comparison(
-        cell, *_differences(results.of(*where), cell), *_differences(results.released(*where), cell)
+        cell=cell,
+        error=_error_difference(ours, cell),
+        half_width=_half_width_difference(ours, cell),
+        released_error=_error_difference(released, cell),
+        released_half_width=_half_width_difference(released, cell),
     )
 
 
-def _differences(outcome: Outcome, cell: Published) -> tuple[Difference, Difference]:
-    return (
-        difference(outcome.errors, cell.error, cell.error_sd, cell.runs),
-        difference(outcome.half_widths, cell.half_width, cell.half_width_sd, cell.runs),
-    )
+def _error_difference(outcome: Outcome, cell: Published) -> Difference:
+    return difference(outcome.errors, cell.error, cell.error_sd, cell.runs)
+
+
+def _half_width_difference(outcome: Outcome, cell: Published) -> Difference:
+    return difference(outcome.half_widths, cell.half_width, cell.half_width_sd, cell.runs)
 
 
 def report_blocks(results: Results, figures: Sequence[Figure]) -> list[Block]:
@@ -132,10 +147,8 @@ def _opening(results: Results) -> list[Block]:
 
 def _in_short(results: Results) -> list[Block]:
     compared = comparisons(results)
-    agree, explained = (
-        sum(each.agrees for each in compared),
-        sum(not each.agrees and each.explained for each in compared),
-    )
+    agree = sum(each.agrees for each in compared)
+    explained = sum(not each.agrees and each.explained for each in compared)
     rest = len(compared) - agree - explained
     ratios = [
         results.of(table, "postri-default", epsilon).half_widths.mean()
@@ -166,15 +179,16 @@ def _table_1(results: Results) -> list[Block]:
     for cell in TABLE_1:
         if cell.subject not in results.tables:
             continue
-        ours, compared = results.of(cell.subject, cell.method), _compared(results, cell)
+        ours = results.of(cell.subject, cell.method)
+        compared = _compared(results, cell)
         rows.append(
             [
                 f"{cell.subject}, {cell.method}",
                 _spread(cell.error, cell.error_sd),
-                _spread(ours.errors.mean(), ours.errors.std()),
+                _spread_of(ours.errors),
                 _flag(compared.error),
                 _spread(cell.half_width, cell.half_width_sd),
-                _spread(ours.half_widths.mean(), ours.half_widths.std()),
+                _spread_of(ours.half_widths),
                 _flag(compared.half_width),
                 f"{cell.coverage:.2f}",
                 f"{ours.covered.mean():.3f}",
@@ -182,13 +196,10 @@ def _table_1(results: Results) -> list[Block]:
         )
     for table in results.tables:
         ours = results.of(table, "depth")
-        error, half = (
-            _spread(ours.errors.mean(), ours.errors.std()),
-            _spread(ours.half_widths.mean(), ours.half_widths.std()),
-        )
-        rows.append(
-            [f"{table}, depth", "", error, "", "", half, "", "", f"{ours.covered.mean():.3f}"]
-        )
+        error = _spread_of(ours.errors)
+        half_width = _spread_of(ours.half_widths)
+        covered = f"{ours.covered.mean():.3f}"
+        rows.append([f"{table}, depth", "", error, "", "", half_width, "", "", covered])
     header = (
         "table, method",
         "error, published",
@@ -208,15 +219,14 @@ def _table_1(results: Results) -> list[Block]:
 
 
 def _gain(results: Results) -> list[Block]:
-    gains = {}
+    rows = []
     for table in results.tables:
-        sun, postri, ours = (
-            results.of(table, method).errors.mean()
-            for method in ("sun2023", "postri-default", "depth")
-        )
-        gains[table] = (_percent(sun, postri), _percent(sun, ours), _percent(postri, ours))
+        sun = results.of(table, "sun2023").errors.mean()
+        postri = results.of(table, "postri-default").errors.mean()
+        ours = results.of(table, "depth").errors.mean()
+        gains = (_percent(sun, postri), _percent(sun, ours), _percent(postri, ours))
+        rows.append([table, *gains])
     low, high = CLAIMED_GAIN
-    rows = [[table, *each] for table, each in gains.items()]
     return [
         Text(
             f"The paper claims a median with {low:.0%} to {high:.0%} higher utility than the "
@@ -237,17 +247,18 @@ def _gain(results: Results) -> list[Block]:
 
 
 def _percent(larger: float, smaller: float) -> str:
-    return (
-        f"{larger / smaller - 1:+.0%}"
-        if smaller > 0
-        else ("0 against 0" if larger == 0 else f"{larger:.3g} against 0")
-    )
+    if smaller > 0:
+        return f"{larger / smaller - 1:+.0%}"
+    if larger == 0:
+        return "0 against 0"
+    return f"{larger:.3g} against 0"
 
 
 def _all_published(results: Results) -> list[Block]:
     rows = []
     for each in comparisons(results):
-        cell, ours = each.cell, results.of(each.cell.subject, each.cell.method, each.cell.epsilon)
+        cell = each.cell
+        ours = results.of(cell.subject, cell.method, cell.epsilon)
         rows.append(
             [
                 f"{cell.subject}, {cell.method}",
@@ -282,33 +293,36 @@ def _all_published(results: Results) -> list[Block]:
 
 
 def _ratios(results: Results) -> list[Block]:
-    blocks: list[Block] = []
-    for words, measure in (("half-width", "half_widths"), ("error", "errors")):
-        rows = []
-        for method in METHODS:
-            for table in results.tables:
-                cells = []
-                for epsilon in EPSILONS:
-                    own, ours = (
-                        float(getattr(results.of(table, name, epsilon), measure).mean())
-                        for name in (method, "depth")
-                    )
-                    cells.append(
-                        f"{own / ours:.2f}"
-                        if ours > 0
-                        else ("1.00" if own == 0 else f"{own:.3g} against 0")
-                    )
-                rows.append([f"{table}, {method}", *cells])
-        caption = f"Mean {words} over that of `depth`, by epsilon"
-        blocks.append(
-            Table(caption, ("table, method", *(plain(epsilon) for epsilon in EPSILONS)), rows)
-        )
-    return blocks
+    return [
+        _ratio_table(results, "half-width", lambda outcome: outcome.half_widths),
+        _ratio_table(results, "error", lambda outcome: outcome.errors),
+    ]
+
+
+def _ratio_table(results: Results, words: str, measure: Callable[[Outcome], Floats]) -> Table:
+    rows = []
+    for method in COMPARED:
+        for table in results.tables:
+            cells = []
+            for epsilon in EPSILONS:
+                own = float(measure(results.of(table, method, epsilon)).mean())
+                ours = float(measure(results.of(table, "depth", epsilon)).mean())
+                cells.append(_ratio(own, ours))
+            rows.append([f"{table}, {method}", *cells])
+    return Table(f"Mean {words} over that of `depth`, by epsilon", BY_EPSILON, rows)
+
+
+def _ratio(own: float, ours: float) -> str:
+    if ours > 0:
+        return f"{own / ours:.2f}"
+    if own == 0:
+        return "1.00"
+    return f"{own:.3g} against 0"
 
 
 def _coverage(results: Results) -> list[Block]:
     rows = []
-    for method in METHODS:
+    for method in COMPARED:
         for table in results.tables:
             cells = [_share(results.of(table, method, epsilon)) for epsilon in EPSILONS]
             rows.append([f"{table}, {method}", *cells])
@@ -317,16 +331,13 @@ def _coverage(results: Results) -> list[Block]:
             "How often the interval held the true median (0.99 is promised), with the exact "
             "95 % interval of Clopper and Pearson."
         ),
-        Table(
-            "Observed coverage, by epsilon",
-            ("table, method", *(plain(epsilon) for epsilon in EPSILONS)),
-            rows,
-        ),
+        Table("Observed coverage, by epsilon", BY_EPSILON, rows),
     ]
 
 
 def _share(outcome: Outcome) -> str:
-    hits, runs = int(outcome.covered.sum()), len(outcome.covered)
+    hits = int(outcome.covered.sum())
+    runs = len(outcome.covered)
     low, high = binomial_interval(hits, runs)
     return f"{hits / runs:.3f} ({low:.3f} to {high:.3f})"
 
@@ -334,19 +345,12 @@ def _share(outcome: Outcome) -> str:
 def _in_rows(results: Results) -> list[Block]:
     bounds = [rank_lower_bound(float(epsilon), 1 - PROMISED) for epsilon in EPSILONS]
     rows = [["lower bound ln(1/(2 beta))/epsilon", *(f"{bound:.1f}" for bound in bounds), ""]]
-    for method in METHODS:
+    for method in COMPARED:
         for table in results.tables:
             outcomes = [results.of(table, method, epsilon) for epsilon in EPSILONS]
-            time = (
-                f"{np.median(np.concatenate([outcome.milliseconds for outcome in outcomes])):.1f}"
-            )
-            rows.append(
-                [
-                    f"{table}, {method}",
-                    *(f"{outcome.half_width_rows.mean():,.1f}" for outcome in outcomes),
-                    time,
-                ]
-            )
+            widths = [f"{outcome.half_width_rows.mean():,.1f}" for outcome in outcomes]
+            times = np.concatenate([outcome.milliseconds for outcome in outcomes])
+            rows.append([f"{table}, {method}", *widths, f"{np.median(times):.1f}"])
     return [
         Text(
             "Half the number of rows inside the interval. No private method that covers with "
@@ -358,11 +362,7 @@ def _in_rows(results: Results) -> list[Block]:
             "last column is the median time of a query, all epsilons together, once the "
             "counts are there."
         ),
-        Table(
-            "Half-width in rows, by epsilon",
-            ("table, method", *(plain(epsilon) for epsilon in EPSILONS), "ms a query"),
-            rows,
-        ),
+        Table("Half-width in rows, by epsilon", (*BY_EPSILON, "ms a query"), rows),
     ]
 
 
@@ -370,10 +370,8 @@ def _resamples(results: Results) -> list[Block]:
     rows = []
     for table in results.tables:
         for epsilon in EPSILONS:
-            ours, theirs = (
-                results.resampled_errors(table, method, epsilon)
-                for method in ("depth", "postri-default")
-            )
+            ours = results.resampled_errors(table, "depth", epsilon)
+            theirs = results.resampled_errors(table, "postri-default", epsilon)
             rows.append(
                 [
                     table,
@@ -402,10 +400,12 @@ def _resamples(results: Results) -> list[Block]:
 def paired_errors(ours: np.ndarray, theirs: np.ndarray) -> float:
     """The mean paired difference in its standard errors."""
     differences = ours - theirs
-    error = (
-        float(differences.std(ddof=1)) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    )
-    return float(differences.mean() / error) if error else 0.0
+    if len(differences) < 2:
+        return 0.0
+    error = float(differences.std(ddof=1)) / np.sqrt(len(differences))
+    if not error:
+        return 0.0
+    return float(differences.mean() / error)
 
 
 def _shapes(results: Results, figure: Figure) -> list[Block]:
@@ -420,42 +420,35 @@ def _shapes(results: Results, figure: Figure) -> list[Block]:
         figure,
     ]
     for shape in SHAPES:
-        rows = [
-            [method, *_shape_cells(results.of(shape_name(shape, n), method) for n in SIZES)]
-            for method in METHODS
-        ]
+        rows = []
+        for method in COMPARED:
+            outcomes = [results.of(shape_name(shape, n), method) for n in SIZES]
+            rows.append([method, *map(_shape_cell, outcomes)])
         header = ("method", *(f"{n:,} rows" for n in SIZES))
-        blocks.append(
-            Table(f"Shape {shape}: mean error / mean half-width (coverage)", header, rows)
-        )
+        caption = f"Shape {shape}: mean error / mean half-width (coverage)"
+        blocks.append(Table(caption, header, rows))
     return blocks
 
 
-def _shape_cells(outcomes: Iterable[Outcome]) -> list[str]:
-    cells = []
-    for outcome in outcomes:
-        hits, runs = int(outcome.covered.sum()), len(outcome.covered)
-        share = (
-            f"({hits / runs:.2f})"
-            if covers(hits, runs, PROMISED, 0.001)
-            else f"**({hits / runs:.2f})**"
-        )
-        cells.append(
-            f"{_brief(outcome.errors.mean())} / {_brief(outcome.half_widths.mean())} {share}"
-        )
-    return cells
+def _shape_cell(outcome: Outcome) -> str:
+    hits = int(outcome.covered.sum())
+    runs = len(outcome.covered)
+    share = f"({hits / runs:.2f})"
+    if not covers(hits, runs, PROMISED, 0.001):
+        share = f"**{share}**"
+    return f"{_brief(outcome.errors.mean())} / {_brief(outcome.half_widths.mean())} {share}"
 
 
 def _walks(results: Results) -> list[Block]:
     rows = []
     for table in results.tables:
         for name, walk in (("postri-default", "postri-svt"), ("sun2023", "sun2023-svt")):
-            ratios = [
-                results.of(table, walk, epsilon).half_widths.mean()
-                / results.of(table, name, epsilon).half_widths.mean()
-                for epsilon in EPSILONS
-            ]
-            rows.append([f"{table}, {walk} over {name}", *(f"{ratio:.2f}" for ratio in ratios)])
+            cells = []
+            for epsilon in EPSILONS:
+                walked = results.of(table, walk, epsilon).half_widths.mean()
+                drawn = results.of(table, name, epsilon).half_widths.mean()
+                cells.append(f"{walked / drawn:.2f}")
+            rows.append([f"{table}, {walk} over {name}", *cells])
     return [
         Text(
             "The paper argues that the exponential mechanism beats AboveThreshold (the "
@@ -476,12 +469,20 @@ def _brief(number: float) -> str:
     """Three digits or so, millions as such."""
     if number >= 1e6:
         return f"{number / 1e6:.3g}M"
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
 
 
 def _spread(mean: float, sd: float) -> str:
     return f"{two_digits(mean)} (± {two_digits(sd)})"
 
 
+def _spread_of(draws: Floats) -> str:
+    return _spread(float(draws.mean()), float(draws.std()))
+
+
 def _flag(found: Difference) -> str:
-    return str(found) if found.agrees else f"**{found}**"
+    if found.agrees:
+        return str(found)
+    return f"**{found}**"

@@ -10,7 +10,7 @@ import numpy as np
 
 from postri.research.experiment import Floats
 
-# Results agree within so many standard errors, or at the same level of an exact test.
+# Results agree within this many standard errors, or at the same level of an exact test.
 LIMIT = 4.0
 LEVEL = erfc(LIMIT / sqrt(2))
 
@@ -27,16 +27,21 @@ class Difference:
     @property
     def agrees(self) -> bool:
         """Whether it is within four standard errors, or as likely as that."""
-        return abs(self.errors) <= LIMIT if self.errors is not None else (self.p or 0.0) >= LEVEL
+        if self.errors is not None:
+            return abs(self.errors) <= LIMIT
+        return (self.p or 0.0) >= LEVEL
 
     def __str__(self) -> str:
-        return f"{self.errors:+.1f}" if self.errors is not None else f"p = {self.p:.2g}"
+        if self.errors is not None:
+            return f"{self.errors:+.1f}"
+        return f"p = {self.p:.2g}"
 
 
 def difference(ours: Floats, mean: float, sd: float, runs: int) -> Difference:
-    """Compare our draws with a published mean and standard deviation over so many runs."""
+    """Compare our draws with a published mean and standard deviation over `runs` runs."""
     if sd == 0:
-        return Difference(None, _all_the_same(int(np.sum(np.isclose(ours, mean))), len(ours), runs))
+        hits = int(np.sum(np.isclose(ours, mean)))
+        return Difference(None, _all_the_same(hits, len(ours), runs))
     error = sqrt(float(ours.var(ddof=1)) / len(ours) + sd**2 / runs)
     return Difference((float(ours.mean()) - mean) / error)
 
@@ -62,23 +67,24 @@ def binomial_interval(hits: int, runs: int, level: float = 0.95) -> tuple[float,
     (0.8872, 0.9836)
     """
     tail = (1 - level) / 2
-    low = 0.0 if hits == 0 else _solve(lambda p: at_least(hits, runs, p) - tail)
-    high = 1.0 if hits == runs else _solve(lambda p: tail - (1 - at_least(hits + 1, runs, p)))
+    low = 0.0
+    if hits > 0:
+        low = _solve(lambda p: at_least(hits, runs, p) - tail)
+    high = 1.0
+    if hits < runs:
+        high = _solve(lambda p: tail - (1 - at_least(hits + 1, runs, p)))
     return low, high
 
 
 def at_least(hits: int, runs: int, p: float) -> float:
-    """The probability of so many hits or more."""
+    """The probability of `hits` or more in `runs` tries that each succeed with probability p."""
     if hits <= 0 or p >= 1:
         return 1.0
     if p <= 0:
         return 0.0
     counts = np.arange(hits, runs + 1)
-    logs = (
-        np.array([_log_choose(runs, int(k)) for k in counts])
-        + counts * log(p)
-        + (runs - counts) * np.log1p(-p)
-    )
+    ways = np.array([_log_choose(runs, int(k)) for k in counts])
+    logs = ways + counts * log(p) + (runs - counts) * np.log1p(-p)
     return min(1.0, float(np.exp(logs).sum()))
 
 
@@ -94,5 +100,8 @@ def _solve(rising: Callable[[float], float]) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+        if rising(middle) > 0:
+            high = middle
+        else:
+            low = middle
     return (low + high) / 2

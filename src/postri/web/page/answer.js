@@ -15,7 +15,9 @@ export function answerSection(question, result, level = "h2") {
     { class: "answer card" },
     h(level, { tabindex: "-1", class: "answer-title" }, inWords(question)),
     cost(result),
-    ...(names.length ? names.map((name) => aggregate(question, result, name, names.length > 1)) : [h("p", {}, "The answer has no rows.")]),
+    ...(names.length
+      ? names.map((name) => aggregate(question, result, name, names.length > 1))
+      : [h("p", {}, "The answer has no rows.")]),
     details("The numbers", numbers(question, result), result.rows.length > 1),
     details("The same in SQL or Python", codes(question)),
     files(question, result, names),
@@ -24,10 +26,15 @@ export function answerSection(question, result, level = "h2") {
 
 /** One short sentence for those who do not see the picture. */
 export function spoken(result) {
-  const paid = result.recorded ? "It was recorded before and cost nothing." : `It cost epsilon ${plain(result.charged)}.`;
+  const paid = result.recorded
+    ? "It was recorded before and cost nothing."
+    : `It cost epsilon ${plain(result.charged)}.`;
   if (result.groups.length !== 1) return `Answered: ${result.groups.length} rows. ${paid}`;
   return `Answered: ${Object.values(result.groups[0].answers)
-    .map((answer) => `${answer.statistic} ${shown(answer.value)}, between ${ends(answer).replace(" to ", " and ")}`)
+    .map(
+      (answer) =>
+        `${answer.statistic} ${shown(answer.value)}, between ${ends(answer).replace(" to ", " and ")}`,
+    )
     .join("; ")}. ${paid}`;
 }
 
@@ -57,8 +64,15 @@ function aggregate(question, result, name, several) {
 
 function one(row) {
   return [
-    h("p", { class: "headline" }, h("strong", {}, shown(row.value)), ` ${row.statistic}, between ${ends(row).replace(" to ", " and ")}`),
-    liveChart((width) => dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar from ${ends(row)}`, true)),
+    h(
+      "p",
+      { class: "headline" },
+      h("strong", {}, shown(row.value)),
+      ` ${row.statistic}, between ${ends(row).replace(" to ", " and ")}`,
+    ),
+    liveChart((width) =>
+      dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar from ${ends(row)}`, true),
+    ),
     h("p", { class: "sentence" }, sentence(row.sentence)),
   ];
 }
@@ -73,7 +87,11 @@ function many(rows) {
   return [
     h("p", { class: "sentence" }, rows.length > 1 ? order : sentence(rows[0].sentence)),
     rows.length > MOST
-      ? h("p", { class: "hint" }, `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`)
+      ? h(
+          "p",
+          { class: "hint" },
+          `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`,
+        )
       : null,
     liveChart((width) => dotChart(drawn, width, name)),
   ];
@@ -91,8 +109,12 @@ function meaning(row, several) {
 function notes(rows) {
   const about = new Map();
   for (const row of rows) {
-    for (const note of [...(row.private ? [] : ["NOT PRIVATE: drawn with seeded coins"]), ...(row.notes ?? [])]) {
-      if (!note.startsWith("from the ledger:")) about.set(note, [...(about.get(note) ?? []), row.label]);
+    for (const note of [
+      ...(row.private ? [] : ["NOT PRIVATE: drawn with seeded coins"]),
+      ...(row.notes ?? []),
+    ]) {
+      if (!note.startsWith("from the ledger:"))
+        about.set(note, [...(about.get(note) ?? []), row.label]);
     }
   }
   return [...about].map(([note, labels]) => {
@@ -105,7 +127,9 @@ function numbers(question, result) {
   const numeric = result.columns
     .map((_, place) => place)
     .filter((place) => result.rows.some((row) => isNumber(row[result.columns[place]])));
-  const rows = sorted(question, result).map((row) => result.columns.map((column) => shown(row[column])));
+  const rows = sorted(question, result).map((row) =>
+    result.columns.map((column) => shown(row[column])),
+  );
   return table(`The numbers of ${inWords(question)}`, result.columns, rows, numeric);
 }
 
@@ -113,18 +137,25 @@ function numbers(question, result) {
 function sorted(question, result) {
   if (question.sql || result.groups.length < 2) return result.rows;
   const [name] = Object.keys(result.groups[0].answers);
-  return [...result.rows].sort((one, other) => (one[name] < other[name] ? 1 : one[name] > other[name] ? -1 : 0));
+  return [...result.rows].sort((one, other) =>
+    one[name] < other[name] ? 1 : one[name] > other[name] ? -1 : 0,
+  );
 }
 
 function codes(question) {
   const how = [`epsilon ${plain(String(question.epsilon))}`];
-  if (String(question.confidence ?? "0.95") !== "0.95") how.push(`confidence ${question.confidence}`);
+  if (String(question.confidence ?? "0.95") !== "0.95")
+    how.push(`confidence ${question.confidence}`);
   if (question.simultaneous) how.push("simultaneous intervals");
   const sql = inSql(question);
   return h(
     "div",
     { class: "codes" },
-    h("p", { class: "hint" }, `Asked with ${how.join(" and ")}, each gives the answer that is on record, and costs nothing.`),
+    h(
+      "p",
+      { class: "hint" },
+      `Asked with ${how.join(" and ")}, each gives the answer that is on record, and costs nothing.`,
+    ),
     sql === null ? null : code("SQL", h("pre", { tabindex: "0", "aria-label": "SQL" }, sql)),
     code("Python", h("pre", { tabindex: "0", "aria-label": "Python" }, inPython(question))),
   );

@@ -51,7 +51,13 @@ async function fetched(method, path, body, headers, signal) {
   const sent = { Authorization: `Bearer ${token()}`, Accept: "application/json", ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
   try {
-    return await fetch(new URL(path, BASE), { method, headers: sent, body: body && JSON.stringify(body), signal, cache: "no-store" });
+    return await fetch(new URL(path, BASE), {
+      method,
+      headers: sent,
+      body: body && JSON.stringify(body),
+      signal,
+      cache: "no-store",
+    });
   } catch (error) {
     throw signal?.aborted ? error : new LostConnection("The connection to the service was lost.");
   }
@@ -81,4 +87,5 @@ export const put = (path, body) => request("PUT", path, { body });
 export const remove = (path) => request("DELETE", path);
 
 /** Ask a question. The same key again gives the same answer and is charged once. */
-export const query = (question, key) => post("query", question, { headers: { "Idempotency-Key": key } });
+export const query = (question, key) =>
+  post("query", question, { headers: { "Idempotency-Key": key } });

@@ -5,14 +5,17 @@ import { announce, fill, h } from "./dom.js";
 import { historyView } from "./history.js";
 import { plannerView } from "./planner.js";
 import { sqlView } from "./sql.js";
+import { learnStatistics } from "./statistics.js";
 import { budgetsView } from "./steward.js";
 import { tokensView } from "./tokens.js";
 import { trailView } from "./trail.js";
 import { sentence } from "./values.js";
 
 const ASKING = { ask: plannerView, sql: sqlView, history: historyView };
-const REFUSED = "This token is not accepted. It may be mistyped, expired or revoked; ask your steward for another one.";
-const EXPELLED = "Your token is no longer accepted: it was revoked, or it expired. Sign in with another one.";
+const REFUSED =
+  "This token is not accepted. It may be mistyped, expired or revoked; ask your steward for another one.";
+const EXPELLED =
+  "Your token is no longer accepted: it was revoked, or it expired. Sign in with another one.";
 const STEWARD = { budgets: budgetsView, trail: trailView, tokens: tokensView };
 
 const part = (id) => document.getElementById(id);
@@ -20,8 +23,11 @@ let views = {};
 
 /** What the views share: who is signed in, what there is to ask about, what is left. */
 async function openDesk() {
-  const [me, { datasets }, budget] = await Promise.all([api.get("me"), api.get("datasets"), api.get("budget")]);
-  const desk = { me, datasets, budget };
+  const [me, { datasets }, { statistics }, budget] = await Promise.all(
+    ["me", "datasets", "statistics", "budget"].map((path) => api.get(path)),
+  );
+  learnStatistics(statistics);
+  const desk = { me, datasets, statistics, budget };
   desk.refreshBudget = async () => {
     try {
       desk.budget = await api.get("budget");
@@ -49,7 +55,10 @@ async function signedIn() {
   const desk = await openDesk();
   const makers = desk.me.role === "steward" ? { ...STEWARD, ...ASKING } : ASKING;
   views = Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(desk)]));
-  fill(part("nav"), ...Object.entries(views).map(([name, { title }]) => h("a", { href: `#${name}` }, title)));
+  fill(
+    part("nav"),
+    ...Object.entries(views).map(([name, { title }]) => h("a", { href: `#${name}` }, title)),
+  );
   part("who").textContent = `${desk.me.name}, ${desk.me.role}`;
   part("sign-in").hidden = true;
   part("desk").hidden = false;

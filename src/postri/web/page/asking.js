@@ -52,7 +52,10 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   }
 
   function showNothing() {
-    fill(forecast, h("p", { class: "hint" }, "Complete the question to see how far its bar will reach."));
+    fill(
+      forecast,
+      h("p", { class: "hint" }, "Complete the question to see how far its bar will reach."),
+    );
     fill(costs);
     offer("Ask");
   }
@@ -64,9 +67,16 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
 
   function showPrice(found) {
     const figures = Object.entries(found.forecasts);
-    fill(forecast, ...figures.map(([name, each]) => forecastFigure(name, each, figures.length === 1)));
+    fill(
+      forecast,
+      ...figures.map(([name, each]) => forecastFigure(name, each, figures.length === 1)),
+    );
     fill(costs, h("p", { class: "price" }, priceWords(found)), bars(found));
-    offer(found.recorded ? "Show the recorded answer, free" : `Ask, and spend epsilon ${plain(found.charged)}`);
+    offer(
+      found.recorded
+        ? "Show the recorded answer, free"
+        : `Ask, and spend epsilon ${plain(found.charged)}`,
+    );
   }
 
   function priceWords({ recorded, refused, charged }) {
@@ -90,7 +100,11 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   /** Every ask has a key of its own; a retry repeats it. */
   function start(now) {
     if (busy || pricing) return;
-    if (now === null) return fill(trouble, h("p", { class: "box problem", role: "alert" }, "The question is not complete."));
+    if (now === null)
+      return fill(
+        trouble,
+        h("p", { class: "box problem", role: "alert" }, "The question is not complete."),
+      );
     send(now, newKey());
   }
 
@@ -126,7 +140,11 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
     "section",
     { class: "card preview" },
     h("h2", {}, "Before you ask"),
-    h("p", { class: "hint" }, "A forecast from public numbers alone: the data are not looked at, and nothing is spent."),
+    h(
+      "p",
+      { class: "hint" },
+      "A forecast from public numbers alone: the data are not looked at, and nothing is spent.",
+    ),
     forecast,
     costs,
     ask,
@@ -139,5 +157,7 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** 128 random bits, also on pages that are not served over TLS. */
 function newKey() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }

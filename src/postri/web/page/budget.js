@@ -17,8 +17,11 @@ export function bar(total, parts) {
 
 /** The budget of a dataset, and of it the analyst's allowance, with what a question would take. */
 export function budgetBars(dataset, facts, cost) {
-  const bars = [one(`Budget of ${dataset}, shared by all`, facts.budget, facts.spent, cost, facts.accountant)];
-  if (facts.allowance) bars.push(one("Your allowance on it", facts.allowance, facts.own, cost, facts.accountant));
+  const bars = [
+    one(`Budget of ${dataset}, shared by all`, facts.budget, facts.spent, cost, facts.accountant),
+  ];
+  if (facts.allowance)
+    bars.push(one("Your allowance on it", facts.allowance, facts.own, cost, facts.accountant));
   return h("div", { class: "budgets" }, ...bars);
 }
 

@@ -14,7 +14,10 @@ export const MOST = 200;
 
 /** The answers of one aggregate as rows of a chart, highest value first. */
 export function chartRows(groups, name) {
-  const rows = groups.map(({ keys, answers }) => ({ label: Object.values(keys).map(shown).join(", "), ...answers[name] }));
+  const rows = groups.map(({ keys, answers }) => ({
+    label: Object.values(keys).map(shown).join(", "),
+    ...answers[name],
+  }));
   return rows.sort((one, other) => place(other.value) - place(one.value));
 }
 
@@ -50,7 +53,14 @@ export function dotChart(rows, width, name, bare = false) {
   const axis = axisOf(rows, width);
   return svg(
     "svg",
-    { class: "dots", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name },
+    {
+      class: "dots",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": name,
+    },
     ...axis.ticks.map(({ at, text }) => tick(axis.x(at), text, top, bottom, width)),
     svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: bottom, y2: bottom }),
     ...rows.map((row, number) => rowOf(row, top + (number + 1) * each - 14, axis, lines, width)),
@@ -60,7 +70,10 @@ export function dotChart(rows, width, name, bare = false) {
 function axisOf(rows, width) {
   const [low, high] = extent(rows);
   const numeric = rows.every((row) => isNumber(row.value));
-  return { x: scale(low, high, SIDE, width - SIDE), ticks: fitting(numeric ? ticks : timeTicks, low, high, width - 2 * SIDE) };
+  return {
+    x: scale(low, high, SIDE, width - SIDE),
+    ticks: fitting(numeric ? ticks : timeTicks, low, high, width - 2 * SIDE),
+  };
 }
 
 /** What the axis shows: all values and ends, but for far edges of the domain, which would squeeze the rest: arrows point to those. */
@@ -70,7 +83,10 @@ function extent(rows) {
     ...(row.low_is_edge ? [] : [place(row.low)]),
     ...(row.high_is_edge ? [] : [place(row.high)]),
   ]);
-  const edges = rows.flatMap((row) => [...(row.low_is_edge ? [place(row.low)] : []), ...(row.high_is_edge ? [place(row.high)] : [])]);
+  const edges = rows.flatMap((row) => [
+    ...(row.low_is_edge ? [place(row.low)] : []),
+    ...(row.high_is_edge ? [place(row.high)] : []),
+  ]);
   let [low, high] = [Math.min(...near), Math.max(...near)];
   const room = high - low || Infinity;
   for (const edge of edges) {
@@ -131,5 +147,8 @@ function letters(text) {
 
 function endOf(x, y, isEdge, side) {
   if (!isEdge) return svg("line", { class: "end", x1: x, x2: x, y1: y - 8, y2: y + 8 });
-  return svg("path", { class: "arrow", d: `M ${x + side * 9} ${y} L ${x} ${y - 8} L ${x} ${y + 8} Z` });
+  return svg("path", {
+    class: "arrow",
+    d: `M ${x + side * 9} ${y} L ${x} ${y - 8} L ${x} ${y + 8} Z`,
+  });
 }

@@ -14,7 +14,8 @@ export function svg(tag, attributes = {}, ...children) {
 
 function filled(element, { on = {}, prop = {}, ...attributes }, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   for (const [name, listener] of Object.entries(on)) element.addEventListener(name, listener);
   Object.assign(element, prop);
@@ -24,12 +25,18 @@ function filled(element, { on = {}, prop = {}, ...attributes }, children) {
 
 /** Put these children in place of what an element holds. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.replaceChildren(
+    ...children.flat().filter((child) => child !== null && child !== undefined),
+  );
 }
 
 /** A button; `kind` is "primary", "quiet" or "danger". */
 export function button(text, onClick, kind = "plain", attributes = {}) {
-  return h("button", { type: "button", class: `button ${kind}`, on: { click: onClick }, ...attributes }, text);
+  return h(
+    "button",
+    { type: "button", class: `button ${kind}`, on: { click: onClick }, ...attributes },
+    text,
+  );
 }
 
 let ids = 0;
@@ -45,7 +52,12 @@ export function field(label, control, hint = null) {
 
 /** A check box with its text. */
 export function checkbox(text, attributes = {}) {
-  return h("label", { class: "check" }, h("input", { type: "checkbox", ...attributes }), h("span", {}, text));
+  return h(
+    "label",
+    { class: "check" },
+    h("input", { type: "checkbox", ...attributes }),
+    h("span", {}, text),
+  );
 }
 
 /** A table with a name; a narrow screen scrolls it, not the page. `numeric` tells which columns stand to the right. */
@@ -58,8 +70,20 @@ export function table(name, head, rows, numeric = []) {
       "table",
       {},
       h("caption", { class: "unseen" }, name),
-      h("thead", {}, h("tr", {}, ...head.map((cell, place) => h("th", { scope: "col", ...side(place) }, broken(cell))))),
-      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, place) => h("td", side(place), cell))))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...head.map((cell, place) => h("th", { scope: "col", ...side(place) }, broken(cell))),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        ...rows.map((row) => h("tr", {}, ...row.map((cell, place) => h("td", side(place), cell)))),
+      ),
     ),
   );
 }

@@ -4,7 +4,9 @@ import { field, h } from "./dom.js";
 import { rational, toNumber } from "./rational.js";
 
 const DECADE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
-const STEPS = [0.001, 0.01, 0.1, 1].flatMap((power) => DECADE.map((each) => Number((each * power).toPrecision(3)))).concat(10);
+const STEPS = [0.001, 0.01, 0.1, 1]
+  .flatMap((power) => DECADE.map((each) => Number((each * power).toPrecision(3))))
+  .concat(10);
 export const WHAT =
   "Epsilon is how much privacy the question spends. A larger one gives a shorter bar, and leaves less budget for later questions.";
 
@@ -49,7 +51,12 @@ export function epsilonControl(changed) {
           "div",
           { class: "slider" },
           field("How much to spend", slider),
-          h("p", { class: "slider-ends", "aria-hidden": "true" }, h("span", {}, "cheap, long bar"), h("span", {}, "costly, short bar")),
+          h(
+            "p",
+            { class: "slider-ends", "aria-hidden": "true" },
+            h("span", {}, "cheap, long bar"),
+            h("span", {}, "costly, short bar"),
+          ),
         ),
         field("Exact value", text),
       ),

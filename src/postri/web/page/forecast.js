@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 import { liveChart } from "./chart.js";
 import { fitting, scale, ticks } from "./scale.js";
-import { ordinal } from "./questions.js";
+import { ordinal } from "./statistics.js";
 import { rational, toNumber } from "./rational.js";
 import { brief, sentence } from "./values.js";
 
@@ -49,7 +49,9 @@ function planPicture(forecast, width) {
     : "Forecast: the bar will reach the edge of the domain";
   return frame(width, loupe ? 0 : TOP - 6, name, [
     ...(loupe ? lens(loupe, width) : []),
-    ...fitting(ticks, low, low + span, width - 2 * SIDE, 5).map(({ at }) => tick(x(at), ordinal(at), width)),
+    ...fitting(ticks, low, low + span, width - 2 * SIDE, 5).map(({ at }) =>
+      tick(x(at), ordinal(at), width),
+    ),
     svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),
     ...bar(left, right, x(centre), !enough),
   ]);
@@ -64,16 +66,32 @@ function reachPicture(forecast, width) {
   const marks = fitting(ticks, -most, most, width - 6 * SIDE, 5).map(({ at, text }) =>
     tick(x(at), at > 0 ? `+${text}` : at === 0 ? "released value" : text, width),
   );
-  return frame(width, TOP - 6, `Forecast: the bar will reach ${brief(reach)} to each side of the released ${forecast.statistic}`, [
-    ...marks,
-    svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),
-    ...bar(x(-reach), x(reach), x(0), false),
-  ]);
+  return frame(
+    width,
+    TOP - 6,
+    `Forecast: the bar will reach ${brief(reach)} to each side of the released ${forecast.statistic}`,
+    [
+      ...marks,
+      svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),
+      ...bar(x(-reach), x(reach), x(0), false),
+    ],
+  );
 }
 
 function frame(width, top, name, children) {
   const height = HEIGHT - top;
-  return svg("svg", { class: "dots", width, height, viewBox: `0 ${top} ${width} ${height}`, role: "img", "aria-label": name }, ...children);
+  return svg(
+    "svg",
+    {
+      class: "dots",
+      width,
+      height,
+      viewBox: `0 ${top} ${width} ${height}`,
+      role: "img",
+      "aria-label": name,
+    },
+    ...children,
+  );
 }
 
 function lens([left, right], width) {
@@ -81,9 +99,18 @@ function lens([left, right], width) {
   return [
     svg("text", { class: "tick", x: SIDE, y: 12 }, "lowest of the rows"),
     svg("text", { class: "tick", x: end, y: 12, "text-anchor": "end" }, "highest"),
-    svg("path", { class: "lens", d: `M ${left} ${LINE} L ${SIDE} ${TOP} V ${FLOOR} H ${end} V ${TOP} L ${right} ${LINE} Z` }),
+    svg("path", {
+      class: "lens",
+      d: `M ${left} ${LINE} L ${SIDE} ${TOP} V ${FLOOR} H ${end} V ${TOP} L ${right} ${LINE} Z`,
+    }),
     svg("line", { class: "axis", x1: SIDE, x2: end, y1: LINE, y2: LINE }),
-    svg("rect", { class: "bar", x: left, y: LINE - 3, width: Math.max(right - left, 2), height: 6 }),
+    svg("rect", {
+      class: "bar",
+      x: left,
+      y: LINE - 3,
+      width: Math.max(right - left, 2),
+      height: 6,
+    }),
   ];
 }
 
@@ -101,10 +128,19 @@ function tick(x, text, width) {
 function bar(left, right, middle, beyond) {
   const end = (x, side) =>
     beyond
-      ? svg("path", { class: "arrow", d: `M ${x + side * 9} ${MIDDLE} L ${x} ${MIDDLE - 8} V ${MIDDLE + 8} Z` })
+      ? svg("path", {
+          class: "arrow",
+          d: `M ${x + side * 9} ${MIDDLE} L ${x} ${MIDDLE - 8} V ${MIDDLE + 8} Z`,
+        })
       : svg("line", { class: "end", x1: x, x2: x, y1: MIDDLE - 8, y2: MIDDLE + 8 });
   return [
-    svg("rect", { class: "bar", x: left, y: MIDDLE - 4, width: Math.max(right - left, 1), height: 8 }),
+    svg("rect", {
+      class: "bar",
+      x: left,
+      y: MIDDLE - 4,
+      width: Math.max(right - left, 1),
+      height: 8,
+    }),
     end(left, -1),
     end(right, 1),
     svg("circle", { class: "dot", cx: middle, cy: MIDDLE, r: 6 }),

@@ -19,7 +19,9 @@ export function historyView() {
   async function load(before) {
     fill(trouble);
     try {
-      const page = await api.get(`answers?limit=${PAGE}${before ? `&before=${encodeURIComponent(before)}` : ""}`);
+      const page = await api.get(
+        `answers?limit=${PAGE}${before ? `&before=${encodeURIComponent(before)}` : ""}`,
+      );
       if (!before) list.replaceChildren();
       list.append(...page.answers.map(entry));
       if (!list.children.length) fill(trouble, h("p", {}, "You have asked nothing yet."));
@@ -69,14 +71,21 @@ function entry(past) {
 
 function action(past, words, place) {
   if (past.status !== "answered" || !past.result) return h("p", { class: "hint" }, fate(past));
-  const toggle = button("Show answer", show, "plain", { "aria-expanded": "false", "aria-label": `Show answer: ${words}` });
+  const toggle = button("Show answer", show, "plain", {
+    "aria-expanded": "false",
+    "aria-label": `Show answer: ${words}`,
+  });
   function show() {
     const open = place.hasChildNodes();
     fill(
       place,
       open
         ? null
-        : answerSection({ ...past.question, epsilon: past.question.epsilon ?? past.epsilon }, { ...past.result, charged: "0" }, "h3"),
+        : answerSection(
+            { ...past.question, epsilon: past.question.epsilon ?? past.epsilon },
+            { ...past.result, charged: "0" },
+            "h3",
+          ),
     );
     toggle.textContent = open ? "Show answer" : "Hide answer";
     toggle.setAttribute("aria-label", `${toggle.textContent}: ${words}`);

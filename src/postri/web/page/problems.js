@@ -17,7 +17,9 @@ const TITLES = {
 
 /** Whether another try may help: no answer came, or nothing was begun. The same key is sent, so that it is charged once. */
 export function mayRetry(error) {
-  return error instanceof LostConnection || error.code === null || [429, 503].includes(error.status);
+  return (
+    error instanceof LostConnection || error.code === null || [429, 503].includes(error.status)
+  );
 }
 
 /** An error as a box. `retry` is offered where another try may help, `useRest` where less budget would do; `asked` says that it is about a question. */
@@ -26,7 +28,9 @@ export function problemBox(error, { retry = null, useRest = null, asked = false 
   if (!(error instanceof Problem)) throw error;
   if (error.code === "budget_exceeded") return exhausted(error.fields, useRest);
   return box(TITLES[error.code] ?? "That does not work", error.message, [
-    error.fields.spent === true ? h("p", {}, "Its budget is spent: data may have been read.") : null,
+    error.fields.spent === true
+      ? h("p", {}, "Its budget is spent: data may have been read.")
+      : null,
     retry && mayRetry(error) ? again(retry) : null,
   ]);
 }
@@ -38,14 +42,20 @@ function box(title, detail, more, kind = "problem") {
     { class: `box ${kind}`, role: "alert" },
     h("h3", {}, title),
     h("p", { class: "detail" }, sentence(first)),
-    marked.length ? h("pre", { tabindex: "0", "aria-label": "The place in the text" }, marked.join("\n")) : null,
+    marked.length
+      ? h("pre", { tabindex: "0", "aria-label": "The place in the text" }, marked.join("\n"))
+      : null,
     ...more,
   );
 }
 
 function lost(error, retry, asked) {
-  const words = "It is not known whether the question arrived. Trying again is safe: it is charged once, and the answer is the same.";
-  return box("No connection", error.message, [asked ? h("p", {}, words) : null, retry ? again(retry) : null]);
+  const words =
+    "It is not known whether the question arrived. Trying again is safe: it is charged once, and the answer is the same.";
+  return box("No connection", error.message, [
+    asked ? h("p", {}, words) : null,
+    retry ? again(retry) : null,
+  ]);
 }
 
 function again(retry) {
@@ -58,7 +68,13 @@ function exhausted({ detail, requested, remaining, short_by: shortBy }, useRest)
     "Not enough budget",
     detail,
     [
-      h("dl", { class: "facts" }, fact("asked for", requested), fact("left", remaining), fact("short by", shortBy)),
+      h(
+        "dl",
+        { class: "facts" },
+        fact("asked for", requested),
+        fact("left", remaining),
+        fact("short by", shortBy),
+      ),
       h("p", {}, "Nothing was spent. Answers that are in your history stay free."),
       useRest && remaining !== "0"
         ? h(

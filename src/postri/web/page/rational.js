@@ -34,9 +34,13 @@ export function plain(value) {
   if (number === null) return String(value);
   const places = decimalPlaces(number.bottom);
   if (places === null || places > SHORT) return `${number.top}/${number.bottom}`;
-  const digits = String(((number.top < 0n ? -number.top : number.top) * 10n ** BigInt(places)) / number.bottom).padStart(places + 1, "0");
+  const digits = String(
+    ((number.top < 0n ? -number.top : number.top) * 10n ** BigInt(places)) / number.bottom,
+  ).padStart(places + 1, "0");
   const sign = number.top < 0n ? "-" : "";
-  return places === 0 ? sign + digits : `${sign}${digits.slice(0, -places)}.${digits.slice(-places)}`;
+  return places === 0
+    ? sign + digits
+    : `${sign}${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
 function decimalPlaces(bottom) {

@@ -3,8 +3,8 @@
 import { field, h } from "./dom.js";
 import { askingPanel } from "./asking.js";
 import { epsilonControl } from "./epsilon.js";
-import { quoted } from "./questions.js";
 import { rational, toNumber } from "./rational.js";
+import { quoted, sqlFunctions } from "./statistics.js";
 
 /** The view "SQL". */
 export function sqlView(desk) {
@@ -18,7 +18,11 @@ export function sqlView(desk) {
     prop: { value: example(desk.datasets[0]) },
     on: { input: () => asking.refresh() },
   });
-  const asking = askingPanel(desk, { question, dataset: named, setEpsilon: (value) => (epsilon.set(value), asking.refresh()) });
+  const asking = askingPanel(desk, {
+    question,
+    dataset: named,
+    setEpsilon: (value) => (epsilon.set(value), asking.refresh()),
+  });
 
   function question() {
     const sql = text.value.trim();
@@ -33,18 +37,33 @@ export function sqlView(desk) {
   }
 
   epsilon.set("0.1");
-  epsilon.limit(Math.max(...desk.datasets.map((each) => toNumber(rational(each.max_epsilon_per_question ?? each.budget)))));
+  epsilon.limit(
+    Math.max(
+      ...desk.datasets.map((each) =>
+        toNumber(rational(each.max_epsilon_per_question ?? each.budget)),
+      ),
+    ),
+  );
   const form = h(
     "form",
     { class: "card question", on: { submit: (event) => event.preventDefault() } },
     h("h2", {}, "Your question in SQL"),
-    field("SQL", text, "One SELECT on one dataset. Aggregates: COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT(column, p). Each gets a bar."),
+    field(
+      "SQL",
+      text,
+      `One SELECT on one dataset. Aggregates: ${sqlFunctions().join(", ")}. Each gets a bar.`,
+    ),
     epsilon.element,
     tables(desk.datasets),
   );
   return {
     title: "SQL",
-    element: h("div", { class: "view" }, h("div", { class: "columns" }, form, asking.panel), asking.result),
+    element: h(
+      "div",
+      { class: "view" },
+      h("div", { class: "columns" }, form, asking.panel),
+      asking.result,
+    ),
     show() {
       asking.refresh();
     },
@@ -56,9 +75,11 @@ function example(dataset) {
   const of = dataset.columns.find((each) => each.lower !== null && !each.keys)?.name;
   const by = dataset.columns.find((each) => each.keys)?.name;
   const what = of ? `MEDIAN(${quoted(of)}) AS mid` : "COUNT(*) AS n";
-  return [`SELECT ${by ? `${quoted(by)}, ` : ""}${what}`, `FROM ${quoted(dataset.name)}`, ...(by ? [`GROUP BY ${quoted(by)}`] : [])].join(
-    "\n",
-  );
+  return [
+    `SELECT ${by ? `${quoted(by)}, ` : ""}${what}`,
+    `FROM ${quoted(dataset.name)}`,
+    ...(by ? [`GROUP BY ${quoted(by)}`] : []),
+  ].join("\n");
 }
 
 function tables(datasets) {

@@ -25,7 +25,9 @@ export function budgetsView() {
 }
 
 function card(name, facts) {
-  const analysts = Object.entries(facts.analysts ?? {}).sort(([, one], [, other]) => spent(other) - spent(one));
+  const analysts = Object.entries(facts.analysts ?? {}).sort(
+    ([, one], [, other]) => spent(other) - spent(one),
+  );
   return h(
     "section",
     { class: "card" },
@@ -39,10 +41,16 @@ function card(name, facts) {
       facts.budget,
       analysts.map(([, each], place) => ({ amount: each.spent, kind: shade(place) })),
     ),
-    analysts.length ? byAnalyst(name, analysts) : h("p", { class: "hint" }, "Nobody has asked anything of it yet."),
+    analysts.length
+      ? byAnalyst(name, analysts)
+      : h("p", { class: "hint" }, "Nobody has asked anything of it yet."),
     facts.accountant === "pure"
       ? null
-      : h("p", { class: "hint" }, `Under ${facts.accountant} the parts add up to more than the whole costs.`),
+      : h(
+          "p",
+          { class: "hint" },
+          `Under ${facts.accountant} the parts add up to more than the whole costs.`,
+        ),
   );
 }
 
@@ -52,10 +60,20 @@ const entries = (number) => (Number(number) === 1 ? "1 entry" : `${number} entri
 
 function byAnalyst(name, analysts) {
   const rows = analysts.map(([analyst, each], place) => [
-    h("span", { class: "analyst" }, h("span", { class: `swatch ${shade(place)}`, "aria-hidden": "true" }), analyst),
+    h(
+      "span",
+      { class: "analyst" },
+      h("span", { class: `swatch ${shade(place)}`, "aria-hidden": "true" }),
+      analyst,
+    ),
     plain(each.spent),
     each.allowance === null ? "none" : plain(each.allowance),
     String(each.entries),
   ]);
-  return table(`Spent on ${name} by analyst`, ["analyst", "spent", "allowance", "entries"], rows, [1, 2, 3]);
+  return table(
+    `Spent on ${name} by analyst`,
+    ["analyst", "spent", "allowance", "entries"],
+    rows,
+    [1, 2, 3],
+  );
 }

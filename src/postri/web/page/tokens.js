@@ -26,7 +26,14 @@ export function tokensView() {
       { class: "view" },
       h("section", { class: "card" }, h("h2", {}, "New token"), creation(load)),
       h("section", { class: "card" }, h("h2", {}, "Tokens"), list),
-      h("section", { class: "card" }, h("h2", {}, "Allowances"), h("p", { class: "hint" }, ALLOWANCE), allowances, allowing(load)),
+      h(
+        "section",
+        { class: "card" },
+        h("h2", {}, "Allowances"),
+        h("p", { class: "hint" }, ALLOWANCE),
+        allowances,
+        allowing(load),
+      ),
     ),
     show: load,
   };
@@ -44,8 +51,18 @@ async function shown(place, made) {
 }
 
 function creation(load) {
-  const name = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: "false" });
-  const role = h("select", {}, h("option", { value: "analyst" }, "analyst"), h("option", { value: "steward" }, "steward"));
+  const name = h("input", {
+    type: "text",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const role = h(
+    "select",
+    {},
+    h("option", { value: "analyst" }, "analyst"),
+    h("option", { value: "steward" }, "steward"),
+  );
   const allowance = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const expires = h("input", { type: "text", autocomplete: "off" });
   const outcome = h("div", {});
@@ -89,7 +106,11 @@ function created({ name, token }, done) {
     "div",
     { class: "box made" },
     h("h3", { tabindex: "-1" }, `The token of ${name}`),
-    h("p", {}, "Copy it now and hand it over safely: it is shown this once, and only its hash is stored."),
+    h(
+      "p",
+      {},
+      "Copy it now and hand it over safely: it is shown this once, and only its hash is stored.",
+    ),
     text,
     h(
       "p",
@@ -109,7 +130,9 @@ function tokenTable(tokens, load) {
     each.expires ? moment(each.expires) : "never",
     each.revoked
       ? `revoked ${moment(each.revoked)}`
-      : button("Revoke", () => confirmRevoking(each, load), "danger", { "aria-label": `Revoke the token ${each.id} of ${each.name}` }),
+      : button("Revoke", () => confirmRevoking(each, load), "danger", {
+          "aria-label": `Revoke the token ${each.id} of ${each.name}`,
+        }),
   ]);
   return table("Tokens", ["name", "role", "id", "created", "expires", "state"], rows);
 }
@@ -120,7 +143,11 @@ function confirmRevoking({ id, name }, load) {
     "dialog",
     { "aria-labelledby": "revoking", on: { close: () => dialog.remove() } },
     h("h2", { id: "revoking" }, `Revoke the token ${id} of ${name}?`),
-    h("p", {}, "Whoever uses it is signed out at the next request. This cannot be undone; answers and spends stay."),
+    h(
+      "p",
+      {},
+      "Whoever uses it is signed out at the next request. This cannot be undone; answers and spends stay.",
+    ),
     outcome,
     h(
       "p",
@@ -147,18 +174,27 @@ function confirmRevoking({ id, name }, load) {
 
 function allowanceTable(found) {
   const rows = Object.entries(found).map(([name, amount]) => [name, plain(amount)]);
-  return rows.length ? table("Allowances", ["analyst", "allowance"], rows, [1]) : h("p", {}, "Nobody has one.");
+  return rows.length
+    ? table("Allowances", ["analyst", "allowance"], rows, [1])
+    : h("p", {}, "Nobody has one.");
 }
 
 function allowing(load) {
-  const name = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: "false" });
+  const name = h("input", {
+    type: "text",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const amount = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const outcome = h("div", {});
 
   async function set(event) {
     event.preventDefault();
     try {
-      await api.put(`allowances/${encodeURIComponent(name.value.trim())}`, { allowance: amount.value.trim() || null });
+      await api.put(`allowances/${encodeURIComponent(name.value.trim())}`, {
+        allowance: amount.value.trim() || null,
+      });
       fill(outcome);
       announce(`The allowance of ${name.value.trim()} is set`);
       await load();

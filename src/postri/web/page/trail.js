@@ -8,7 +8,16 @@ import { plain } from "./rational.js";
 import { moment } from "./values.js";
 
 const PAGE = 50;
-const HEAD = ["number", "time", "what", "dataset", "analyst", "epsilon", "question", "what became of it"];
+const HEAD = [
+  "number",
+  "time",
+  "what",
+  "dataset",
+  "analyst",
+  "epsilon",
+  "question",
+  "what became of it",
+];
 
 /** The view "Audit trail". */
 export function trailView() {
@@ -22,7 +31,12 @@ export function trailView() {
       const page = await api.get(`ledger?limit=${PAGE}${after === null ? "" : `&after=${after}`}`);
       seen = after === null ? page.entries : [...seen, ...page.entries];
       head.textContent = `Head of the ledger's chain: ${page.head}`;
-      fill(place, seen.length ? table("Audit trail", HEAD, seen.map(cells), [0, 5]) : h("p", {}, "Nothing has been asked yet."));
+      fill(
+        place,
+        seen.length
+          ? table("Audit trail", HEAD, seen.map(cells), [0, 5])
+          : h("p", {}, "Nothing has been asked yet."),
+      );
       fill(more, page.next === null ? null : button("Show more entries", () => load(page.next)));
     } catch (error) {
       fill(more, problemBox(error, { retry: () => load(after) }));
@@ -31,7 +45,11 @@ export function trailView() {
 
   return {
     title: "Audit trail",
-    element: h("div", { class: "view" }, h("section", { class: "card" }, h("h2", {}, "Audit trail"), head, place, more)),
+    element: h(
+      "div",
+      { class: "view" },
+      h("section", { class: "card" }, h("h2", {}, "Audit trail"), head, place, more),
+    ),
     show() {
       load(null);
     },

@@ -17,7 +17,9 @@ class Exact extends Number {
 /** JSON without a lost digit, in browsers that tell a number's source. */
 export function readJson(text) {
   return JSON.parse(text, (_, value, context) =>
-    typeof value === "number" && context?.source !== undefined && context.source !== String(value) ? new Exact(context.source) : value,
+    typeof value === "number" && context?.source !== undefined && context.source !== String(value)
+      ? new Exact(context.source)
+      : value,
   );
 }
 
@@ -35,7 +37,8 @@ export function place(value) {
 /** A value as people write it: 12,345.60 or 2024-01-31 18:30:00. */
 export function shown(value) {
   if (value === null || value === undefined) return "";
-  if (typeof value === "string") return MOMENT.test(value) ? value.replace("T", " ").replace(/(\.\d*?)0+$/, "$1") : value;
+  if (typeof value === "string")
+    return MOMENT.test(value) ? value.replace("T", " ").replace(/(\.\d*?)0+$/, "$1") : value;
   if (!isNumber(value)) return String(value);
   const text = String(value);
   const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
@@ -50,7 +53,9 @@ export function brief(number, digits = 4) {
 /** A moment as people read it, in their own time zone. */
 export function moment(text) {
   const time = new Date(text);
-  return Number.isNaN(time.valueOf()) ? String(text) : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return Number.isNaN(time.valueOf())
+    ? String(text)
+    : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** 0.95 as "95%". */

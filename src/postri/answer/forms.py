@@ -1,0 +1,317 @@
+"""The machine-readable forms of answers and results.
+
+- Fields: what `to_dict` and JSON tell of an answer.
+- Records: text that reads back as the same answers, which the ledger keeps.
+- The wire: fields with words for readers and a record for clients, which a service sends.
+
+Each form is a typed dictionary beside its writer; the service's description is derived from these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypedDict
+
+from postri.answer.answer import Answer
+from postri.answer.drawn import Interval, read_drawn
+from postri.answer.result import Cell, Result
+from postri.answer.words import about
+from postri.privacy import ProtectedChange, Spend, protect_fields, read_protect
+
+# The form of the ledger's records. Records are read for ever, so a change needs another number.
+FORM = 1
+READERS: Mapping[str, Callable[[str], Any]] = {
+    "timestamp": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "decimal": Decimal,
+    "integer": int,
+}
+
+
+class PlainAnswer(TypedDict):
+    """A value with its interval."""
+
+    value: Any
+    low: Any
+    high: Any
+    low_is_edge: bool
+    high_is_edge: bool
+    confidence: float
+    epsilon: str
+    method: str
+    protects: str
+    private: bool
+
+
+class PlainResult(TypedDict):
+    """Columns and rows, and what they cost."""
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    epsilon: str
+    charged: str
+    answer_id: str | None
+
+
+class AnswerRecord(TypedDict):
+    """An answer as the ledger keeps it: each value with its kind, each rational as a text."""
+
+    value: list[str]
+    interval: list[Any]
+    confidence: float
+    spend: list[str]
+    method: str
+    p: str | None
+    private: bool
+    notes: list[str]
+    statistic: str
+    drawn: dict[str, Any] | None
+
+
+class ResultRecord(TypedDict):
+    """A result, for clients that rebuild it."""
+
+    keys: list[str]
+    names: list[str]
+    groups: list[list[Any]]
+    layout: list[list[str]]
+    about: AnswerRecord
+    protect: dict[str, str | int]
+
+
+class OneAnswer(PlainAnswer):
+    """A value with its interval, and its words."""
+
+    statistic: str
+    sentence: str
+    notes: list[str]
+
+
+class Group(TypedDict):
+    """The answers of one group; of all rows, if there are no keys."""
+
+    keys: dict[str, Any]
+    answers: dict[str, OneAnswer]
+
+
+class Answered(PlainResult):
+    """The answer to a question. `record` is for clients that rebuild the result."""
+
+    recorded: bool
+    groups: list[Group]
+    record: ResultRecord
+
+
+def json_text(value: Any) -> str:
+    """Plain values as JSON text. A decimal keeps its digits: 12.30 stays 12.30."""
+    if isinstance(value, dict):
+        members = (f"{json.dumps(key)}: {json_text(each)}" for key, each in value.items())
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, date):
+        return json.dumps(value.isoformat())
+    return json.dumps(value)
+
+
+def plain_answer(answer: Answer) -> PlainAnswer:
+    """An answer as Python values."""
+    interval = answer.interval
+    return {
+        "value": answer.value,
+        "low": interval.low,
+        "high": interval.high,
+        "low_is_edge": interval.low_is_edge,
+        "high_is_edge": interval.high_is_edge,
+        "confidence": answer.confidence,
+        "epsilon": str(answer.epsilon),
+        "method": answer.method,
+        "protects": str(answer.protect),
+        "private": answer.private,
+    }
+
+
+def plain_result(result: Result) -> PlainResult:
+    """A result as Python values."""
+    return {
+        "columns": result.columns,
+        "rows": result.rows,
+        "epsilon": str(result.epsilon),
+        "charged": str(result.charged),
+        "answer_id": result.answer_id,
+    }
+
+
+def write_answers(groups: Sequence[Sequence[Answer]]) -> str:
+    """The answers of each group, as the ledger keeps them."""
+    records = [[answer_record(answer) for answer in group] for group in groups]
+    return json.dumps({"form": FORM, "groups": records}, separators=(",", ":"))
+
+
+def read_answers(text: str, protect: ProtectedChange) -> list[list[Answer]]:
+    """The answers that were written; what they protect is a part of the question.
+
+    ValueError if the text is of another form.
+    """
+    fields = json.loads(text)
+    if fields["form"] != FORM:
+        raise ValueError("answers of another form")
+    return [[read_answer(record, protect) for record in group] for group in fields["groups"]]
+
+
+def answer_record(answer: Answer) -> AnswerRecord:
+    """One answer as plain values that lose nothing."""
+    interval = answer.interval
+    p = None
+    if answer.p is not None:
+        p = str(answer.p)
+    drawn = None
+    if answer.drawn is not None:
+        drawn = answer.drawn.to_fields()
+    return {
+        "value": _tagged(answer.value),
+        "interval": [
+            _tagged(interval.low),
+            _tagged(interval.high),
+            interval.low_is_edge,
+            interval.high_is_edge,
+        ],
+        "confidence": answer.confidence,
+        "spend": [str(answer.spend.value), str(answer.spend.interval)],
+        "method": answer.method,
+        "p": p,
+        "private": answer.private,
+        "notes": list(answer.notes),
+        "statistic": answer.statistic,
+        "drawn": drawn,
+    }
+
+
+def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
+    """The answer that was written."""
+    low, high, low_is_edge, high_is_edge = record["interval"]
+    value_spend, interval_spend = record["spend"]
+    p = None
+    if record["p"] is not None:
+        p = Fraction(record["p"])
+    drawn = None
+    if record["drawn"] is not None:
+        drawn = read_drawn(record["drawn"])
+    return Answer(
+        value=_untagged(record["value"]),
+        interval=Interval(_untagged(low), _untagged(high), low_is_edge, high_is_edge),
+        confidence=float(record["confidence"]),
+        spend=Spend(Fraction(value_spend), Fraction(interval_spend)),
+        protect=protect,
+        method=record["method"],
+        p=p,
+        private=record["private"],
+        notes=tuple(record["notes"]),
+        statistic=record["statistic"],
+        drawn=drawn,
+    )
+
+
+def _tagged(value: Any) -> list[str]:
+    """A value with its kind: JSON alone would lose the digits of a decimal, and what a date is."""
+    # A datetime is a date for Python, so it comes first.
+    if isinstance(value, datetime):
+        return ["timestamp", value.isoformat()]
+    if isinstance(value, date):
+        return ["date", value.isoformat()]
+    if isinstance(value, Decimal):
+        return ["decimal", format(value, "f")]
+    return ["integer", str(value)]
+
+
+def _untagged(value: Sequence[str]) -> Any:
+    kind, text = value
+    return READERS[kind](text)
+
+
+def result_text(result: Result) -> str:
+    """A result as a service sends it, as JSON."""
+    return json_text(result_fields(result))
+
+
+def result_fields(result: Result) -> Answered:
+    """A result with the words for each answer, and a record from which `read_result` makes it
+    again.
+    """
+    groups: list[Group] = []
+    for values, answers in result.groups:
+        keys = dict(zip(result.keys, values, strict=True))
+        told = {name: _told(answer) for name, answer in zip(result.names, answers, strict=True)}
+        groups.append({"keys": keys, "answers": told})
+    return {
+        **plain_result(result),
+        "recorded": result.recorded,
+        "groups": groups,
+        "record": _result_record(result),
+    }
+
+
+def _told(answer: Answer) -> OneAnswer:
+    return {
+        **plain_answer(answer),
+        "statistic": about(answer),
+        "sentence": str(answer),
+        "notes": list(answer.notes),
+    }
+
+
+def _result_record(result: Result) -> ResultRecord:
+    groups = [
+        [[_key(value) for value in values], [answer_record(answer) for answer in answers]]
+        for values, answers in result.groups
+    ]
+    return {
+        "keys": list(result.keys),
+        "names": list(result.names),
+        "groups": groups,
+        "layout": [[cell.title, cell.what, cell.name] for cell in result.layout],
+        "about": answer_record(result.about),
+        "protect": protect_fields(result.about.protect),
+    }
+
+
+def read_result(fields: Mapping[str, Any]) -> Result:
+    """The result that `result_fields` wrote.
+
+    ValueError, KeyError or TypeError if it is of another form.
+    """
+    record = fields["record"]
+    protect = read_protect(record["protect"])
+    groups = []
+    for values, answers in record["groups"]:
+        keys = tuple(_read_key(value) for value in values)
+        groups.append((keys, [read_answer(answer, protect) for answer in answers]))
+    return Result(
+        record["keys"],
+        record["names"],
+        groups,
+        answer_id=fields["answer_id"],
+        recorded=fields["recorded"],
+        layout=[Cell(*cell) for cell in record["layout"]],
+        epsilon=Fraction(fields["epsilon"]),
+        about=read_answer(record["about"], protect),
+    )
+
+
+def _key(value: Any) -> Any:
+    """A key: texts and truths are themselves in JSON, and the others have their kind."""
+    if isinstance(value, str | bool):
+        return value
+    return _tagged(value)
+
+
+def _read_key(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    return _untagged(value)

@@ -1,0 +1,138 @@
+"""What a question may know of a policy's dataset, and what the policy makes of its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from postri.domain import Domain
+from postri.engines.rows import Key
+from postri.errors import InputError, nearest
+from postri.exact import shown
+from postri.expressions.tree import Expression
+from postri.privacy import ProtectedChange
+from postri.statistics.statistic import Statistic
+
+KINDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
+
+
+class KnownColumn(Protocol):
+    """A column that analysts may ask about, with its domain and its public keys."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def domain(self) -> Domain | None: ...
+    @property
+    def keys(self) -> tuple[Key, ...] | None: ...
+
+
+class KnownDataset(Protocol):
+    """A dataset as the policy describes it; `rows` is its public, approximate number of rows."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def protect(self) -> ProtectedChange: ...
+    @property
+    def accountant(self) -> str: ...
+    @property
+    def columns(self) -> Mapping[str, KnownColumn]: ...
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An expression that statistics name as a column, and the public domain of its parts."""
+
+    expression: Expression
+    domain: Domain
+
+
+def on_dataset(
+    statistic: Statistic, dataset: KnownDataset, computed: Mapping[str, Computed]
+) -> Statistic:
+    """The statistic on the policy's domain, or on that of an expression; InputError if the policy
+    does not allow it.
+    """
+    if not statistic.needs_column and statistic.column is None:
+        return statistic
+    if statistic.domain is not None:
+        raise own_domain(statistic)
+    expression = computed.get(str(statistic.column))
+    if expression is not None:
+        if statistic.fits == "any":
+            return statistic
+        return replace(statistic, domain=expression.domain)
+    column = column_of(statistic.column, dataset)
+    check_fits(statistic, column)
+    if statistic.fits == "any":
+        return replace(statistic, column=column.name)
+    return replace(statistic, column=column.name, domain=column.domain)
+
+
+def own_domain(statistic: Statistic) -> InputError:
+    """The refusal of a statistic that brings a domain: bounds are the steward's."""
+    return InputError(
+        f"the domain of {shown(statistic.column)} is the policy's; leave it out of the aggregate"
+    )
+
+
+def check_fits(statistic: Statistic, column: KnownColumn) -> None:
+    """InputError if a column of this type cannot be asked for this statistic."""
+    if statistic.fits == "any":
+        return
+    if column.type in ("text", "boolean"):
+        raise InputError(
+            f"{column.name!r} holds {KINDS[column.type]}, which have no order of numbers; COUNT "
+            "them, or GROUP BY"
+        )
+    if statistic.fits != "bounded":
+        return
+    if column.type in ("date", "timestamp"):
+        raise InputError(
+            f"there is no {statistic.title} of {KINDS[column.type]}; ask for the median"
+        )
+    if column.domain is None:
+        raise InputError(
+            f"there is no {statistic.title} of {column.name!r}: the policy gives it no lower and "
+            "upper; ask for its median"
+        )
+
+
+def column_of(name: object, dataset: KnownDataset) -> KnownColumn:
+    """The column of a name, or InputError: what is not in the policy does not exist."""
+    if not isinstance(name, str) or name not in dataset.columns:
+        raise InputError(
+            f"{dataset.name!r} has no column {shown(name)}; {nearest(str(name), dataset.columns)}"
+        )
+    return dataset.columns[name]
+
+
+def keys_of(names: list[str], dataset: KnownDataset) -> dict[str, tuple[Key, ...]]:
+    """The columns to divide by, with their public keys."""
+    columns: dict[str, tuple[Key, ...]] = {}
+    for name in names:
+        column = column_of(name, dataset)
+        if column.keys is None:
+            raise InputError(
+                f"{name!r} has no public keys in the policy, so rows cannot be divided by it; "
+                f"{_with_keys(dataset)}"
+            )
+        if name in columns:
+            raise InputError(f"by names {name!r} twice")
+        columns[column.name] = column.keys
+    return columns
+
+
+def _with_keys(dataset: KnownDataset) -> str:
+    names = [name for name, column in dataset.columns.items() if column.keys is not None]
+    if not names:
+        return "no column has keys"
+    return f"columns with keys: {', '.join(map(repr, names))}"

@@ -1,0 +1,91 @@
+"""What a question would cost, and how far its intervals will reach: from the policy and the ledger
+alone.
+
+No table is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from postri.answer.forecast import Forecast
+from postri.cost import Cost
+from postri.errors import BudgetExceeded
+from postri.exact import plain
+from postri.ledger import Charge, Limits
+from postri.ledger.charges import check_limits
+from postri.question.question import DatasetQuestion
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question costs, and how far its intervals will reach.
+
+    `charged` is nothing if its answer is `recorded`. `refused` says why it would be, `remaining`
+    what is left.
+    """
+
+    epsilon: Fraction
+    charged: Fraction
+    remaining: Fraction
+    recorded: bool
+    refused: str | None
+    forecasts: Mapping[str, Forecast]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values: rationals as text."""
+        return {
+            "epsilon": str(self.epsilon),
+            "charged": str(self.charged),
+            "remaining": str(self.remaining),
+            "recorded": self.recorded,
+            "refused": self.refused,
+            "forecasts": {name: each.to_dict() for name, each in self.forecasts.items()},
+        }
+
+    def __str__(self) -> str:
+        cost = f"costs epsilon {plain(self.charged)}"
+        if self.recorded:
+            cost = "is recorded: costs nothing now"
+        first = f"{cost}, of {plain(self.remaining)} that is left"
+        if self.refused:
+            first += f"; would be refused: {self.refused}"
+        forecasts = [f"{name}: {forecast}" for name, forecast in self.forecasts.items()]
+        return "\n".join([first, *forecasts])
+
+
+def price_of(
+    question: DatasetQuestion,
+    charge: Charge,
+    limits: Limits,
+    on_dataset: Cost,
+    by_analyst: Cost,
+    *,
+    recorded: bool,
+) -> Price:
+    """The price, by what is spent already on the dataset and by the analyst."""
+    left = limits.budget - limits.accountant.epsilon(on_dataset)
+    if limits.allowance is not None:
+        left = min(left, limits.allowance - limits.accountant.epsilon(by_analyst))
+    charged = question.epsilon
+    refused = None
+    if recorded:
+        charged = Fraction(0)
+    else:
+        refused = _refusal(charge, limits, on_dataset, by_analyst)
+    forecasts = {
+        name: question.asked[place].forecast(question.dataset.rows)
+        for name, place in zip(question.names, question.places, strict=True)
+    }
+    remaining = max(left, Fraction(0))
+    return Price(question.epsilon, charged, remaining, recorded, refused, forecasts)
+
+
+def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
+    try:
+        check_limits(charge, limits, on_dataset, by_analyst)
+    except BudgetExceeded as refused:
+        return str(refused)
+    return None

@@ -1,0 +1,418 @@
+"""A question that is checked and in normal form, and one that is bound to a table.
+
+The key of a recorded answer is every parameter of the question, whatever words and order it was
+asked in: aggregates and keys are put in one order for the draw, and back into the asked one for the
+result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from itertools import product
+from typing import Any
+
+from postri.answer import Answer
+from postri.answer.words import JOINT, READ_AS_WHOLE
+from postri.cost import Cost
+from postri.domain import Domain, check_domain
+from postri.engines.rows import Groups, Key, Rows, Selection, Units
+from postri.engines.table import Table
+from postri.exact import Number
+from postri.expressions import Predicate
+from postri.expressions.tree import Expression
+from postri.grid import grid_of
+from postri.mechanisms.coins import Coins
+from postri.methods.method import Method, check_rows
+from postri.privacy import (
+    AddOrRemoveUnits,
+    ProtectedChange,
+    ReplaceUnits,
+    check_epsilon,
+    check_protect,
+    check_share,
+)
+from postri.question.dataset import Computed, KnownDataset, keys_of, on_dataset
+from postri.question.rules import (
+    check_aggregates,
+    check_by,
+    check_coins,
+    check_flag,
+    check_method,
+    shares_of,
+)
+from postri.statistics.statistic import Asked, Batch, Statistic, Terms
+
+EVEN = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that a caller asks for, checked. It has not seen the source.
+
+    `asked` stands in the order of the draws. `places` says where there the answer to each of
+    `names` is, and `by` in which order the result has the columns of its keys. `computed` are the
+    expressions that statistics name as columns.
+    """
+
+    asked: tuple[Asked, ...]
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    confidence: Fraction
+    protect: ProtectedChange
+    coins: Coins
+    where: Predicate | None = None
+    groups: Groups | None = None
+    by: tuple[str, ...] = ()
+    simultaneous: bool = False
+    computed: Mapping[str, Expression] = field(default_factory=dict)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of it may cost."""
+        return sum((asked.terms.epsilon for asked in self.asked), start=Fraction(0))
+
+    @property
+    def cost(self) -> Cost:
+        """What all its draws cost. Disjoint groups share it."""
+        first, *rest = (asked.cost for asked in self.asked)
+        return sum(rest, start=first)
+
+    @property
+    def beta(self) -> Fraction:
+        """How often each interval may fail."""
+        return self.asked[0].terms.beta
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that count."""
+        units = None
+        if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits):
+            units = Units(self.protect.unit, self.protect.rows)
+        return Rows(self.where, self.groups, units)
+
+    @property
+    def _key_columns(self) -> tuple[tuple[str, tuple[Key, ...]], ...]:
+        if self.groups is None:
+            return ()
+        return self.groups.columns
+
+    def bound(self, table: Table) -> BoundQuestion:
+        """The question in terms of a table's columns; InputError if it does not fit them.
+
+        Everything that can be refused is refused here, by names and declared types. No cell is
+        touched.
+        """
+        if self.computed:
+            table = table.computed(self.computed)
+        rows = table.bind(self.rows)
+        together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+        for place, asked in enumerate(self.asked):
+            statistic = asked.statistic
+            column = None
+            if statistic.needs_column or statistic.column is not None:
+                column = table.column(statistic.column)
+            together.setdefault((statistic.batch, column, statistic.domain), []).append(place)
+        batches = []
+        for (kind, column, domain), places in together.items():
+            batch = self._batch(table, kind, column, domain, places)
+            batches.append((places, batch))
+        return BoundQuestion(self, table, rows, batches)
+
+    def _batch(
+        self,
+        table: Table,
+        kind: type[Batch],
+        column: str | None,
+        domain: Domain | None,
+        places: Sequence[int],
+    ) -> Batch:
+        asked = tuple(self.asked[place] for place in places)
+        if not any(each.statistic.needs_column for each in asked):
+            if column is not None:
+                table.declared(column)
+            return kind(asked, column, None)
+        declared = table.type_of(column)
+        grid = grid_of(declared, domain)
+        for each in asked:
+            each.statistic.check_grid(column, grid)
+        indexes = any(each.statistic.needs_indexes for each in asked)
+        if indexes or self.rows.units is not None:
+            table.check_indexed(column, grid)
+        if declared.kind is None and domain is None:
+            asked = tuple(_noted(each, READ_AS_WHOLE) for each in asked)
+        return kind(asked, column, grid)
+
+    def arranged(
+        self, answers: Sequence[Sequence[Answer]]
+    ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
+        """Answers in the order of the draws as rows in the order in which they were asked for."""
+        columns = dict(self._key_columns)
+        group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
+        rows = []
+        for keys in product(*(columns[name] for name in self.by)):
+            named = dict(zip(self.by, keys, strict=True))
+            group = answers[group_of[tuple(named[name] for name in columns)]]
+            rows.append((keys, [group[place] for place in self.places]))
+        return rows
+
+    def adapted(self, answer: Answer) -> Answer:
+        """A recorded answer with the interval of this question's confidence, which is free where
+        the noise is public.
+        """
+        if answer.drawn is None:
+            return answer
+        notes = tuple(note for note in answer.notes if note != JOINT)
+        return replace(
+            answer,
+            interval=answer.drawn.interval(self.beta),
+            confidence=float(self.confidence),
+            notes=(*notes, *_joint(self.simultaneous, len(self.names) * self.rows.number)),
+        )
+
+
+@dataclass(frozen=True)
+class DatasetQuestion(Question):
+    """A question to a policy's dataset: it has a key, by which its answer is recorded."""
+
+    dataset: KnownDataset = field(kw_only=True)
+
+    @cached_property
+    def normal(self) -> str:
+        """The normal form, as text."""
+        where = None
+        if self.where is not None:
+            where = str(self.where)
+        fields: dict[str, object] = {
+            "dataset": self.dataset.name,
+            "version": self.dataset.version,
+            "aggregates": [_asked_fields(asked) for asked in self.asked],
+            "by": [[name, list(map(_key, keys))] for name, keys in self._key_columns],
+            "where": where,
+            "protect": str(self.dataset.protect),
+        }
+        if self.computed:
+            fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
+        return _text(fields)
+
+    @property
+    def key(self) -> str:
+        """By which an answer is found again."""
+        return sha256(self.normal.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class BoundQuestion:
+    """A question that fits its table: from here on, cells are touched.
+
+    Each batch stands with the places of its statistics among all that were asked.
+    """
+
+    question: Question
+    table: Table
+    rows: Selection
+    batches: Sequence[tuple[Sequence[int], Batch]]
+
+    def answers(self) -> list[list[Answer]]:
+        """Count everything, then draw: for each group the answers, in the order of the draws.
+
+        All counts see the same rows, and so do those that a draw asks for later.
+        """
+        with self.table.snapshot() as table:
+            counted = [batch.count(table, self.rows) for _, batch in self.batches]
+            groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
+            for (places, batch), counts in zip(self.batches, counted, strict=True):
+                for group, count in zip(groups, counts, strict=True):
+                    drawn = batch.draw(count, self.question.coins)
+                    group.update(zip(places, drawn, strict=True))
+        order = range(len(self.question.asked))
+        return [[group[place] for place in order] for group in groups]
+
+
+def plain_question(
+    aggregates: Mapping[str, Statistic],
+    *,
+    epsilon: Number,
+    confidence: Number,
+    protect: ProtectedChange,
+    method: str | Method = "depth",
+    split: Number = 0.5,
+    coins: Coins | None = None,
+    where: str | Predicate | None = None,
+    by: Mapping[str, Sequence[Any]] | None = None,
+    weights: object = None,
+    simultaneous: bool = False,
+    parts: Mapping[str, int] | None = None,
+) -> Question:
+    """A question to a table without a policy, drawn in the order in which it was asked.
+
+    Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
+    with that of an aggregate.
+    """
+    total = check_epsilon(epsilon)
+    for statistic in aggregates.values():
+        check_domain(statistic.domain)
+    shares = shares_of(weights, list(aggregates))
+    checked_confidence = check_share(confidence, "confidence")
+    checked_protect = check_protect(protect)
+    checked_method = check_method(method)
+    checked_split = check_share(split, "split")
+    checked_coins = check_coins(coins)
+    predicate = Predicate.of(where)
+    groups = None
+    if by is not None:
+        groups = Groups.of(by)
+    check_rows(
+        checked_method,
+        where=predicate is not None,
+        by=groups is not None,
+        protect=checked_protect,
+    )
+    number = 1
+    if groups is not None:
+        number = groups.size
+    intervals = len(aggregates) * number
+    beta = 1 - checked_confidence
+    if simultaneous:
+        beta /= intervals
+    terms = Terms(
+        total,
+        beta,
+        checked_confidence,
+        checked_protect,
+        number,
+        method=checked_method,
+        split=checked_split,
+        notes=_joint(simultaneous, intervals),
+    )
+    together = parts or {}
+    asked = tuple(
+        Asked(statistic, replace(terms, epsilon=total * share, parts=together.get(name, 1)))
+        for (name, statistic), share in zip(aggregates.items(), shares, strict=True)
+    )
+    return Question(
+        asked,
+        tuple(aggregates),
+        tuple(range(len(asked))),
+        checked_confidence,
+        checked_protect,
+        checked_coins,
+        predicate,
+        groups,
+        tuple(name for name, _ in groups.columns) if groups else (),
+        simultaneous,
+    )
+
+
+def dataset_question(
+    dataset: KnownDataset,
+    aggregates: Mapping[str, Statistic | str] | None,
+    *,
+    epsilon: Number,
+    by: Sequence[str] = (),
+    where: str | Predicate | None = None,
+    weights: Mapping[str, Number] | None = None,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    coins: Coins | None = None,
+    computed: Mapping[str, Computed] | None = None,
+    parts: Mapping[str, int] | None = None,
+) -> DatasetQuestion:
+    """A question to a policy's dataset, or InputError for the first thing that is wrong with it.
+
+    Nothing but the policy is looked at. `where` is a text, or a predicate in normal form, as SQL
+    hands it over. `computed` are expressions that aggregates name as columns.
+    """
+    expressions = computed or {}
+    wanted = {
+        name: on_dataset(statistic, dataset, expressions)
+        for name, statistic in check_aggregates(aggregates).items()
+    }
+    names = list(wanted)
+    shares = dict(zip(names, shares_of(weights, names), strict=True))
+    keys = keys_of(check_by(by), dataset)
+    # The order of their texts is the normal order; equal ones are interchangeable.
+    order = sorted(names, key=lambda name: f"{_text(_fields(wanted[name]))} {shares[name]}")
+    method = "depth"
+    if dataset.accountant == "zcdp":
+        # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
+        method = "depth-gumbel"
+    question = plain_question(
+        {name: wanted[name] for name in order},
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=dataset.protect,
+        method=method,
+        coins=coins,
+        where=where,
+        by={name: keys[name] for name in sorted(keys)} or None,
+        weights=shares,
+        simultaneous=check_flag(simultaneous, "simultaneous"),
+        parts=parts,
+    )
+    predicate = question.where
+    if isinstance(where, str) and predicate is not None:
+        predicate = predicate.normal(list(dataset.columns))
+    return DatasetQuestion(
+        question.asked,
+        tuple(names),
+        tuple(order.index(name) for name in names),
+        question.confidence,
+        question.protect,
+        question.coins,
+        predicate,
+        question.groups,
+        tuple(keys),
+        question.simultaneous,
+        {name: each.expression for name, each in expressions.items()},
+        dataset=dataset,
+    )
+
+
+def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:
+    if simultaneous and intervals > 1:
+        return (JOINT,)
+    return ()
+
+
+def _noted(asked: Asked, note: str) -> Asked:
+    return replace(asked, terms=replace(asked.terms, notes=(note, *asked.terms.notes)))
+
+
+def _asked_fields(asked: Asked) -> dict[str, Any]:
+    """One statistic with all that its draw depends on."""
+    return {
+        **_fields(asked.statistic),
+        "epsilon": str(asked.terms.epsilon),
+        **asked.statistic.draw_fields(asked.terms),
+    }
+
+
+def _fields(statistic: Statistic) -> dict[str, Any]:
+    """What a statistic is, in plain values."""
+    fields = statistic.fields()
+    if isinstance(fields.get("domain"), Domain):
+        domain = fields["domain"]
+        fields["domain"] = [_key(domain.lower), _key(domain.upper), _key(domain.step)]
+    return fields
+
+
+def _key(key: Key) -> list[object]:
+    """A key or a bound with its kind: the text "1" is not the number 1, and 1.0 is."""
+    if isinstance(key, str | bool):
+        return [type(key).__name__, key]
+    if isinstance(key, date):
+        return [type(key).__name__, key.isoformat()]
+    if isinstance(key, Decimal):
+        return ["number", str(Fraction(key))]
+    return ["number", str(key)]
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

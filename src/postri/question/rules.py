@@ -1,0 +1,97 @@
+"""The rules for the parts of a question, each once: what was given, checked, or InputError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from postri.errors import InputError
+from postri.exact import exact, shown
+from postri.mechanisms.coins import Coins, SystemCoins
+from postri.methods import method_named
+from postri.methods.method import Method
+from postri.statistics.registry import read
+from postri.statistics.statistic import Statistic
+
+
+def check_aggregates(aggregates: object) -> dict[str, Statistic]:
+    """The statistics by their names."""
+    if not isinstance(aggregates, Mapping) or not aggregates:
+        raise InputError(
+            "aggregates must map names to aggregates, such as "
+            f"{{'mid': agg.median('fare')}}, got {shown(aggregates)}"
+        )
+    for name in aggregates:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of an aggregate must be text, got {shown(name)}")
+    return {name: read(each) for name, each in aggregates.items()}
+
+
+def check_weights(weights: object, names: Sequence[str]) -> dict[str, Fraction]:
+    """The weight of each aggregate; as given, not yet divided by their sum."""
+    if not isinstance(weights, Mapping) or set(weights) != set(names):
+        listed = ", ".join(map(repr, names))
+        raise InputError(
+            f"weights must give each of {listed} its weight, and no other; got {shown(weights)}"
+        )
+    numbers = {name: exact(weights[name], f"the weight of {name!r}") for name in names}
+    for name, number in numbers.items():
+        if number <= 0:
+            raise InputError(f"the weight of {name!r} must be positive, got {shown(weights[name])}")
+    return numbers
+
+
+def shares_of(weights: object, names: Sequence[str]) -> list[Fraction]:
+    """The share of epsilon that each aggregate gets: an even one, or by its weight."""
+    if weights is None:
+        return [Fraction(1, len(names))] * len(names)
+    numbers = check_weights(weights, names)
+    total = sum(numbers.values())
+    return [number / total for number in numbers.values()]
+
+
+def check_by(by: object) -> list[str]:
+    """The names of the columns to divide by."""
+    if isinstance(by, str | Mapping) or not isinstance(by, Sequence):
+        raise InputError(
+            "by must be a list of columns, such as ['job']: their keys are the policy's; "
+            f"got {shown(by)}"
+        )
+    return [check_text(name, "a column to divide by") for name in by]
+
+
+def check_method(method: object) -> Method:
+    """The method of this name, or the object."""
+    if isinstance(method, str):
+        return method_named(method)
+    if not isinstance(method, Method):
+        raise InputError(
+            "method must be 'depth' or a method object, such as Depth(noise='gumbel'), got "
+            f"{shown(method)}"
+        )
+    return method
+
+
+def check_coins(coins: Coins | None) -> Coins:
+    """The coins to draw with: the system's, unless others are given."""
+    if coins is None:
+        return SystemCoins()
+    if isinstance(coins, type) or not callable(getattr(coins, "draw", None)):
+        raise InputError(
+            f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}"
+        )
+    return coins
+
+
+def check_flag(flag: object, name: str) -> bool:
+    """True or False, and nothing that passes for it."""
+    if not isinstance(flag, bool):
+        raise InputError(f"{name} must be True or False, got {shown(flag)}")
+    return flag
+
+
+def check_text(value: object, name: str) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a text, got {shown(value)}")
+    return value

@@ -1,0 +1,122 @@
+"""A question as it was put, before anything is looked up: what goes to a session, over a wire, and
+into an analyst's history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from postri.errors import InputError, nearest
+from postri.exact import Number, exact, shown, written
+from postri.expressions.reader import check_text as check_predicate_text
+from postri.privacy import check_epsilon, check_share
+from postri.question.dataset import own_domain
+from postri.question.rules import check_aggregates, check_by, check_flag, check_text
+from postri.statistics.statistic import Statistic
+
+STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """A question in SQL, or one of a dataset with its aggregates.
+
+    Nothing of it is checked: whoever answers it does that.
+    """
+
+    epsilon: Number
+    sql: str | None = None
+    dataset: str | None = None
+    aggregates: Mapping[str, Statistic | str] | None = None
+    by: Sequence[str] = ()
+    where: str | None = None
+    weights: Mapping[str, Number] | None = None
+    confidence: Number = 0.95
+    simultaneous: bool = False
+    fresh: bool = False
+
+    def to_fields(self) -> dict[str, Any]:
+        """As plain values, one form for all that mean the same words.
+
+        InputError for what is of no such form.
+        """
+        found: dict[str, Any]
+        if self.sql is not None:
+            found = {"sql": check_text(self.sql, "a question in SQL")}
+        else:
+            found = self._structured()
+        found["epsilon"] = written(check_epsilon(self.epsilon))
+        found["confidence"] = written(check_share(self.confidence, "confidence"))
+        for name in ("simultaneous", "fresh"):
+            if check_flag(getattr(self, name), name):
+                found[name] = True
+        return found
+
+    def _structured(self) -> dict[str, Any]:
+        aggregates = {}
+        for name, statistic in check_aggregates(self.aggregates).items():
+            if statistic.domain is not None:
+                raise own_domain(statistic)
+            aggregates[name] = statistic.written()
+        found: dict[str, Any] = {"dataset": self.dataset, "aggregates": aggregates}
+        by = check_by(self.by)
+        if by:
+            found["by"] = by
+        if self.where is not None:
+            found["where"] = check_predicate_text(self.where)
+        if self.weights is not None:
+            found["weights"] = _weights(self.weights, list(aggregates))
+        if not found.get("weights", True):
+            del found["weights"]
+        return found
+
+    @property
+    def text(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_fields(), sort_keys=True, separators=(",", ":"))
+
+
+def read_wording(given: object) -> Wording:
+    """The wording of plain values, or InputError for the first thing that is wrong with their
+    shape.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            'a question must be an object, such as {"sql": "SELECT MEDIAN(x) FROM t", '
+            '"epsilon": "1/2"}'
+        )
+    known = [field.name for field in fields(Wording)]
+    for name in given:
+        if name not in known:
+            raise InputError(f"a question has no {shown(name)}; {nearest(str(name), known)}")
+    found = {name: each for name, each in given.items() if each is not None}
+    if "epsilon" not in found:
+        raise InputError('a question must say its epsilon, such as "epsilon": "1/2"')
+    if "sql" in found:
+        for name in STRUCTURED:
+            if name in found:
+                raise InputError(
+                    f"a question in SQL says everything in its text: leave out {name!r}"
+                )
+    elif "dataset" not in found or "aggregates" not in found:
+        raise InputError('a question must have "sql", or "dataset" and "aggregates"')
+    wording = Wording(**found)
+    wording.to_fields()
+    return wording
+
+
+def _weights(weights: object, names: Sequence[str]) -> dict[str, str]:
+    """Weights as text. Whether each aggregate has one is looked at when the question is read."""
+    if not isinstance(weights, Mapping):
+        listed = ", ".join(map(repr, names))
+        raise InputError(
+            f"weights must give each of {listed} its weight, and no other; got {shown(weights)}"
+        )
+    found = {}
+    for name, weight in weights.items():
+        checked = check_text(name, "the name of an aggregate")
+        found[checked] = written(exact(weight, f"the weight of {name!r}"))
+    return found

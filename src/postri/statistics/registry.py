@@ -1,0 +1,263 @@
+"""The registry: every statistic by the names under which it can be asked.
+
+A statistic registers its forms when its module loads, and all modules of this folder load when the
+first name is looked up. So a new statistic is one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal, NotRequired, TypedDict
+
+from postri.errors import InputError, nearest
+from postri.exact import shown
+from postri.statistics.statistic import Fits, Statistic
+
+CALL = re.compile(r"\s*(?P<name>\w+)\s*\(\s*(?P<inside>.*?)\s*\)\s*", re.DOTALL)
+QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+
+
+class ParameterFields(TypedDict):
+    """A parameter of a statistic, from which a form can be built.
+
+    A column that `fits` is of any type, of one that has an order, or a number with bounds.
+    """
+
+    name: str
+    kind: Literal["column", "share"]
+    fits: NotRequired[Fits]
+    optional: NotRequired[bool]
+    meaning: NotRequired[str]
+    default: NotRequired[str]
+
+
+class StatisticFields(TypedDict):
+    """A statistic: `text` and `sql` are the forms of its aggregate, with parameters in braces."""
+
+    name: str
+    meaning: str
+    parameters: list[ParameterFields]
+    text: str
+    sql: str | None
+    sql_without_column: NotRequired[str]
+    words: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a form takes: a column that fits, or a number. `usual` stands in the page's field."""
+
+    name: str
+    kind: Literal["column", "share"]
+    fits: Fits = "any"
+    optional: bool = False
+    meaning: str = ""
+    usual: str = ""
+
+    def described(self) -> ParameterFields:
+        """As plain values."""
+        fields: ParameterFields = {"name": self.name, "kind": self.kind}
+        if self.kind == "column":
+            fields["fits"] = self.fits
+            fields["optional"] = self.optional
+        else:
+            fields["meaning"] = self.meaning
+            fields["default"] = self.usual
+        return fields
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to ask for a statistic: its name in `agg`, in texts and over HTTP, and those in SQL.
+
+    `make` takes the values of the parameters in their order, as they were given, and checks them.
+    `sql_ordered` are names of functions that take the column behind WITHIN GROUP. `place` is where
+    lists show it: the lowest first.
+    """
+
+    name: str
+    make: Callable[..., Statistic]
+    meaning: str
+    parameters: tuple[Parameter, ...] = ()
+    sql: tuple[str, ...] = ()
+    sql_usage: str = ""
+    sql_ordered: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    place: int = 100
+
+    @property
+    def takes_column(self) -> bool:
+        """Whether the first parameter is a column."""
+        return bool(self.parameters) and self.parameters[0].kind == "column"
+
+    @property
+    def usage(self) -> str:
+        """How it is written in SQL, in words."""
+        return self.sql_usage or "{function}(x): one column or expression"
+
+    def described(self) -> StatisticFields:
+        """As plain values: what a page needs to offer it and to write it."""
+        inside = ", ".join(f"{{{parameter.name}}}" for parameter in self.parameters)
+        sql = None
+        if self.sql:
+            sql = f"{self.sql[0]}({inside})"
+        fields: StatisticFields = {
+            "name": self.name,
+            "meaning": self.meaning,
+            "parameters": [parameter.described() for parameter in self.parameters],
+            "text": f"{self.name}({inside})",
+            "sql": sql,
+            "words": self.name,
+        }
+        if sql is not None and self.takes_column and self.parameters[0].optional:
+            fields["sql_without_column"] = f"{self.sql[0]}(*)"
+        return fields
+
+
+_forms: dict[str, Form] = {}
+
+
+def register(form: Form) -> None:
+    """Add a form under its name; no other may have it."""
+    taken = {name for other in _forms.values() for name in (*other.sql, *other.sql_ordered)}
+    twice = taken & {*form.sql, *form.sql_ordered}
+    if form.name in _forms or twice:
+        raise ValueError(f"there is another statistic {form.name!r} or SQL function {twice}")
+    _forms[form.name] = form
+
+
+@contextmanager
+def registered(form: Form) -> Iterator[None]:
+    """The form is known inside the block, and forgotten after it."""
+    register(form)
+    try:
+        yield
+    finally:
+        del _forms[form.name]
+
+
+@cache
+def load() -> None:
+    """Import every module of this folder, so that all its statistics are known.
+
+    Also what they drew can then be read back from a ledger or from a service.
+    """
+    package = import_module("postri.statistics")
+    for module in iter_modules(package.__path__):
+        import_module(f"postri.statistics.{module.name}")
+
+
+def forms() -> list[Form]:
+    """Every form, in the order in which lists show them."""
+    load()
+    return sorted(_forms.values(), key=lambda form: form.place)
+
+
+def form_named(name: str) -> Form | None:
+    """The form of a name, if there is one."""
+    load()
+    return _forms.get(name)
+
+
+def sql_functions() -> Mapping[str, Form]:
+    """Every form by its names in SQL."""
+    return {name: form for form in forms() for name in (*form.sql, *form.sql_ordered)}
+
+
+def described() -> list[StatisticFields]:
+    """Every form as plain values: what a service tells its page."""
+    return [form.described() for form in forms()]
+
+
+def read(given: object) -> Statistic:
+    """A statistic, or the text of one.
+
+    >>> read("quantile(fare, 0.9)").written()
+    'quantile("fare", 9/10)'
+    """
+    if isinstance(given, Statistic):
+        return given
+    found = None
+    if isinstance(given, str):
+        found = CALL.fullmatch(given)
+    if found is None:
+        raise InputError(
+            f"an aggregate must be one of postri.agg, or a text such as {_examples()}, "
+            f"got {shown(given)}"
+        )
+    name = found["name"].lower()
+    form = form_named(name)
+    if form is None:
+        names = [each.name for each in forms()]
+        raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, names)}")
+    values = _values(form, found["inside"])
+    if values is None:
+        raise InputError(f"write {_examples()}, got {shown(given)}")
+    return form.make(*values)
+
+
+def _examples() -> str:
+    examples = [repr(example) for form in forms() for example in form.examples]
+    return " or ".join(examples)
+
+
+def _values(form: Form, inside: str) -> list[str] | None:
+    """What stands for each parameter; None if there are too many or too few.
+
+    Only a column's name can hold a comma, so what follows it is cut off from the right.
+    """
+    if not form.parameters:
+        return None if inside else []
+    if inside in ("", "*"):
+        return [] if form.parameters[0].optional else None
+    parts = [part.strip() for part in inside.rsplit(",", len(form.parameters) - 1)]
+    if len(parts) < len(form.parameters):
+        return None
+    if form.takes_column:
+        parts[0] = _column(parts[0])
+    return parts
+
+
+def _column(text: str) -> str:
+    """A name as it is, or in double quotes."""
+    quoted = QUOTED.fullmatch(text)
+    if quoted is None:
+        return text
+    return quoted[1].replace('""', '"')
+
+
+def written(name: str, column: str | None, *more: object) -> str:
+    """The text of a form with its parameters, which `read` reads.
+
+    >>> written("quantile", "fare", "9/10")
+    'quantile("fare", 9/10)'
+    """
+    inside = [str(each) for each in more]
+    if column is not None:
+        escaped = column.replace('"', '""')
+        inside.insert(0, f'"{escaped}"')
+    return f"{name}({', '.join(inside)})"
+
+
+def check_column(column: object) -> str:
+    """The name of a column, or InputError if it is something else."""
+    if not isinstance(column, str):
+        raise InputError(
+            f"name the column of an aggregate, such as median('fare'), got {shown(column)}"
+        )
+    return column
+
+
+def usual_name(text: str) -> str:
+    """The name of an aggregate that has none: the words of its text.
+
+    >>> usual_name("MEDIAN(balance)"), usual_name("COUNT(*)"), usual_name("quantile(fare, 0.9)")
+    ('median_balance', 'count', 'quantile_fare_0.9')
+    """
+    return "_".join(re.findall(r"[\w.]+", text)).lower() or text

@@ -1,0 +1,172 @@
+"""What a statistic is, and what the rest of the package may ask of one.
+
+A module of this folder holds one statistic and everything that is particular to it: its names and
+parameters, what is counted for it, how it is drawn, what it costs, its forecast, its words. Nobody
+outside asks which statistic it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol
+
+from postri.answer import Answer
+from postri.answer.forecast import Forecast
+from postri.cost import Cost
+from postri.domain import Domain
+from postri.grid import Grid
+from postri.mechanisms.coins import Coins
+from postri.methods.depth import Depth
+from postri.methods.method import Method
+from postri.privacy import ProtectedChange
+from postri.window import Target, Total, Windows
+
+Fits = Literal["any", "ordered", "bounded"]
+"""Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a statistic is drawn in each of `groups` disjoint groups: public numbers only.
+
+    The groups share `epsilon`. Each interval fails with probability `beta` at most; the answer
+    says `confidence`, which is less than 1 - beta where all intervals of a question hold at once.
+    `parts` intervals are computed into one another, as in `median(x) / count(*)`. `method` and
+    `split` matter to quantiles alone.
+    """
+
+    epsilon: Fraction
+    beta: Fraction
+    confidence: Fraction
+    protect: ProtectedChange
+    groups: int = 1
+    parts: int = 1
+    method: Method = field(default_factory=Depth)
+    split: Fraction = Fraction(1, 2)
+    notes: tuple[str, ...] = ()
+
+
+class Countable(Protocol):
+    """What a table can count. `rows` are the rows of a question, which a statistic never opens."""
+
+    def sizes(self, column: str | None, rows: Any) -> list[int]:
+        """For each group its number of rows, or of those in which the column can be read."""
+
+    def totals(self, column: str | None, grid: Grid, rows: Any) -> list[Total]:
+        """For each group how many cells count, and the sum of their grid indexes."""
+
+    def grouped_windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Any
+    ) -> list[list[Windows]]:
+        """For each group the rank windows of each target."""
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """One thing that is asked of a column, on a domain if the caller gives one."""
+
+    column: str | None = None
+    domain: Domain | None = None
+
+    title: ClassVar[str]
+    """What answers call it."""
+    fits: ClassVar[Fits] = "any"
+    batch: ClassVar[type[Batch]]
+    """What is counted for it: statistics of one batch, column and domain share their counts."""
+    needs_column: ClassVar[bool] = True
+    """Whether it is about cells; a number of rows is not."""
+    needs_indexes: ClassVar[bool] = False
+    """Whether each cell's place on the grid is needed, as for a sum, and not its order alone."""
+    counts_rows: ClassVar[bool] = False
+    """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
+    stays_in_domain: ClassVar[bool] = False
+    """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+
+    @abstractmethod
+    def written(self) -> str:
+        """As a text that reads back as the same; the domain is not a part of it."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """All that it is, in the order in which the key of a question has it."""
+
+    def draw_fields(self, terms: Terms) -> dict[str, str]:
+        """What its draw depends on beyond itself and its epsilon.
+
+        The interval of additive noise is free, so its confidence is no part of the draw.
+        """
+        return {}
+
+    def reversed(self) -> Statistic:
+        """The same counted from the largest value down, as SQL asks by ORDER BY x DESC."""
+        raise NotImplementedError
+
+    def check_grid(self, column: str | None, grid: Grid) -> None:
+        """InputError if it cannot be asked on this grid. Looks at no cell."""
+        return
+
+    @abstractmethod
+    def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
+        """The answer, from what was counted in one group."""
+
+    @abstractmethod
+    def cost(self, terms: Terms) -> Cost:
+        """What its draws cost."""
+
+    @abstractmethod
+    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+        """How far its interval will reach in a table of about so many rows: public numbers only."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statistic with the terms on which it is drawn."""
+
+    statistic: Statistic
+    terms: Terms
+
+    @property
+    def cost(self) -> Cost:
+        """What its draws cost."""
+        return self.statistic.cost(self.terms)
+
+    def forecast(self, rows: int | None) -> Forecast:
+        """How far its interval will reach in a table of about so many rows."""
+        return self.statistic.forecast(self.terms, rows)
+
+
+@dataclass(frozen=True)
+class Batch(ABC):
+    """Statistics of one question that are answered from the same counts of one column."""
+
+    asked: tuple[Asked, ...]
+    column: str | None
+    grid: Grid | None
+
+    @abstractmethod
+    def count(self, table: Countable, rows: Any) -> Sequence[Any]:
+        """What is counted in each group."""
+
+    def draw(self, counted: Any, coins: Coins) -> list[Answer]:
+        """The answers for one group, each with coins of its own."""
+        return [each.statistic.draw(counted, self.grid, each.terms, coins) for each in self.asked]
+
+
+class RowBatch(Batch):
+    """Statistics of the number of rows, or of the cells that can be read."""
+
+    def count(self, table: Countable, rows: Any) -> list[int]:
+        """How many there are."""
+        return table.sizes(self.column, rows)
+
+
+class TotalBatch(Batch):
+    """Statistics of the sum of a column."""
+
+    def count(self, table: Countable, rows: Any) -> list[Total]:
+        """How many cells count, and the sum of their grid indexes."""
+        assert self.grid is not None
+        return table.totals(self.column, self.grid, rows)

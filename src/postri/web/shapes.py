@@ -1,0 +1,153 @@
+"""The shapes of what the service takes, and of what it sends that is its own: what it sends of
+sessions and answers stands beside these.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal, Required, TypedDict
+
+from postri.statistics.registry import StatisticFields
+from postri.web.tokens import Role, Token, TokenFields
+
+# ---- requests
+
+# Who reads a request checks it; these shapes describe what is taken.
+Number = int | float | str
+Text = Annotated[str, ("maxLength", 10_000)]
+Name = Annotated[str, ("minLength", 1), ("maxLength", 200)]
+
+
+class QuestionFields(TypedDict, total=False):
+    """A question in SQL, or one of a dataset with its aggregates.
+
+    Exactly one of `sql` and `dataset` is given.
+    """
+
+    sql: Text | None
+    dataset: str | None
+    aggregates: Annotated[
+        dict[str, str] | None, 'By name, such as {"mid": "median(balance)", "n": "count()"}.'
+    ]
+    by: Annotated[list[str] | None, "Columns that have public keys in the policy."]
+    where: Annotated[Text | None, "Which rows count, in SQL."]
+    weights: Annotated[
+        dict[str, Number] | None,
+        "How epsilon is divided over the aggregates; evenly if left out.",
+    ]
+    epsilon: Required[
+        Annotated[Number, "What all aggregates cost together. A text such as '1/3' is exact."]
+    ]
+    confidence: Number | None
+    simultaneous: Annotated[bool | None, "All intervals hold at once."]
+    fresh: Annotated[bool | None, "Pay for a new draw, even if the answer is recorded."]
+
+
+class NewTokenFields(TypedDict, total=False):
+    """A token to be made."""
+
+    name: Required[Name]
+    role: Required[Role]
+    allowance: Annotated[
+        Number | None, "The most that this name may spend on each dataset; as it was if left out."
+    ]
+    expires: Annotated[str | None, "A span such as 90d, or a day such as 2027-01-31."]
+
+
+class NewAllowanceFields(TypedDict, total=False):
+    """An allowance to be set; null for none."""
+
+    allowance: Number | None
+
+
+# ---- replies
+
+
+class StatisticsFields(TypedDict):
+    """What can be asked."""
+
+    statistics: list[StatisticFields]
+
+
+class MeFields(TypedDict):
+    """Whose token it is."""
+
+    name: str
+    role: Role
+    expires: str | None
+    allowance: str | None
+
+
+class TokensFields(TypedDict):
+    """All tokens."""
+
+    tokens: list[TokenFields]
+
+
+class MadeTokenFields(TokenFields):
+    """A new token. Its text is told this once."""
+
+    allowance: str | None
+    token: str
+
+
+class AllowancesFields(TypedDict):
+    """The allowances by name, each on every dataset."""
+
+    allowances: dict[str, str]
+
+
+class AllowanceFields(TypedDict):
+    """The allowance of a name as it is now."""
+
+    name: str
+    allowance: str | None
+
+
+class EntryFields(TypedDict):
+    """An entry of the ledger: who spent what on which question."""
+
+    number: int
+    time: str
+    kind: str
+    dataset: str | None
+    analyst: str | None
+    epsilon: str
+    question: str | None
+    fate: str
+
+
+class TrailFields(TypedDict):
+    """Entries of the ledger; `next` goes into `after`."""
+
+    head: str
+    entries: list[EntryFields]
+    next: int | None
+
+
+class StateFields(TypedDict):
+    """How the service is."""
+
+    status: Literal["ok", "ready"]
+
+
+def me_fields(token: Token) -> MeFields:
+    """A token, as whoever has it sees it."""
+    return {
+        "name": token.name,
+        "role": token.role,
+        "expires": token.expires,
+        "allowance": amount_text(token.allowance),
+    }
+
+
+def made_token_fields(token: Token, text: str) -> MadeTokenFields:
+    """A token that was made now, with its text."""
+    return {**token.to_fields(), "allowance": amount_text(token.allowance), "token": text}
+
+
+def amount_text(amount: Fraction | None) -> str | None:
+    """An amount of budget, exactly."""
+    if amount is None:
+        return None
+    return str(amount)

@@ -1,0 +1,335 @@
+"""What a text means, and what is refused, by name, before anything else happens."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_expressions import Expressions
+
+from postri.errors import InputError
+from postri.expressions import Predicate
+from postri.expressions.pattern import Pattern
+from postri.expressions.reader import DEEPEST, LONGEST
+from proving import examples
+
+MEANINGS = {
+    "age<40": "age < 40",
+    "age<40 and job in('admin.','clerk')": "age < 40 AND job IN ('admin.', 'clerk')",
+    "a or b and not c": "a OR b AND NOT c",
+    "(a or b) and not (c)": "(a OR b) AND NOT c",
+    "a and (b and c)": "a AND b AND c",
+    "not (a and b)": "NOT (a AND b)",
+    "not a = b": "NOT a = b",
+    "(not a) = b": "(NOT a) = b",
+    "x == 1 or x != 2": "x = 1 OR x <> 2",
+    "x is null": "x IS NULL",
+    "x is not null": "NOT x IS NULL",
+    "x not in (1, null)": "NOT x IN (1, NULL)",
+    "x not between 1 and 2": "NOT x BETWEEN 1 AND 2",
+    "x between -1 and y + 1 and b": "x BETWEEN -1 AND y + 1 AND b",
+    "x is true and y is not false": "x IS TRUE AND NOT y IS FALSE",
+    "x is distinct from y": "x IS DISTINCT FROM y",
+    "x is not distinct from y": "NOT x IS DISTINCT FROM y",
+    "x <=> y": "NOT x IS DISTINCT FROM y",
+    "x like 'a%'": "x LIKE 'a%'",
+    "x not like 'a%'": "NOT x LIKE 'a%'",
+    "x like 'a\\_%' escape '\\'": "x LIKE 'a!_%' ESCAPE '!'",
+    "x not like 'a\\_%' escape '\\'": "NOT x LIKE 'a!_%' ESCAPE '!'",
+    "x like 'a\\%'": "x LIKE 'a\\%'",
+    "x like 'a!b'": "x LIKE 'a!!b' ESCAPE '!'",
+    "x like '%%a%%'": "x LIKE '%a%'",
+    "case when a then 1 end = 1": "CASE WHEN a THEN 1 END = 1",
+    "case when a then 1 when b then 2 else 3 end = 1": "CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END = 1",
+    "COALESCE(x, 0) > 1": "COALESCE(x, 0) > 1",
+    "a - b - c > 0": "a - b - c > 0",
+    "a - (b - c) > 0": "a - (b - c) > 0",
+    "a * (b + c) / d > 0": "a * (b + c) / d > 0",
+    "-x * - 3 - -4 < 0": "-x * -3 - -4 < 0",
+    "-(-x) < 0": "-(-x) < 0",
+    "+x < 0": "x < 0",
+    "-(5) < x": "-5 < x",
+    "x < .5": "x < 0.5",
+    "x < 5.": "x < 5",
+    "x < 1.50": "x < 1.5",
+    "x < 1e3": "x < 1000",
+    "x < 1e30": "x < 1e30",
+    "x < -1.5E-30": "x < -15e-31",
+    "x < 123456789012345678901234567890": "x < 12345678901234567890123456789e1",
+    "d < date '2024-01-31'": "d < DATE '2024-01-31'",
+    "d < timestamp '2024-01-31 18:30'": "d < TIMESTAMP '2024-01-31 18:30:00'",
+    "d < timestamp '2024-01-31T18:30:00.5Z'": "d < TIMESTAMP '2024-01-31 18:30:00.500000+00:00'",
+    "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'": "\"we\"\"ird; {name} 'x' -- \" = 'it''s \\ ${y}'",
+    '"SELECT" = "from"': '"SELECT" = "from"',
+    "date = 'x' and year = 1 and user = 'y'": "date = 'x' AND year = 1 AND user = 'y'",
+    "größe > 1": "größe > 1",
+    "TRUE": "TRUE",
+    "1 = 1 and x > 0": "1 = 1 AND x > 0",
+}
+
+
+@pytest.mark.parametrize("text", MEANINGS)
+def test_a_text_has_a_normal_form_that_reads_back(text):
+    predicate = Predicate.parse(text)
+    assert str(predicate) == MEANINGS[text]
+    assert Predicate.parse(str(predicate)) == predicate
+    assert hash(Predicate.parse(str(predicate))) == hash(predicate)
+
+
+@given(st.randoms(use_true_random=False))
+@examples(200)
+def test_the_normal_form_of_any_predicate_reads_back(source):
+    predicate = Predicate.parse(str(Expressions(source, unsigned=True).truth(4)))
+    assert Predicate.parse(str(predicate)) == predicate
+
+
+def test_columns_are_named_once_in_their_order():
+    assert Predicate.parse('b > a AND (A IS NULL OR "c d" = b)').columns == ("b", "a", "A", "c d")
+
+
+FUNCTIONS = [
+    *(
+        "abs(x) > 1",
+        "random() < 1",
+        "now() > d",
+        "rand() < 1",
+        "length(t) > 1",
+        "regexp_like(t, 'a')",
+        "cast(x as int) > 1",
+        "if(a, b, c)",
+    ),
+    *(
+        "try_cast(x as int) > 1",
+        "convert(x, int) > 1",
+        "nvl(x, 1) > 1",
+        "ifnull(x, 1) > 1",
+        "COALESE(x, 1) > 1",
+        "count(*) > 1",
+        "md5(t) = ''",
+    ),
+    *(
+        "sum(x) over () > 1",
+        "x = any (1)",
+        "x > all (1, 2)",
+        "exists (select 1)",
+        "row(1) = x",
+        "unnest(x) = 1",
+        "extract(year from d) = 1",
+    ),
+    *(
+        "trim(t) = ''",
+        "substring(t from 1) = ''",
+        "position('a' in t) = 1",
+        "greatest(x, 1) = 1",
+        "nullif(x, 1) = 1",
+        "pg_sleep(9) = 1",
+    ),
+    *(
+        "t like any ('a')",
+        "version() = ''",
+        "getvariable('a') = 1",
+        "read_csv('a') = 1",
+        "x is of (int)",
+        "x (+) = y",
+        "lower(t) = 'a'",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_a_function_that_is_not_on_the_list_is_refused_by_its_name(text):
+    with pytest.raises(InputError, match=r"the function \w+ is not allowed.*COALESCE"):
+        Predicate.parse(text)
+
+
+HOSTILE = {
+    "": "empty",
+    " \n\t": "empty",
+    "x = 1;": "';'",
+    "x = 1; DROP TABLE y": "';'",
+    "x = 1 -- comment": "comments",
+    "/* comment */ x = 1": "comments",
+    "x = /*! 1 */ 1": "comments",
+    "x = 1 /* not closed": "not closed",
+    "x = 'not closed": "not closed",
+    'x = "not closed': "not closed",
+    "x = (SELECT 1)": "'SELECT'",
+    "x IN (SELECT 1)": "'SELECT'",
+    "x IN (y)": "list of literals",
+    "x IN ()": "list of literals",
+    "x IN y": "list of literals",
+    "SELECT 1": "SELECT",
+    "x = 1 UNION SELECT 2": "UNION",
+    "x = 1 LIMIT 1": "LIMIT",
+    "x AS y": "AS",
+    "x = ?": r"'\?'",
+    "x = :a": "':'",
+    "x = @a": "'@'",
+    "x = $1": r"'\$1'.*double quotes",
+    "x = ${a}": r"'\$'",
+    "x = {{ a }}": "'{'",
+    "x = $$a$$": r"\$\$",
+    "x::int = 1": "'::'",
+    "x || y = 'a'": r"'\|\|'",
+    "x % 2 = 0": "'%'",
+    "x ^ 2 = 0": r"'\^'",
+    "x & 1 = 1": "'&'",
+    "x | 1 = 1": r"'\|'",
+    "~x = 1": "'~'",
+    "x ~ 'a'": "'~'",
+    "!x": "'!'",
+    "x << 1 = 2": "cannot be read near '<'",
+    "x // 2 = 0": "cannot be read near '/'",
+    "x div 2 = 1": "DIV",
+    "x xor y": "xor",
+    "x -> 'a' = 1": "'->'",
+    "x #> 1": "'#>'",
+    "x[1] = 1": r"'\['",
+    "[x] = 1": r"'\['",
+    "`x` = 1": "'`'.*allowed",
+    "t.x = 1": "without its table",
+    "x.5 = 1": "not allowed|cannot be read",
+    "* = 1": "STAR",
+    "(1, 2) = (x, y)": "TUPLE",
+    "x ILIKE 'a'": "ILIKE",
+    "x RLIKE 'a'": "REGEXP",
+    "x REGEXP 'a'": "REGEXP",
+    "x SIMILAR TO 'a'": "SIMILAR",
+    "x GLOB 'a*'": "GLOB",
+    "x COLLATE \"C\" = 'a'": "COLLATE",
+    "x LIKE y": "text literal",
+    "x LIKE 'a' || 'b'": r"'\|\|'",
+    "x LIKE 'a' ESCAPE 'ab'": "one character",
+    "x LIKE 'a' ESCAPE ''": "one character",
+    "x LIKE 'a!' ESCAPE '!'": "must stand before",
+    "x LIKE 'a!b' ESCAPE '!'": "must stand before",
+    "x LIKE 'a' ESCAPE y": "cannot be read near 'y'",
+    "x ILIKE 'a' ESCAPE '!'": "ILIKE",
+    "x IS 5": "IS 5",
+    "x IS JSON": "IS JSON",
+    "x BETWEEN SYMMETRIC 1 AND 2": "SYMMETRIC",
+    "CASE x WHEN 1 THEN 2 END = 1": "CASE WHEN x =",
+    "d AT TIME ZONE 'UTC' > d": "AT TIME ZONE",
+    "d > INTERVAL '1' DAY": "INTERVAL",
+    "d > CURRENT_DATE": "CURRENT DATE",
+    "d > CURRENT_TIMESTAMP": "CURRENT TIMESTAMP",
+    "t = CURRENT_USER": "CURRENT USER",
+    "d > DATE '2024-13-01'": "not a date",
+    "d > DATE '2024-1-1'": "not a date",
+    "d > DATE 5": "literal of this type",
+    "d > TIMESTAMP 'yesterday'": "not a timestamp",
+    "d > TIMESTAMP '0001-01-01 00:00:00+14:00'": "not a timestamp",
+    "d > TIME '10:00'": "literal of this type",
+    "x = INT '5'": "literal of this type",
+    "N'a' = t": "cannot be read near",
+    "E'a' = t": "cannot be read",
+    "X'1F' = t": "cannot be read",
+    "'a' 'b' = t": "CONCAT",
+    "0x1F = x": "cannot be read",
+    "1_000 = x": "cannot be read",
+    "x = 1e": "finite number",
+    "x = 1e999": "finite number",
+    "x = " + "1" * 500: "finite number",
+    "x <": "cannot be read near '<'",
+    "x y": "cannot be read near 'y'",
+    "(x": "cannot be read",
+    "x)": "cannot be read near '\\)'",
+    "AND": "cannot be read",
+    "x = 1 AND": "cannot be read",
+    "x = '\0'": "NUL",
+    "x = '\ud800'": "surrogate",
+    "x = 'a' OR '1'='1' --": "comments",
+    "' OR '1'='1": "cannot be read",
+    "(" * 3_000 + "x" + ")" * 3_000: "nested",
+    "(" * 3_000: "nested",
+    "NOT " * 2_400 + "x": "nested",
+    "NOT " * 100_000 + "x": "10,000 characters",
+    "- " * 4_000 + "x > 0": "nested",
+    "x+" * 4_900 + "1 > 0": "nested",
+    "CASE WHEN x THEN " * 25 + "1" + " END" * 25: "nested",
+    "COALESCE(" * 25 + "x" + ")" * 25: "nested",
+    "(end + " * 900 + "x" + ")" * 900: "nested",
+    "CASE WHEN end = " * 300 + "x" + " THEN 1 END" * 300: "nested",
+    "x = '" + "a" * 20_000 + "'": "10,000 characters",
+    "CASE WHEN " * 4
+    + "x"
+    + " BETWEEN 1 AND 2 THEN 1 END" * 4
+    + " = 1": "BETWEEN may stand inside another",
+}
+
+
+@pytest.mark.parametrize(
+    "text", HOSTILE, ids=lambda text: text[:40].encode("ascii", "replace").decode() or "nothing"
+)
+def test_what_is_not_on_the_list_is_refused_quickly_and_quietly(text, caplog, capsys):
+    started = time.process_time()
+    with caplog.at_level(logging.DEBUG), pytest.raises(InputError, match=HOSTILE[text]) as refusal:
+        Predicate.parse(text)
+    assert time.process_time() - started < 2
+    assert not caplog.records and capsys.readouterr() == ("", "")
+    assert "sqlglot" not in str(refusal.value).lower() and len(str(refusal.value)) < 400
+    assert refusal.value.__cause__ is None
+
+
+@pytest.mark.parametrize("text", [None, 5, b"x = 1", ["x = 1"]])
+def test_a_predicate_is_a_text(text):
+    with pytest.raises(InputError, match="a predicate is a text in SQL"):
+        Predicate.parse(text)
+
+
+def test_as_deep_as_allowed_is_read():
+    for text in (
+        f"{'(' * DEEPEST}x{')' * DEEPEST}",
+        "NOT " * DEEPEST + "x",
+        "NOT (" * (DEEPEST - 1) + "x" + ")" * (DEEPEST - 1),
+    ):
+        assert Predicate.parse(text).columns == ("x",)
+
+
+def test_as_long_as_allowed_is_read():
+    many = " OR ".join(["x = 1"] * (LONGEST // 10))
+    assert Predicate.parse(many).columns == ("x",)
+
+
+def test_a_short_text_with_a_long_normal_form_is_refused():
+    with pytest.raises(InputError, match="10,000 characters"):
+        Predicate.parse(" and ".join(["x=1e9"] * 830))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fails"),
+    [
+        ("", [""], ["a"]),
+        ("%", ["", "a", "\n"], []),
+        ("_", ["a", "\n", "é", "\U0001f600"], ["", "ab", "e\u0301"]),
+        ("a%", ["a", "ab"], ["", "ba"]),
+        ("%a%a%", ["aa", "bacab"], ["a", "ab"]),
+        ("a%a", ["aa", "aba"], ["a"]),
+        ("_%_", ["ab", "abc"], ["a"]),
+        ("%a_b%", ["axb", "aaxbb", "a\nb"], ["ab", "axxb"]),
+        ("a\\%", ["a\\", "a\\b"], ["a%"]),
+    ],
+)
+def test_percent_is_any_text_and_underscore_one_code_point(pattern, fits, fails):
+    read = Pattern.read(pattern)
+    assert [read.matches(text) for text in fits + fails] == [True] * len(fits) + [False] * len(
+        fails
+    )
+
+
+def test_a_pattern_of_many_parts_takes_no_time():
+    """A regular expression would try some 10^20 ways."""
+    assert not Pattern.read("%a" * 30 + "%b").matches("a" * 5_000)
+
+
+def test_nothing_but_a_predicate_loads_sqlglot():
+    code = (
+        "import sys, postri.expressions; assert 'sqlglot' not in sys.modules; "
+        "postri.expressions.Predicate.parse('x > 1')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
