@@ -9,8 +9,8 @@ from threading import Barrier
 from unittest.mock import patch
 
 import pytest
-from bank import session, spent, write_policy
 
+from bank import session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from bank import bank, seeded, session, spent, write_policy
 
 import postri
+from bank import bank, seeded, session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
