@@ -85,18 +85,18 @@ def budget(
             charged = ledger.accept_restored()
             typer.echo(f"accepted: entry {charged} charges what was lost", err=True)
         if verify:
-            _verify(ledger, expected_head)
+            check_ledger(ledger, expected_head)
         if export is not None:
-            _save_trail(ledger, export)
+            save_trail(ledger, export)
         if backup is not None:
             ledger.backup(backup)
             say_saved(backup)
         if head:
             typer.echo(ledger.head().line)
         elif json:
-            typer.echo(texts.dumps(_as_json(_accounts(found), ledger)))
+            typer.echo(texts.dumps(as_json(_accounts(found), ledger)))
         else:
-            _show(_accounts(found), ledger)
+            show(_accounts(found), ledger)
 
 
 def _accounts(policy: Policy) -> list[Account]:
@@ -109,7 +109,7 @@ def _accounts(policy: Policy) -> list[Account]:
     ]
 
 
-def _verify(ledger: Ledger, expected_head: str | None) -> None:
+def check_ledger(ledger: Ledger, expected_head: str | None) -> None:
     """Verify the ledger, and say every problem."""
     from postri.ledger import verify
 
@@ -127,7 +127,7 @@ def _verify(ledger: Ledger, expected_head: str | None) -> None:
     )
 
 
-def _save_trail(ledger: Ledger, file: str) -> None:
+def save_trail(ledger: Ledger, file: str) -> None:
     """Write the audit trail to a CSV file."""
     from postri.ledger import export_csv
 
@@ -141,7 +141,7 @@ def _save_trail(ledger: Ledger, file: str) -> None:
     say_saved(file)
 
 
-def _as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, str | int]]:
+def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, str | int]]:
     """Budget, spent and remaining as exact rationals, by dataset."""
     return {
         account.dataset: {
@@ -154,7 +154,7 @@ def _as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str,
     }
 
 
-def _show(accounts: Sequence[Account], ledger: Ledger) -> None:
+def show(accounts: Sequence[Account], ledger: Ledger) -> None:
     """A table with a bar of what is left: a line per dataset, and below it one per analyst."""
     from rich.console import Console
 

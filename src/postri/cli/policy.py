@@ -71,7 +71,10 @@ def init(
     from postri.engines.resolve import CsvFormat, policy_source_of
     from postri.policy import skeleton
 
-    style, listed = CsvFormat(delimiter, quote, header), tuple(names.split(",")) if names else ()
+    style = CsvFormat(delimiter, quote, header)
+    listed: tuple[str, ...] = ()
+    if names:
+        listed = tuple(names.split(","))
     text = skeleton(data, table, csv=style, names=listed, folder=out.absolute().parent)
     _write(out, text, force=force)
     typer.echo(str(out))
