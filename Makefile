@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVICES := $(VENV)/.services
-# Workers for the test suite: the machine's cores. A file stays on one worker, so that what it draws once is drawn once.
+# Workers for the test suite: the machine's cores. tests/sharing_out.py says which test runs where.
 WORKERS ?= auto
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# Programs that tests start would compile the package anew each time, if this were set.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup services demo reproduce test test-fast prove check format bench bench-large docs clean
 
@@ -38,13 +40,13 @@ reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DA
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
 test: services check  ## the checks, then all tests at a size that fits
-	$(PYTEST)
+	$(PYTEST) --durations=10
 
 test-fast: setup  ## the quick tests, in under a minute
 	$(PYTEST) -m 'not slow'
 
-prove: setup  ## the long proofs at full size: exhaustive privacy and coverage, sampler, laziness
-	POSTRI_PROVE=1 $(PYTEST) tests/privacy tests/coverage tests/mechanisms tests/methods tests/research
+prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
+	POSTRI_PROVE=1 $(PYTEST) -m prove
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel
 	$(BIN)/ruff format --no-cache --check .

@@ -18,10 +18,10 @@ import duckdb
 
 import postri
 from postri import Table
-from postri.engines.duckdb import Database, RelationSource
-from postri.engines.postgres import PostgresSource
+from postri.engines.duckdb.source import Database, RelationSource
+from postri.engines.postgres.source import PostgresSource
 from postri.engines.rows import Groups, Rows
-from postri.engines.spark import SparkSource
+from postri.engines.spark.source import SparkSource
 from postri.grid import grid_of
 from postri.methods.method import Question
 from postri.privacy import split_spend

@@ -14,6 +14,11 @@ from hypothesis import HealthCheck, settings
 
 from proving import PROVE
 from repeatable_coins import seed_system_coins
+from services.postgres_server import postgres
+from services.spark_session import spark
+
+# The fixtures of servers that tests of several folders ask for.
+__all__ = ["postgres", "spark"]
 
 # Hypothesis searches the same examples in every run, in whatever time that takes: a red run means a
 # change, never bad luck.

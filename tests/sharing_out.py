@@ -1,9 +1,9 @@
 """How the tests are shared out among the workers of a run: one JVM, one PostgreSQL, one browser.
 
 A file stays on one worker, so that what it draws or loads once is drawn or loaded once. Tests of
-one service form a unit of their own, whatever file they stand in. Units of which one test is slow
-come first and the quick ones last: a worker that is done early finds something small to do, and no
-long file is left for the end.
+one service form a unit of their own, whatever file they stand in. Long units come first and the
+short ones last: a worker that is done early finds something small to do, and no long file is left
+for the end.
 
 `--dist loadgroup` of pytest-xdist 3.8 would do the first half, but pytest 9.2 does not let it
 write a group's name into the name of a test.
@@ -12,6 +12,7 @@ write a group's name into the name of a test.
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
@@ -22,8 +23,12 @@ SERVICES = {
     "PostgreSQL": re.compile("postgres", re.IGNORECASE),
     "browser": re.compile("test_page"),
 }
-# Folders whose files take long, longest first.
-LONG = ("research", "web", "coverage", "privacy", "functional", "engines", "sql")
+# Files that take longest, longest first: by their names, which are the same in every folder.
+LONG = (
+    "test_reproduction",
+    "test_report",
+    "test_web_kills",
+)
 
 
 class Units(LoadScopeScheduling):
@@ -41,10 +46,8 @@ class Units(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _place(self, unit: str) -> tuple[int, int]:
-        """Services, then the long folders, then the others; among equals what has most tests."""
-        if unit in SERVICES:
-            place = list(SERVICES).index(unit)
-        else:
-            folder = unit.split("/")[1]
-            place = len(SERVICES) + (LONG.index(folder) if folder in LONG else len(LONG))
+        """Services, then the long files, then the others; among equals what has most tests."""
+        known = [*SERVICES, *LONG]
+        name = PurePath(unit).stem
+        place = known.index(name) if name in known else len(known)
         return place, -len(self.workqueue[unit])

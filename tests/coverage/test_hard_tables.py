@@ -22,11 +22,11 @@ from postri import AddOrRemoveRows, Depth, Domain, Interval, ReplaceRows
 from postri.domain import position
 from postri.methods.chain import Chain
 from postri.methods.scores import units_per_row
-from proving import PROVE, WITH_SYSTEM_COINS
+from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-RUNS = 5_000 if PROVE else 300
+RUNS = sized(120, 5_000)
 BETA = 0.1
 CONFIDENCE = "0.9"
 SIGNIFICANCE = 1e-6

@@ -11,9 +11,9 @@ import pytest
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, SeededCoins
-from proving import PROVE
+from proving import sized
 
-RUNS = 400 if PROVE else 40
+RUNS = sized(16, 400)
 FACTOR = 1.5
 
 SHAPES = {

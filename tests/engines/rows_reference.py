@@ -15,9 +15,9 @@ from math import ceil, floor, inf
 from typing import Any
 
 from contract_tables import Asked
-from real_tables import Row
 
 from postri.grid import Grid
+from services.real_tables import Row
 
 Window = tuple[list[int], list[int], int, int]
 

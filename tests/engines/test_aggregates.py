@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from real_tables import LOADERS, SERVICES, Place, loaded
 
 import postri
 from bank import bank, in_duckdb, seeded, write_policy
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.engines.table import Table
+from services.real_tables import LOADERS, SERVICES, Place, loaded
 
 BALANCES = Domain(-1_000, 9_000)
 WANTED = {

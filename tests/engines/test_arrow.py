@@ -33,27 +33,27 @@ from postri.columns import (
     integer_type,
     timestamp_type,
 )
-from postri.engines.arrow import (
+from postri.engines.memory.arrow import (
     ArrowArray,
     ArrowArrayStream,
     ArrowSchema,
-    Piece,
     is_arrow,
     read_column,
 )
+from postri.engines.memory.counter import Chunk
 from postri.errors import InputError, SourceError
 
 TOLD = "which has no order of numbers; choose a column of numbers, dates or timestamps"
 
 
-def cells(pieces: list[Piece]) -> list[object]:
-    """The raw values of all pieces, None where not valid."""
+def cells(chunks: list[Chunk]) -> list[object]:
+    """The raw values of all chunks, None where not valid."""
     return [
         value if valid else None
-        for piece in pieces
+        for chunk in chunks
         for value, valid in zip(
-            piece.values.tolist(),
-            np.ones(len(piece.values), bool) if piece.valid is None else piece.valid,
+            chunk.values.tolist(),
+            np.ones(len(chunk.values), bool) if chunk.valid is None else chunk.valid,
             strict=True,
         )
     ]
@@ -173,49 +173,49 @@ UNITS = [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)]
 @pytest.mark.parametrize(("bits", "signed"), INTEGERS)
 def test_integers_keep_their_width_sign_and_extremes(bits: int, signed: bool) -> None:
     declared = integer_type(bits, signed=signed)
-    column, [piece] = read_column(
+    column, [chunk] = read_column(
         pa.array([declared.low, None, declared.high], getattr(pa, declared.name)())
     )
     assert column == declared
-    assert piece.values.dtype == declared.name
-    assert cells([piece]) == [declared.low, None, declared.high]
+    assert chunk.values.dtype == declared.name
+    assert cells([chunk]) == [declared.low, None, declared.high]
 
 
 @pytest.mark.parametrize(
     ("bits", "declared"), [(16, pa.float16()), (32, pa.float32()), (64, pa.float64())]
 )
 def test_floats_keep_their_width_infinities_and_nan(bits: int, declared: pa.DataType) -> None:
-    column, [piece] = read_column(
+    column, [chunk] = read_column(
         pa.array(np.array([1.5, -np.inf, np.nan], f"float{bits}"), declared, from_pandas=False)
     )
     assert column == float_type(bits)
-    assert piece.values.dtype == f"float{bits}"
-    np.testing.assert_array_equal(piece.values, [1.5, -np.inf, np.nan])
+    assert chunk.values.dtype == f"float{bits}"
+    np.testing.assert_array_equal(chunk.values, [1.5, -np.inf, np.nan])
 
 
 def test_booleans_become_bytes() -> None:
-    column, [piece] = read_column(pa.array([True, False, None, True]))
+    column, [chunk] = read_column(pa.array([True, False, None, True]))
     assert column == BOOLEAN
-    assert piece.values.dtype == np.uint8
-    assert cells([piece]) == [1, 0, None, 1]
+    assert chunk.values.dtype == np.uint8
+    assert cells([chunk]) == [1, 0, None, 1]
 
 
 @pytest.mark.parametrize("declared", [pa.date32(), pa.date64()])
 def test_dates_are_days_since_1970(declared: pa.DataType) -> None:
-    column, [piece] = read_column(pa.array([date(1970, 1, 2), date(1969, 12, 30), None], declared))
+    column, [chunk] = read_column(pa.array([date(1970, 1, 2), date(1969, 12, 30), None], declared))
     assert column == DATE
-    assert piece.values.dtype == np.int32
-    assert cells([piece]) == [1, -2, None]
+    assert chunk.values.dtype == np.int32
+    assert cells([chunk]) == [1, -2, None]
 
 
 def test_milliseconds_within_a_day_of_date64_round_down() -> None:
-    _, pieces = read_column(pa.array([-1, 0, 86_399_999, 86_400_000], pa.int64()).view(pa.date64()))
-    assert cells(pieces) == [-1, 0, 0, 1]
+    _, chunks = read_column(pa.array([-1, 0, 86_399_999, 86_400_000], pa.int64()).view(pa.date64()))
+    assert cells(chunks) == [-1, 0, 0, 1]
 
 
 def test_date64_beyond_the_range_of_dates_is_cut_to_it() -> None:
-    _, pieces = read_column(pa.array([-(2**63), 2**63 - 1], pa.int64()).view(pa.date64()))
-    assert cells(pieces) == [DATE.low, DATE.high]
+    _, chunks = read_column(pa.array([-(2**63), 2**63 - 1], pa.int64()).view(pa.date64()))
+    assert cells(chunks) == [DATE.low, DATE.high]
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -223,12 +223,12 @@ def test_date64_beyond_the_range_of_dates_is_cut_to_it() -> None:
 def test_timestamps_count_units_since_1970_whatever_the_zone(
     unit: str, per_second: int, zone: str | None
 ) -> None:
-    column, [piece] = read_column(pa.array([0, -7, None, 2**62], pa.timestamp(unit, zone)))
+    column, [chunk] = read_column(pa.array([0, -7, None, 2**62], pa.timestamp(unit, zone)))
     assert column == timestamp_type(
         f"timestamp[{unit}{f', tz={zone}' if zone else ''}]", per_second, zoned=zone is not None
     )
-    assert piece.values.dtype == np.int64
-    assert cells([piece]) == [0, -7, None, 2**62]
+    assert chunk.values.dtype == np.int64
+    assert cells([chunk]) == [0, -7, None, 2**62]
 
 
 @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ def test_decimals_are_whole_numbers_of_their_last_place(
     values = [
         None if raw is None else Decimal(raw).scaleb(-scale) for raw in (most, -most, None, -1, 0)
     ]
-    column, pieces = read_column(pa.array(values, declared))
+    column, chunks = read_column(pa.array(values, declared))
     assert column == decimal_type(digits, scale)
-    assert cells(pieces) == [most, -most, None, -1, 0]
+    assert cells(chunks) == [most, -most, None, -1, 0]
 
 
 def test_a_negative_scale_counts_in_powers_of_ten() -> None:
-    column, pieces = read_column(pa.array([Decimal(1200)], pa.decimal128(5, -2)))
-    assert (column.unit, cells(pieces)) == (Fraction(100), [12])
+    column, chunks = read_column(pa.array([Decimal(1200)], pa.decimal128(5, -2)))
+    assert (column.unit, cells(chunks)) == (Fraction(100), [12])
 
 
 @pytest.mark.parametrize(
@@ -355,12 +355,12 @@ def test_a_format_from_the_future_is_named_as_it_stands() -> None:
 
 
 def test_metadata_other_than_an_extension_name_is_ignored() -> None:
-    column, pieces = read_column(
+    column, chunks = read_column(
         Producer(
             [[1]], metadata={b"unit": b"kg", b"": b"", b"note": b"ARROW:extension:name"}
         ).array()
     )
-    assert (column, cells(pieces)) == (integer_type(64), [1])
+    assert (column, cells(chunks)) == (integer_type(64), [1])
 
 
 @pytest.mark.parametrize(
@@ -401,21 +401,21 @@ def test_a_whole_table_is_refused(table: object) -> None:
 def test_a_slice_reads_its_own_values_and_validity(
     whole: pa.Array, start: int, length: int
 ) -> None:
-    _, pieces = read_column(whole.slice(start, length))
-    assert cells(pieces) == [
+    _, chunks = read_column(whole.slice(start, length))
+    assert cells(chunks) == [
         None if value is None else int(value) for value in whole.to_pylist()[start : start + length]
     ]
 
 
 def test_no_nulls_give_no_validity() -> None:
-    _, [piece] = read_column(pa.array([1, 2]))
-    assert piece.valid is None
+    _, [chunk] = read_column(pa.array([1, 2]))
+    assert chunk.valid is None
 
 
 def test_a_validity_is_boolean() -> None:
-    _, [piece] = read_column(pa.array([1, None]))
-    assert piece.valid is not None
-    assert (piece.valid.dtype, piece.valid.tolist()) == (np.bool_, [True, False])
+    _, [chunk] = read_column(pa.array([1, None]))
+    assert chunk.valid is not None
+    assert (chunk.valid.dtype, chunk.valid.tolist()) == (np.bool_, [True, False])
 
 
 def test_a_column_of_nulls_only_is_read() -> None:
@@ -431,13 +431,13 @@ def test_an_unknown_null_count_reads_the_bitmap() -> None:
 
 
 def test_an_unknown_null_count_without_a_bitmap_means_all_valid() -> None:
-    _, [piece] = read_column(Producer([[1, 2, 3]], null_count=-1).array())
-    assert piece.valid is None
+    _, [chunk] = read_column(Producer([[1, 2, 3]], null_count=-1).array())
+    assert chunk.valid is None
 
 
 def test_each_chunk_is_a_piece() -> None:
-    _, pieces = read_column(pa.chunked_array([[1, None], [], [3]], pa.int64()))
-    assert [cells([piece]) for piece in pieces] == [[1, None], [], [3]]
+    _, chunks = read_column(pa.chunked_array([[1, None], [], [3]], pa.int64()))
+    assert [cells([chunk]) for chunk in chunks] == [[1, None], [], [3]]
 
 
 def test_slices_across_chunks_keep_their_offsets() -> None:
@@ -451,13 +451,13 @@ def test_zero_chunks_keep_the_declared_type() -> None:
 
 @pytest.mark.parametrize("declared", [pa.int64(), pa.bool_(), pa.date64(), pa.decimal128(5, 2)])
 def test_an_empty_array_is_an_empty_piece(declared: pa.DataType) -> None:
-    _, [piece] = read_column(pa.array([], declared))
-    assert (len(piece.values), piece.valid) == (0, None)
+    _, [chunk] = read_column(pa.array([], declared))
+    assert (len(chunk.values), chunk.valid) == (0, None)
 
 
 def test_an_empty_array_may_come_without_buffers() -> None:
-    _, [piece] = read_column(Producer([[]]).array())
-    assert (len(piece.values), piece.valid) == (0, None)
+    _, [chunk] = read_column(Producer([[]]).array())
+    assert (len(chunk.values), chunk.valid) == (0, None)
 
 
 def test_values_that_are_not_aligned_are_read() -> None:
@@ -512,8 +512,8 @@ POLARS = [
 def test_polars_series_are_read(
     series: pl.Series, declared: ColumnType, expected: list[object]
 ) -> None:
-    column, pieces = read_column(series)
-    assert (column, cells(pieces)) == (declared, expected)
+    column, chunks = read_column(series)
+    assert (column, cells(chunks)) == (declared, expected)
 
 
 PANDAS = [
@@ -538,8 +538,8 @@ PANDAS = [
 def test_pandas_series_are_read(
     series: pd.Series, declared: ColumnType, expected: list[object]
 ) -> None:
-    column, pieces = read_column(series)
-    assert (column, cells(pieces)) == (declared, expected)
+    column, chunks = read_column(series)
+    assert (column, cells(chunks)) == (declared, expected)
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1, "secret"], [Decimal(1)], []])
@@ -591,20 +591,20 @@ def test_something_other_than_a_capsule_is_a_source_error() -> None:
 
 def test_reading_integers_copies_nothing() -> None:
     source = pa.array([1, 2, 3], pa.int64())
-    _, [piece] = read_column(source)
-    assert piece.values.ctypes.data == source.buffers()[1].address
+    _, [chunk] = read_column(source)
+    assert chunk.values.ctypes.data == source.buffers()[1].address
 
 
 def test_reading_decimals_copies_nothing() -> None:
     source = pa.array([Decimal(1), Decimal(2)], pa.decimal128(18, 0))
-    _, [piece] = read_column(source[1:])
-    assert piece.values.ctypes.data == source.buffers()[1].address + 16
+    _, [chunk] = read_column(source[1:])
+    assert chunk.values.ctypes.data == source.buffers()[1].address + 16
 
 
 def test_a_view_is_read_only() -> None:
-    _, [piece] = read_column(pa.array([1, 2, 3]))
+    _, [chunk] = read_column(pa.array([1, 2, 3]))
     with pytest.raises(ValueError, match="read-only"):
-        piece.values[0] = 9
+        chunk.values[0] = 9
 
 
 @pytest.mark.parametrize(
@@ -669,29 +669,29 @@ def test_an_array_is_released_once_and_only_after_its_last_view() -> None:
 
 def test_a_stream_and_its_schema_are_released_once_after_the_reading() -> None:
     producer = Producer([[1], [2]])
-    pieces = read_column(producer.stream())[1]
+    chunks = read_column(producer.stream())[1]
     gc.collect()
     assert producer.released == ["schema", "stream"]
-    assert cells(pieces) == [1, 2]
+    assert cells(chunks) == [1, 2]
 
 
 def test_each_chunk_of_a_stream_is_released_on_its_own() -> None:
     producer = Producer([[1], [2], [3]])
-    _, pieces = read_column(producer.stream())
-    del pieces[1]
+    _, chunks = read_column(producer.stream())
+    del chunks[1]
     gc.collect()
     assert producer.released == ["schema", "stream", "array 1"]
-    assert cells(pieces) == [1, 3]
-    pieces.clear()
+    assert cells(chunks) == [1, 3]
+    chunks.clear()
     gc.collect()
     assert sorted(producer.released) == ["array 0", "array 1", "array 2", "schema", "stream"]
 
 
 def test_an_array_that_is_copied_is_released_at_once() -> None:
     producer = Producer([[0, 86_400_000]], format=b"tdm")
-    _, pieces = read_column(producer.array())
+    _, chunks = read_column(producer.array())
     gc.collect()
-    assert (producer.released, cells(pieces)) == (["array 0"], [0, 1])
+    assert (producer.released, cells(chunks)) == (["array 0"], [0, 1])
 
 
 def test_a_stream_of_a_refused_type_is_never_asked_for_an_array() -> None:
@@ -726,21 +726,21 @@ def test_capsules_that_were_read_before_are_a_source_error(kind: str) -> None:
 
 def test_views_alive_at_exit_do_no_harm() -> None:
     run(
-        "import pyarrow; from postri.engines.arrow import read_column; kept = "
+        "import pyarrow; from postri.engines.memory.arrow import read_column; kept = "
         "read_column(pyarrow.array([1, 2, 3]))"
     )
 
 
 def test_importing_the_reader_imports_no_arrow_library() -> None:
     run(
-        "import sys, postri.engines.arrow; assert not {'pyarrow', 'polars', 'pandas'} & "
+        "import sys, postri.engines.memory.arrow; assert not {'pyarrow', 'polars', 'pandas'} & "
         "set(sys.modules)"
     )
 
 
 def test_reading_a_column_imports_no_arrow_library() -> None:
     run(
-        "import sys, polars; from postri.engines.arrow import *; "
+        "import sys, polars; from postri.engines.memory.arrow import *; "
         "read_column(polars.Series([1])); assert 'pyarrow' not in sys.modules"
     )
 

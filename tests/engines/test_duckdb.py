@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from threading import Event, Thread, Timer
 
@@ -16,10 +16,10 @@ import pytest
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
-from postri.engines.cancelling import Cancel, cancelled_by
-from postri.engines.duckdb import Database, RelationSource
-from postri.engines.progress import showing
-from postri.engines.scans import Sample, SqlEngine
+from postri.engines.duckdb.source import Database, RelationSource
+from postri.engines.progress import Cancel, cancelled_by, showing
+from postri.engines.sql.engine import SqlEngine
+from postri.engines.sql.sampling import Sample
 from postri.engines.table import Table
 from postri.errors import SourceChanged
 from postri.grid import grid_of
@@ -109,12 +109,15 @@ def test_nan_behind_a_users_view_of_parquet_is_dropped(connection, tmp_path):
 
 def test_rows_that_change_between_two_scans_are_noticed(connection):
     """The sample of sorted rows misleads, so there is a second pair of scans; meanwhile a row has
-    gone.
+    gone: nothing holds the rows of this source still.
     """
     connection.execute("CREATE TABLE rows AS SELECT range AS x FROM range(200000)")
 
     class Losing(RelationSource):
         scans = 0
+
+        def snapshot(self):
+            return nullcontext(self)
 
         def samples(self, rows: int, groups: int):
             yield Sample(f"(SELECT * FROM {self.relation} WHERE x < 1000) AS sampled", 1_000 / rows)

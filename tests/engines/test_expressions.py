@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract_tables import DAYS, WHOLE, Asked, large_table, odd_table
-from real_tables import LOADERS, SERVICES, SIGNED, Place, loaded, meant
 from rows_reference import counted, sizes, window
 
 import postri
@@ -30,6 +29,7 @@ from postri.expressions.reader import read_expression
 from postri.expressions.tree import Expression, columns_of
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
+from services.real_tables import LOADERS, SERVICES, SIGNED, Place, loaded, meant
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "expressions"))
 from reference import Reference, seconds  # found by the line above

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceError
-from postri.engines.duckdb import Database, quietly
+from postri.engines.duckdb.source import Database, quietly
 from postri.engines.rows import Groups, Rows, Units
 from postri.expressions import Predicate
 from postri.grid import grid_of

@@ -14,9 +14,9 @@ import pytest
 
 import postri
 from postri import Domain
-from postri.engines.duckdb import RelationSource
+from postri.engines.duckdb.source import RelationSource
 from postri.engines.rows import Groups, Rows
-from postri.engines.scans import Sample
+from postri.engines.sql.sampling import Sample
 from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.grid import grid_of

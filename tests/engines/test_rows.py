@@ -20,7 +20,6 @@ import pytest
 from contract_tables import ASKED, MANY_ASKED, Asked, large_table, odd_table
 from hypothesis import given
 from hypothesis import strategies as st
-from real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant
 from rows_reference import Window, counted, sizes, window
 
 import postri
@@ -41,6 +40,7 @@ from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 from proving import examples
+from services.real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
 

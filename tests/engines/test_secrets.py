@@ -24,13 +24,13 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from postgres_server import SECRET as PASSWORD
-from real_tables import LOADERS, SERVICES, Place, loaded
 
 import postri
 from postri import AddOrRemoveUnits, Domain, ReplaceUnits, agg
 from postri.engines.table import Table
 from postri.expressions.reader import read_expression
+from services.postgres_server import SECRET as PASSWORD
+from services.real_tables import LOADERS, SERVICES, Place, loaded
 
 NUMBER = 918_273_645_546_372_819
 TEXT = "xq-secret-cell-zz"

@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import spark_session
-from spark_session import Spark
 
 import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged
 from postri.columns import integer_type
-from postri.engines import spark as engine
-from postri.engines.base import Bracket, Wanted
-from postri.engines.cancelling import Cancel, cancelled_by
-from postri.engines.dialects.spark import SparkDialect
+from postri.engines.engine import Bracket, CountRequest
+from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW
-from postri.engines.scans import SqlCounter
-from postri.engines.selected import Selected
-from postri.engines.spark import SparkSource
+from postri.engines.spark import source as engine
+from postri.engines.spark.dialect import SparkDialect
+from postri.engines.spark.source import SparkSource
+from postri.engines.sql.engine import SqlCounter
+from postri.engines.sql.row_source import RowSource
 from postri.grid import grid_of
 from postri.window import Target
+from services import spark_session
+from services.spark_session import Spark
 
 spark = spark_session.spark
 
@@ -426,12 +426,12 @@ def test_rows_that_change_between_two_scans_are_noticed(spark):
     frame = spark.session.range(3).toDF("x")
     source = SparkSource(frame)
     selected, grid = (
-        Selected(source.dialect, "x", source.types(), EVERY_ROW),
+        RowSource(source.dialect, "x", source.types(), EVERY_ROW),
         grid_of(integer_type(64), None),
     )
     counter, wanted = (
         SqlCounter(source, selected, Reading(grid, Fraction(1))),
-        [Wanted(Bracket(grid.first, grid.last), Target(HALF, 9))],
+        [CountRequest(Bracket(grid.first, grid.last), Target(HALF, 9))],
     )
     assert counter.count(wanted)[0].n == 3
     assert counter.count(wanted)[0].n == 3
@@ -446,19 +446,33 @@ def endless(spark):
     )
 
 
+def wait_for_jobs(spark, *, running: bool) -> None:
+    """Two minutes are a guard against waiting for ever: a JVM that is busy may take a while."""
+    tracker, deadline = spark.session.sparkContext.statusTracker(), time.monotonic() + 120
+    while bool(tracker.getActiveJobsIds()) != running:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def once_it_runs(spark, act) -> None:
+    """Do something while Spark is busy with the query that comes."""
+
+    def wait_and_act():
+        wait_for_jobs(spark, running=True)
+        act()
+
+    threading.Thread(target=wait_and_act).start()
+
+
 def assert_idle(spark):
-    tracker, waited = spark.session.sparkContext.statusTracker(), time.monotonic()
-    while tracker.getActiveJobsIds() and time.monotonic() - waited < 10:
-        time.sleep(0.1)
-    assert not tracker.getActiveJobsIds()
+    wait_for_jobs(spark, running=False)
     assert window(spark.session.range(3), "id").n == 3
 
 
 @pytest.mark.slow
 def test_another_thread_cancels_the_query_in_spark(spark):
     cancel = Cancel()
-    timer = threading.Timer(2, cancel.now, [SourceChanged("stop")])
-    timer.start()
+    once_it_runs(spark, lambda: cancel.now(SourceChanged("stop")))
     with cancelled_by(cancel), pytest.raises(SourceChanged, match="stop"):
         endless(spark).estimate()
     assert_idle(spark)
@@ -469,12 +483,10 @@ def test_an_interrupt_cancels_the_query_in_spark(spark):
     # PySpark's own handler cancels everything that the session runs; without it the cancelling is
     # ours.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(2, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
-    timer.start()
+    once_it_runs(spark, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
     try:
         with pytest.raises(KeyboardInterrupt):
             endless(spark).estimate()
     finally:
-        timer.cancel()
         signal.signal(signal.SIGINT, before)
     assert_idle(spark)

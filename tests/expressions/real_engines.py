@@ -11,31 +11,21 @@ import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from postri.engines.dialects.duckdb import DuckDialect
-from postri.engines.dialects.postgres import PostgresDialect
-from postri.engines.dialects.protocol import Dialect
-from postri.engines.dialects.spark import SparkDialect
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.postgres.dialect import PostgresDialect
+from postri.engines.spark.dialect import SparkDialect
+from postri.engines.sql.dialect import Dialect
 from postri.expressions import Bound, Predicate
+from services.real_tables import (
+    put_in_duckdb,
+    put_in_postgres,
+    put_in_spark,
+    signed,
+    write_parquet,
+)
 
 Masks = list[list[bool]]
-
-POSTGRES_TYPES = {
-    **{
-        "int64": "bigint",
-        "int16": "smallint",
-        "bool": "boolean",
-        "float": "real",
-        "double": "double precision",
-        "string": "text",
-    },
-    **{
-        "date32[day]": "date",
-        "timestamp[us]": "timestamp without time zone",
-        "timestamp[us, tz=UTC]": "timestamp with time zone",
-    },
-}
 
 
 class RealEngine:
@@ -90,13 +80,12 @@ class InDuckDB(RealEngine):
     dialect = DuckDialect()
 
     def __init__(self, table: pa.Table, path: Path | None = None) -> None:
-        self.connection = duckdb.connect()
-        self.connection.execute("SET TimeZone = 'Asia/Kathmandu'")
         if path is None:
-            self.connection.register("given", table)
-            self.connection.execute("CREATE TABLE cells AS SELECT * FROM given")
+            self.connection = put_in_duckdb(table)
         else:
-            pq.write_table(table, path, row_group_size=30, store_schema=False)
+            self.connection = duckdb.connect()
+            self.connection.execute("SET TimeZone = 'Asia/Kathmandu'")
+            write_parquet(table, path, group=30)
             self.connection.execute(f"CREATE VIEW cells AS SELECT * FROM '{path}'")
         relation = self.connection.table("cells")
         self.types = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -112,24 +101,9 @@ class InPostgres(RealEngine):
 
     def __init__(self, server: Any, table: pa.Table, name: str = "cells") -> None:
         self.relation = name
-        kept = [field for field in table.schema if not pa.types.is_uint64(field.type)]
-        self.types = {field.name: _postgres_type(field.type) for field in kept}
+        self.types = put_in_postgres(server, signed(table), name)
         self.connection: psycopg.Connection[Any] = server.connect()
-        columns = ", ".join(
-            f"{self.dialect.name(name)} {declared}" for name, declared in self.types.items()
-        )
-        self.fetch(
-            f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({columns}); SET "
-            "standard_conforming_strings = off"
-        )
-        names = ", ".join(self.dialect.name(name).replace("%", "%%") for name in self.types)
-        with self.connection.cursor() as cursor:
-            rows = [tuple(row[name] for name in self.types) for row in table.to_pylist()]
-            cursor.executemany(
-                f"INSERT INTO {name} ({names}) VALUES ({', '.join(['%s'] * len(kept))})".encode(),
-                rows,
-            )
-        self.fetch(f"ANALYZE {name}; SET TimeZone = 'Asia/Kathmandu'")
+        self.fetch("SET standard_conforming_strings = off; SET TimeZone = 'Asia/Kathmandu'")
 
     def close(self) -> None:
         self.connection.close()
@@ -139,14 +113,6 @@ class InPostgres(RealEngine):
         return cursor.fetchall() if cursor.description else []
 
 
-def _postgres_type(kind: pa.DataType) -> str:
-    return (
-        f"numeric({kind.precision},{kind.scale})"
-        if pa.types.is_decimal(kind)
-        else POSTGRES_TYPES[str(kind)]
-    )
-
-
 class InSpark(RealEngine):
     """A data frame of Spark, from a Parquet file."""
 
@@ -154,11 +120,8 @@ class InSpark(RealEngine):
     relation = "{source}"
 
     def __init__(self, session: Any, table: pa.Table, path: Path) -> None:
-        kept = table.drop_columns(
-            [field.name for field in table.schema if pa.types.is_uint64(field.type)]
-        )
-        pq.write_table(kept, path)
-        self.session, self.frame = session, session.read.parquet(str(path))
+        self.session = session
+        self.frame = put_in_spark(session, signed(table), path)
         self.types = dict(self.frame.dtypes)
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:

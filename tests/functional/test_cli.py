@@ -1,30 +1,13 @@
-"""The program as people run it: a real process, its exit code, its two streams."""
+"""The commands for files: what they print, and their exit codes."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-POSTRI = Path(sys.executable).with_name("postri")
-
-
-def run(*words: object, code: int = 0, folder: Path | None = None) -> tuple[str, str]:
-    done = subprocess.run(
-        [str(POSTRI), *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
+from program import run
 
 
 @pytest.fixture
@@ -40,7 +23,10 @@ def salaries(tmp_path):
 def test_median_prints_one_line_that_names_value_interval_confidence_and_protection(salaries):
     out, err = run("median", salaries, "salary", "--epsilon", 1)
     numbers = r"median [\d,]+, between [\d,]+ and [\d,]+ with 95% confidence; "
-    protection = r"protects adding or removing any one row at epsilon 1 \[read as whole numbers, other cells are dropped\]\n"
+    protection = (
+        r"protects adding or removing any one row at epsilon 1 "
+        r"\[read as whole numbers, other cells are dropped\]\n"
+    )
     assert re.fullmatch(numbers + protection, out)
     assert err == ""
 
@@ -104,7 +90,6 @@ def test_dates_are_iso_text_in_json(salaries):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", json.loads(out)["value"])
 
 
-@pytest.mark.slow
 def test_a_declared_integer_is_never_widened(salaries):
     bounds = ("--lower", 0, "--upper", 100_000, "--json")
     assert isinstance(
@@ -196,7 +181,6 @@ def test_a_picture_is_saved_and_words_go_to_standard_error(salaries, tmp_path, e
     )
 
 
-@pytest.mark.slow
 def test_plan_tells_the_reach_of_an_epsilon_and_the_epsilon_of_a_reach():
     reach = json.loads(run("plan", "--rows", 45_000, "--epsilon", 1, "--json")[0])
     assert 0.49 < reach["low"] < 0.5 < reach["high"] < 0.51 and reach["enough"]
@@ -239,7 +223,6 @@ def test_a_wrong_request_exits_with_2_and_says_what_was_wrong(salaries, what):
     assert out == ""
 
 
-@pytest.mark.slow
 def test_a_misspelt_column_or_file_is_answered_with_the_nearest_names(salaries):
     assert "did you mean 'salary'?" in run("median", salaries, "salery", "--epsilon", 1, code=2)[1]
     assert (
@@ -248,7 +231,6 @@ def test_a_misspelt_column_or_file_is_answered_with_the_nearest_names(salaries):
     )
 
 
-@pytest.mark.slow
 def test_usage_errors_exit_with_2():
     for words in (
         ("median",),
@@ -264,7 +246,6 @@ def test_a_damaged_file_exits_with_1(tmp_path):
     assert "damaged" in run("median", tmp_path / "broken.parquet", "x", "--epsilon", 1, code=1)[1]
 
 
-@pytest.mark.slow
 def test_every_command_has_help_and_stands_in_the_readme():
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     for command in ("median", "quantile", "plan", "demo", "init", "check"):
@@ -273,24 +254,10 @@ def test_every_command_has_help_and_stands_in_the_readme():
     assert run("--version")[0].strip() == "0.1.0"
 
 
-def test_help_loads_no_heavy_library():
-    code = """if True:
-        import sys
-        sys.argv = ["postri", "--help"]
-        from postri.cli import main
-        try:
-            main()
-        except SystemExit:
-            print(sorted({"numpy", "duckdb", "matplotlib", "pandas", "flint"} & set(sys.modules)))
-    """
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert out.strip().endswith("[]")
-
-
 @pytest.mark.slow
 def test_the_demo_shows_three_answers_beside_the_truth_and_saves_a_picture(tmp_path):
     out, err = run("demo", "--out", "shown", folder=tmp_path)
-    assert "made-up" in out and "true median" in out and out.count("44,355") == 3
+    assert "made-up" in out and "true median" in out
+    # The private median may be the true one: it is counted in its own column alone.
+    assert len(re.findall(r"44,355 +[│|] +(?:yes|no)", out)) == 3
     assert (tmp_path / "shown" / "salaries.png").stat().st_size > 10_000 and "salaries.png" in err

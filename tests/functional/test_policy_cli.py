@@ -1,44 +1,22 @@
-"""The steward's commands as people run them: a real process, its exit code, its two streams."""
+"""The steward's commands: what they print, and their exit codes."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-POSTRI = Path(sys.executable).with_name("postri")
+from program import run
+
 FILLED = {
     'budget = "TODO"': "budget = 5",
     'change = "TODO", rows = "TODO"': 'change = "add-or-remove-rows", rows = 1',
 }
 
 
-def run(*words: object, folder: Path, code: int = 0, **variables: str) -> tuple[str, str]:
-    surroundings = {
-        name: value for name, value in os.environ.items() if name != "POSTRI_POLICY"
-    } | variables
-    words = (str(POSTRI), *map(str, words))
-    done = subprocess.run(
-        words,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=120,
-        env=surroundings,
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
-
-
 @pytest.fixture
 def folder(tmp_path):
-    """A table of three good rows, one null age, one age above 120 and one line that is no record."""
+    """Three good rows, one null age, one age above 120 and one line that is no record."""
     (tmp_path / "staff.csv").write_text("age,team\n30,a\n40,b\n50,a\n,b\n999,c\nbroken\n")
     return tmp_path
 
@@ -95,7 +73,6 @@ def test_from_init_to_a_policy_without_errors(folder):
     assert run("check", folder=folder) == ("postri.toml: no errors: all is well\n", "")
 
 
-@pytest.mark.slow
 def test_init_never_writes_over_a_file_unless_forced(folder):
     (folder / "postri.toml").write_text("mine")
     _, err = run("init", "staff.csv", folder=folder, code=2)
@@ -109,7 +86,6 @@ def test_init_never_writes_over_a_file_unless_forced(folder):
     assert (folder / "postri.toml").read_text() == (folder / "other.toml").read_text()
 
 
-@pytest.mark.slow
 def test_init_takes_what_a_csv_file_does_not_tell(folder):
     (folder / "plain.txt").write_text("1;'x'\n")
     marks = ("--delimiter", ";", "--quote", "'", "--no-header", "--names", "n,t")
@@ -119,7 +95,6 @@ def test_init_takes_what_a_csv_file_does_not_tell(folder):
     assert "[datasets.plain.columns.t]" in text
 
 
-@pytest.mark.slow
 def test_init_of_data_or_into_a_folder_that_is_not_there_exits_with_2(folder):
     assert "did you mean 'staff.csv'?" in run("init", "staf.csv", folder=folder, code=2)[1]
     assert (
@@ -142,7 +117,6 @@ def test_check_tells_errors_and_warnings_with_their_lines(folder):
     ]
 
 
-@pytest.mark.slow
 def test_warnings_alone_exit_with_0(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder, age='type = "integer"')
@@ -150,7 +124,6 @@ def test_warnings_alone_exit_with_0(folder):
     assert out.splitlines()[-1] == "postri.toml: no errors, 1 warning"
 
 
-@pytest.mark.slow
 def test_the_policy_is_named_by_option_by_variable_or_by_default(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)
@@ -183,7 +156,6 @@ def test_look_shows_shares_and_says_that_they_are_not_private(folder):
     assert cells == {"age": ["33.33%", "none", "16.67%"], "team": ["16.67%", "16.67%"]}
 
 
-@pytest.mark.slow
 def test_look_has_exact_numbers_in_json(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)
@@ -207,7 +179,6 @@ def test_look_has_exact_numbers_in_json(folder):
     }
 
 
-@pytest.mark.slow
 def test_nothing_is_looked_at_without_asking_or_while_there_are_errors(folder):
     run("init", "staff.csv", folder=folder)
     said = json.loads(run("check", "--look", "--json", folder=folder, code=2)[0])
@@ -221,7 +192,6 @@ def test_nothing_is_looked_at_without_asking_or_while_there_are_errors(folder):
     assert "NOT PRIVATE" not in run("check", folder=folder)[0]
 
 
-@pytest.mark.slow
 def test_names_that_look_like_markup_are_shown_as_they_are(folder):
     (folder / "odd.csv").write_text("[red]x[/red]\n1\n")
     run("init", "odd.csv", folder=folder)

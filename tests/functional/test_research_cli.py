@@ -1,43 +1,15 @@
-"""`postri compare` and `postri reproduce` as people run them: a real process, its exit code, its
-two streams.
-"""
+"""`postri compare` and `postri reproduce`: what they print, and their exit codes."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from program import run
 
-POSTRI = Path(sys.executable).with_name("postri")
 DOMAIN = ("--lower", 0, "--upper", 100_000)
 NAMES = ["depth", "postri-default", "sun2023"]
-
-
-def run(
-    *words: object, code: int = 0, folder: Path | None = None, **variables: str
-) -> tuple[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("POSTRI_DATA", "COLUMNS", "FORCE_COLOR")
-    }
-    command = [str(POSTRI), *map(str, words)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=300,
-        env=kept | variables,
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.fixture

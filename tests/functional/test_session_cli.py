@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
+import program
 import pytest
 
-POSTRI = Path(sys.executable).with_name("postri")
 POLICY = """
 [datasets.staff]
 source = "staff.csv"
@@ -45,20 +42,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder: Path, *words: object, code: int = 0, **environment: str) -> tuple[str, str]:
-    known = {name: value for name, value in os.environ.items() if not name.startswith("POSTRI_")}
-    done = subprocess.run(
-        [str(POSTRI), *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=120,
-        env={**known, **environment},
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
+def run(folder: Path, *words: object, **how) -> tuple[str, str]:
+    return program.run(*words, folder=folder, **how)
 
 
 def asked(folder: Path, *words: object, **how) -> tuple[str, str]:
@@ -193,7 +178,7 @@ def test_the_policy_and_the_analyst_may_stand_in_the_environment(folder, tmp_pat
 class TestBudget:
     def test_a_table_with_a_bar_and_the_analysts(self, folder):
         asked(folder, "count()", "--epsilon", 1, "--analyst", "ann")
-        out, _ = run(folder, "budget", PYTHONIOENCODING="utf-8")
+        out, _ = run(folder, "budget")
         assert "█" in out and "░" in out and "ann" in out
         assert json.loads(run(folder, "budget", "--json")[0]) == {
             "staff": {"budget": "3", "spent": "1", "remaining": "2", "entries": 3}
@@ -248,21 +233,8 @@ class TestSql:
         assert rows[0] == again["columns"] and len(rows) == 3
 
     def test_standard_input_a_price_and_a_picture(self, folder):
-        known = {
-            name: value for name, value in os.environ.items() if not name.startswith("POSTRI_")
-        }
-        words = [str(POSTRI), "sql", "-", "--epsilon", "1", "--price"]
-        done = subprocess.run(
-            words,
-            input=self.QUESTION,
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            check=True,
-            timeout=120,
-            env=known,
-        )
-        assert done.stdout.startswith("costs epsilon 1, of 3 that is left\nmedian_salary: ")
+        out, _ = run(folder, "sql", "-", "--epsilon", 1, "--price", typed=self.QUESTION)
+        assert out.startswith("costs epsilon 1, of 3 that is left\nmedian_salary: ")
         assert (
             run(folder, "sql", self.QUESTION, "--epsilon", 1, "--plot", "teams.png")[1]
             == "saved teams.png\n"

@@ -17,13 +17,14 @@ from policy_tables import (
     write_policy,
     write_source,
 )
-from postgres_server import SECRET
 
 from postri import median
-from postri.engines.csv import CsvEngine
-from postri.engines.scans import SqlEngine
+from postri.engines.duckdb.csv import CsvEngine
+from postri.engines.postgres import without_password
+from postri.engines.sql.engine import SqlEngine
 from postri.policy import check_policy, open_dataset, read_policy
-from postri.policy.sources import places_of, without_password
+from postri.policy.sources import places_of
+from services.postgres_server import SECRET
 
 
 def checked(folder, text):

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, ReplaceUnits
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat
 from postri.errors import PolicyError, PostriError
 from postri.policy import read_policy
 

@@ -16,13 +16,13 @@ from policy_tables import (
     write_policy,
     write_source,
 )
-from postgres_server import SECRET
 
 from postri import InputError
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat
 from postri.errors import PolicyError
 from postri.policy import check_policy, read_policy, skeleton
 from postri.policy.skeleton import toml_key, toml_text
+from services.postgres_server import SECRET
 
 NAMED = {
     "id": "integer",

@@ -53,6 +53,13 @@ def test_a_text_is_cut_into_words_once_and_its_filter_is_read_and_normalised_onc
     assert (cut.call_count, read.call_count, normalised.call_count) == (1, 1, 1)
 
 
+def test_conditions_on_released_values_are_read_as_predicates_are(policy):
+    """= binds less tightly than <, and == is another way to write it."""
+    text = "SELECT COUNT(*) AS n FROM bank HAVING TRUE = n >= 0 AND n == n"
+    with session(policy) as db:
+        assert len(db.sql(text, epsilon=1).rows) == 1
+
+
 def test_the_history_keeps_the_text_as_it_was_put(policy):
     text = "SELECT COUNT(*) AS n FROM bank WHERE 40 > AGE"
     with session(policy) as db:

@@ -21,8 +21,7 @@ from some_domains import DOMAINS, TIMES, answered
 import postri
 from postri import Domain
 from postri.columns import UNTYPED
-from postri.engines.base import CsvFormat
-from postri.engines.resolve import engine_of
+from postri.engines.resolve import CsvFormat, engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
 from proving import examples

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 # Milliseconds that a state may take to come, on a machine that is busy with other tests.
-PATIENCE = 30_000
+PATIENCE = 90_000
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -240,7 +240,7 @@ def token_of(path: Path, name: str, role: str = "analyst", **how: Any) -> str:
 
 def until(condition: Any, what: str = "it") -> None:
     """Wait for something that another thread or process does."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen"
         time.sleep(0.01)

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from postri.columns import ColumnType
-from postri.engines.base import CsvFormat
-from postri.engines.files import PATTERN
+from postri.engines.duckdb import PATTERN
+from postri.engines.resolve import CsvFormat, PolicySource, policy_source_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.policy.model import BOUNDED, TYPES, type_name
 from postri.policy.section import TODO
-from postri.policy.sources import SourceKind, kind_of_source, open_source, without_password
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPES = {
@@ -85,8 +84,8 @@ def skeleton(
     `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen
     from `folder`.
     """
-    style, kind = csv or CsvFormat(), kind_of_source(source, table)
-    opened = open_source(source, table, style, dict.fromkeys(names))
+    style, kind = csv or CsvFormat(), policy_source_of(source, table)
+    opened = Table(kind.open(source, table, dict.fromkeys(names), style))
     name = toml_key(_dataset_name(source, table))
     lines = [
         HEAD,
@@ -139,19 +138,9 @@ def _dataset_name(source: str, table: str | None) -> str:
 
 
 def _source(
-    source: str, table: str | None, kind: SourceKind, folder: str | os.PathLike[str] | None
+    source: str, table: str | None, kind: PolicySource, folder: str | os.PathLike[str] | None
 ) -> list[tuple[str, str]]:
-    written, comment = source, ""
-    if kind == "postgres":
-        written = without_password(source)
-        comment = (
-            ""
-            if written == source
-            else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write "
-            "user:password@"
-        )
-    elif folder is not None and not os.path.isabs(source):
-        written = Path(os.path.relpath(source, folder)).as_posix()
+    written, comment = kind.written(source, folder)
     lines = [(f"source = {toml_text(written)}", comment)]
     return lines if table is None else [*lines, (f"table = {toml_text(table)}", "")]
 
@@ -168,7 +157,7 @@ def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(line, "") for line in lines]
 
 
-def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator[str]:
+def _column(dataset: str, name: str, table: Table, kind: PolicySource) -> Iterator[str]:
     header = f"[datasets.{dataset}.columns.{toml_key(name)}]"
     try:
         declared = table.declared(name)
@@ -179,8 +168,8 @@ def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator
     yield from _aligned(_typed(declared, kind))
 
 
-def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
-    if kind == "csv":
+def _typed(declared: ColumnType, kind: PolicySource) -> list[tuple[str, str]]:
+    if not kind.declares_types:
         choices = " | ".join(each for each in TYPES if each != "boolean")
         return [
             ('type = "text"', f"say what it holds: {choices}"),

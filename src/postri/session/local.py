@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.cancelling import check_cancelled
+from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
