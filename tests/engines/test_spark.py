@@ -148,7 +148,7 @@ def test_timestamps_mean_the_same_in_every_time_zone_of_the_session(spark, tmp_p
     ids=str,
 )
 def test_numbers_are_placed_alike_whatever_the_step(spark, tmp_path, cells, domain):
-    """Infinities and huge cells go through the arithmetic of the others, which must fail on none."""
+    """Infinities and huge cells go through the arithmetic of the others: it fails on none."""
     assert window(stored(spark, tmp_path, cells), domain=domain) == window(cells, None, domain)
 
 
