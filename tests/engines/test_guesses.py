@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 from contract_tables import large_table
-from real_tables import SERVICES, Place, loaded
 
 from postri import Domain
 from postri.engines import engine as windows
@@ -15,6 +14,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.grid import grid_of
 from postri.window import Target
+from services.real_tables import Place, loaded, marks
 
 ENGINES = ["NumPy", "DuckDB", "DuckDB over Parquet", "Parquet", "CSV", "PostgreSQL", "Spark"]
 WIDE = Domain(-10_000, 10_000)
@@ -50,10 +50,7 @@ def _plain(window) -> tuple:
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        pytest.param(engine, marks=[pytest.mark.slow] if engine in SERVICES else [])
-        for engine in ENGINES
-    ],
+    [pytest.param(engine, marks=marks(engine)) for engine in ENGINES],
 )
 def test_without_guesses_the_windows_are_the_same(engine, tmp_path, request, monkeypatch):
     table = loaded(engine, large_table(), Place(tmp_path, request))

@@ -1,4 +1,4 @@
-"""The tests of statistics ask a service too: what starts one lies beside the service's own tests."""
+"""What starts a service lies beside the service's own tests."""
 
 import sys
 from pathlib import Path
