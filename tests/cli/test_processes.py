@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import start
 
 from postri.cli import app
+from program import start
 
 POLICY = """
 [datasets.staff]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from program import run
 
 DOMAIN = ("--lower", 0, "--upper", 100_000)

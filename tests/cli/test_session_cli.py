@@ -9,8 +9,9 @@ import json
 import random
 from pathlib import Path
 
-import program
 import pytest
+
+import program
 
 POLICY = """
 [datasets.staff]
