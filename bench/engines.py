@@ -23,7 +23,7 @@ from postri.engines.postgres.source import PostgresSource
 from postri.engines.rows import Groups, Rows
 from postri.engines.spark.source import SparkSource
 from postri.grid import grid_of
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.privacy import split_spend
 from postri.window import Target
 from timing import ROOT, resident, side_by_side
@@ -122,7 +122,7 @@ def count_groups(trips: Any) -> None:
 
 def target_of(table: Table) -> Target:
     """What a median at epsilon 1 needs."""
-    question = Question(
+    question = QuantileTerms(
         Fraction(1, 2),
         split_spend(Fraction(1), Fraction(1, 2)),
         Fraction(1, 20),

@@ -138,11 +138,9 @@ SOURCES: dict[str, Callable[..., tuple[str, str | None]]] = {
 
 def write_source(kind: str, folder: Path, request, rows=ROWS) -> tuple[str, str | None]:
     """The table as a source of this kind: what stands as its source and table."""
-    return (
-        write_postgres(request.getfixturevalue("postgres"), rows)
-        if kind == "postgres"
-        else SOURCES[kind](folder, rows)
-    )
+    if kind == "postgres":
+        return write_postgres(request.getfixturevalue("postgres"), rows)
+    return SOURCES[kind](folder, rows)
 
 
 def dataset(

@@ -36,6 +36,7 @@ DECLARED = {
 POSTGRES_TYPES = {
     **{
         "int16": "smallint",
+        "int32": "integer",
         "int64": "bigint",
         "bool": "boolean",
         "float": "real",
@@ -127,6 +128,15 @@ def in_duckdb(table: pa.Table, place: Place) -> Table:
     """With a session that compares texts in its own way, and shows moments in another zone."""
     connection = put_in_duckdb(table, "SET default_collation = 'nocase'")
     return postri.open(connection.table("cells"))
+
+
+def in_duckdb_database(table: pa.Table, place: Place) -> Table:
+    """A file, which is opened without a word on how."""
+    path = place.file(".duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE cells AS SELECT * FROM given")
+    return Table.from_duckdb(path, "cells")
 
 
 def put_in_duckdb(table: pa.Table, *settings: str) -> duckdb.DuckDBPyConnection:
@@ -238,6 +248,8 @@ LOADERS: dict[str, Loader] = MEMORY | {
     "PostgreSQL": in_postgres,
     "Spark": in_spark,
 }
+# Those that some tests take in place of others.
+RELATIVES: dict[str, Loader] = {"DuckDB database": in_duckdb_database}
 SERVICES = ("PostgreSQL", "Spark")
 # Neither has whole numbers without a sign.
 SIGNED = SERVICES
@@ -245,7 +257,13 @@ SIGNED = SERVICES
 
 def loaded(engine: str, table: pa.Table, place: Place) -> Table:
     """The table in an engine, without the columns that it has no type for."""
-    return LOADERS[engine](signed(table) if engine in SIGNED else table, place)
+    load = (LOADERS | RELATIVES)[engine]
+    return load(signed(table) if engine in SIGNED else table, place)
+
+
+def marks(engine: str) -> list[pytest.MarkDecorator]:
+    """Those of a test that asks this engine."""
+    return [pytest.mark.slow] if engine in SERVICES else []
 
 
 def signed(table: pa.Table) -> pa.Table:

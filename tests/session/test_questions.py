@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from bank import session, write_policy
 
+from bank import session, write_policy
 from postri import InputError, agg
 from postri.policy import read_policy
 from postri.question import dataset_question

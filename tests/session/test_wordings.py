@@ -7,10 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from bank import session, write_policy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bank import session, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,

@@ -88,6 +88,7 @@ def _policy(top: Section, path: Path) -> Policy:
     file = partial(v.a_file, folder=path.parent)
     ledger = top.get("ledger", file) or path.parent / "postri.ledger"
     head = top.get("ledger_head", file)
+    # A head inside its own ledger would be put back with it.
     if head == ledger:
         top.note(
             "ledger_head is the ledger itself; keep the head of its chain in another place",
@@ -359,6 +360,7 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
             section.note(str(error), "keys", number)
     if not keys or len(keys) < len(listed):
         return None
+    # The engines' own check of keys: no two are equal, and all can be compared.
     return section.get("keys", lambda _, __: Groups.of({name: keys}).columns[0][1])
 
 

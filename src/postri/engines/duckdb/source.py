@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any, cast
@@ -51,6 +52,7 @@ LOCKED = (
 
 
 BEGIN = "BEGIN TRANSACTION READ ONLY"
+TRANSACTION = "SELECT txid_current()"
 
 # How many rows a sample of blocks has: of a table, of each group, and which share of all at most.
 BLOCKS_OF_TABLE = 1 << 19
@@ -84,6 +86,9 @@ class Function:
 
 
 NO_FUNCTIONS: Mapping[str, Function] = {}
+
+# Two threads that share a connection look and begin one after the other.
+_beginning = Lock()
 
 
 class Database:
@@ -138,9 +143,9 @@ class RelationSource:
     dialect = DuckDialect()
     relation = "source"
 
-    def __init__(self, relation: duckdb.DuckDBPyRelation, *, in_snapshot: bool = False) -> None:
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
-        self._in_snapshot = in_snapshot
+        self._in_snapshot = False
 
     @contextmanager
     def snapshot(self) -> Iterator[RelationSource]:
@@ -149,14 +154,11 @@ class RelationSource:
             yield self
             return
         connection = self._relation._con
-        began = False
-        # A connection that is in a transaction of the user's refuses another one: that one reads
-        # one snapshot too, and is not ours to end.
-        with suppress(Exception):
-            connection.execute(BEGIN)
-            began = True
+        still = copy(self)
+        still._in_snapshot = True
+        began = _begin(connection)
         try:
-            yield RelationSource(self._relation, in_snapshot=True)
+            yield still
         finally:
             if began:
                 with suppress(Exception):
@@ -209,6 +211,19 @@ class RelationSource:
     @property
     def _is_table(self) -> bool:
         return bool(self._relation.type == "TABLE_RELATION")
+
+
+def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Begin a transaction, unless the connection is in one: that one reads one snapshot too, and is
+    the user's to end.
+    """
+    with _beginning, suppress(Exception):
+        # Inside a transaction it stays the same. To try BEGIN there would undo what the user did.
+        first, second = (connection.execute(TRANSACTION).fetchall() for _ in range(2))
+        if first != second:
+            connection.execute(BEGIN)
+            return True
+    return False
 
 
 def relation_engine(relation: duckdb.DuckDBPyRelation) -> SqlEngine:
