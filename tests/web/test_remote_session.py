@@ -4,6 +4,9 @@ errors.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -67,6 +70,25 @@ def remote(service):
 def local(service):
     with postri.connect(service.policy, analyst="ann") as db:
         yield db
+
+
+def test_a_process_that_has_computed_nothing_yet_reads_every_answer(service):
+    """What a mean drew is read by the mean's own module, which somebody must have loaded."""
+    code = f"""if True:
+        import postri
+        with postri.connect({service.url!r}) as db:
+            result = db.sql("SELECT AVG(rate) AS mean FROM bank", epsilon=1)
+        print(result.answer("mean").at("0.5").interval.width > 0)
+    """
+    token = new_token(service.policy, "eve")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "POSTRI_TOKEN": token},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 RESULTS: dict[str, Callable[[Session], Any]] = {
