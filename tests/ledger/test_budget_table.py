@@ -8,10 +8,9 @@ import pytest
 from some_charges import charge, limits
 
 from postri.cli.budget import _as_json as as_json
-from postri.cli.budget import bar
 from postri.cli.budget import _save_trail as save_trail
 from postri.cli.budget import _show as show
-from postri.cli.budget import _verify
+from postri.cli.budget import _verify, bar
 from postri.errors import LedgerError
 from postri.ledger import ZCDP, Account, Pure, bounded_range
 
