@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from reference import Reference, seconds
 from contract_tables import DAYS, WHOLE, Asked, large_table, odd_table
 from rows_reference import counted, sizes, window
 
@@ -30,9 +31,6 @@ from postri.expressions.tree import Expression, columns_of
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 from services.real_tables import LOADERS, SERVICES, SIGNED, Place, loaded, meant
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "expressions"))
-from reference import Reference, seconds  # found by the line above
 
 # A name that every database would stumble over, if it were written in a query.
 NAME = 'odd "name" {source} ${x} `;'
