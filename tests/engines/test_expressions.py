@@ -4,19 +4,17 @@ of a slow and exact reading.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from reference import Reference, seconds
 from contract_tables import DAYS, WHOLE, Asked, large_table, odd_table
+from reference import Reference, seconds
 from rows_reference import counted, sizes, window
 
 import postri

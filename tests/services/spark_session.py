@@ -127,11 +127,15 @@ def _started(folder: Path, properties: Path) -> Any:
 
         builder = SparkSession.builder.master("local[2]").appName("postri-tests")
         logs = f"-Dlog4j2.configurationFile={properties.as_uri()}"
-        settings = SETTINGS | sized(INTERPRETED, COMPILED) | {
-            "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={folder}",
-            "spark.local.dir": os.fspath(folder / "local"),
-            "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
-        }
+        settings = (
+            SETTINGS
+            | sized(INTERPRETED, COMPILED)
+            | {
+                "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={folder}",
+                "spark.local.dir": os.fspath(folder / "local"),
+                "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
+            }
+        )
         for name, value in settings.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
