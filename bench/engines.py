@@ -28,9 +28,9 @@ from postri.privacy import split_spend
 from postri.window import Target
 from timing import ROOT, resident, side_by_side
 
-sys.path.insert(0, str(ROOT / "tests" / "engines"))
-from postgres_server import PostgresServer, postgres_server  # the tests' own
-from spark_session import spark_session
+sys.path.insert(0, str(ROOT / "tests"))
+from services.postgres_server import PostgresServer, postgres_server  # the tests' own
+from services.spark_session import spark_session
 
 FOLDER = ROOT / "build" / "bench-data"
 GROUPS = 1_000

@@ -1,4 +1,4 @@
-"""One snapshot a question: whatever a writer does between two scans, all counts see the same rows."""
+"""One snapshot a question: whatever is written between two scans, all counts see the same rows."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from services.real_tables import (
     signed,
     write_parquet,
 )
+from services.spark_session import Spark
 
 Masks = list[list[bool]]
 
@@ -119,9 +120,9 @@ class InSpark(RealEngine):
     dialect = SparkDialect()
     relation = "{source}"
 
-    def __init__(self, session: Any, table: pa.Table, path: Path) -> None:
-        self.session = session
-        self.frame = put_in_spark(session, signed(table), path)
+    def __init__(self, running: Spark, table: pa.Table, path: Path) -> None:
+        self.running, self.session = running, running.session
+        self.frame = put_in_spark(self.session, signed(table), path)
         self.types = dict(self.frame.dtypes)
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
@@ -129,17 +130,8 @@ class InSpark(RealEngine):
 
     @contextmanager
     def settings(self, spark: Mapping[str, str]) -> Iterator[None]:
-        before = {name: self.session.conf.get(name, None) for name in spark}
-        for name, value in spark.items():
-            self.session.conf.set(name, value)
-        try:
+        with self.running.settings(spark):
             yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    self.session.conf.unset(name)
-                else:
-                    self.session.conf.set(name, value)
 
 
 def rows_of(mask: Sequence[bool]) -> list[int]:

@@ -152,7 +152,7 @@ def test_postgres_infinities_count_as_the_calendars_ends_and_nan_as_null(postgre
 
 @pytest.fixture(scope="module")
 def spark_frame(spark, tmp_path_factory):
-    return InSpark(spark.session, TABLE, tmp_path_factory.mktemp("spark") / "cells.parquet")
+    return InSpark(spark, TABLE, tmp_path_factory.mktemp("spark") / "cells.parquet")
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_a_column_may_have_the_name_that_stands_for_a_value(engine, request, tmp
     if engine == "duckdb":
         found = InDuckDB(table)
     elif engine == "spark":
-        found = InSpark(request.getfixturevalue("spark").session, table, tmp_path / "v.parquet")
+        found = InSpark(request.getfixturevalue("spark"), table, tmp_path / "v.parquet")
     else:
         found = InPostgres(request.getfixturevalue("postgres"), table, "named")
     text = (

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from proving import sized
 
 LOG = """
 rootLogger.level = info
@@ -26,6 +28,16 @@ appender.file.fileName = {path}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %p %c %m%n%ex
 """
+# Spark compiles a program for each query, which takes longer than to run it on few rows. By default
+# its interpreter runs the tests; what is about the compiler, or about many rows, asks for it.
+INTERPRETED = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
+COMPILED = {
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.codegen.wholeStage": "true",
+}
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -46,6 +58,21 @@ class Spark:
     session: Any
     log: Path
 
+    @contextmanager
+    def settings(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """With these settings of the session for a while."""
+        before = {name: self.session.conf.get(name, None) for name in settings}
+        for name, value in settings.items():
+            self.session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    self.session.conf.unset(name)
+                else:
+                    self.session.conf.set(name, value)
+
     def frame(self, table: Any) -> Any:
         """A data frame with the cells of an Arrow table."""
         return self.session.createDataFrame(table)
@@ -64,7 +91,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[Spark]:
-    """A session that keeps its files in this folder; a process has one at a time, which all share."""
+    """A session that keeps its files in this folder; a process has one, which all share."""
     if _running:
         yield _running[0]
         return
@@ -99,11 +126,16 @@ def _started(folder: Path, properties: Path) -> Any:
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").appName("postri-tests")
-        settings = SETTINGS | {
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={properties.as_uri()} -Dderby.system.home={folder}",
-            "spark.local.dir": os.fspath(folder / "local"),
-            "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
-        }
+        logs = f"-Dlog4j2.configurationFile={properties.as_uri()}"
+        settings = (
+            SETTINGS
+            | sized(INTERPRETED, COMPILED)
+            | {
+                "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={folder}",
+                "spark.local.dir": os.fspath(folder / "local"),
+                "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
+            }
+        )
         for name, value in settings.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()

@@ -61,7 +61,7 @@ def read_index(cell: Any, grid: Grid, *, whole: bool) -> int | None:
 
 
 def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
-    """The number that a cell means on a grid of this kind, an infinity, or None if it means none."""
+    """The number that a cell means on a grid of this kind, an infinity, or None."""
     if isinstance(cell, str):
         cell = cell.strip(BLANKS)
         return _number(cell) if kind == "number" else _moment(cell, kind, zoned)
@@ -93,15 +93,7 @@ def read_as(cell: Any, wanted: ColumnType) -> str | int | float | None:
         return None
     if wanted.unit is None:
         return _as_float(number)
-    if isinstance(number, float):
-        # An infinity lies beyond all whole numbers; no moment does.
-        if wanted.kind != "number":
-            return None
-        return FURTHEST if number > 0 else -FURTHEST
-    raw = number / wanted.unit
-    if raw.denominator != 1:
-        return None
-    return min(max(int(raw), -FURTHEST - 1), FURTHEST)
+    return _as_multiple(number, wanted.unit)
 
 
 def key_of(cell: Any, wanted: ColumnType) -> str | Fraction | float | None:
@@ -151,6 +143,16 @@ def _as_whole(cell: Any) -> str | None:
     return None
 
 
+def _as_multiple(number: Cell, unit: Fraction) -> int | None:
+    """How many units a number is; an infinity lies beyond all others. None if that is not whole."""
+    if isinstance(number, float):
+        return FURTHEST if number > 0 else -FURTHEST
+    raw = number / unit
+    if raw.denominator != 1:
+        return None
+    return min(max(int(raw), -FURTHEST - 1), FURTHEST)
+
+
 def _digits(whole: int) -> str:
     try:
         return str(whole)
@@ -191,10 +193,7 @@ def _assembled(negative: bool, digits: str, exponent: str) -> Cell:
 
 
 def _power(exponent: str) -> int:
-    """The exponent, or one that is far enough:
-
-    Python refuses to read numbers of some thousand digits.
-    """
+    """The exponent, or one that is far enough: Python reads no number of some thousand digits."""
     digits = exponent.lstrip("+-").lstrip("0")
     size = int(digits or "0") if len(digits) < 9 else 10**9
     return -size if exponent.startswith("-") else size
@@ -207,15 +206,18 @@ def _object_number(cell: Any) -> Cell | None:
         return Fraction(int(cell))
     if isinstance(cell, float | np.floating):
         with np.errstate(over="ignore"):
-            number = float(cell)
-        if isnan(number):
-            return None
-        return number if isinf(number) else Fraction(number)
+            return _float_number(float(cell))
     if isinstance(cell, Fraction):
         return cell
     if isinstance(cell, Decimal):
         return _number(str(cell))
     return None
+
+
+def _float_number(number: float) -> Cell | None:
+    if isnan(number):
+        return None
+    return number if isinf(number) else Fraction(number)
 
 
 def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:

@@ -81,7 +81,7 @@ class PolicySource(ABC):
 
     @abstractmethod
     def takes(self, source: str, table: str | None) -> bool:
-        """Whether a text is one of them; InputError if it is, but is misspelt or lacks its table."""
+        """Whether a text is one of them; InputError if it is, but misspelt or without its table."""
 
     @abstractmethod
     def open(self, source: str, table: str | None, declared: Declared, csv: CsvFormat) -> Engine:

@@ -140,7 +140,7 @@ class Table:
 
     @contextmanager
     def snapshot(self) -> Iterator[Table]:
-        """This table, held still: all that is counted of what it gives sees the same rows.
+        """The table, held still: all that is counted of what it gives sees the same rows.
 
         That is one connection and one transaction where the source is in a database. Files, arrays
         and Spark's data frames have no transactions: those are the user's to leave alone. Wider

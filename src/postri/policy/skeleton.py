@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from postri.columns import ColumnType
@@ -33,6 +33,14 @@ public.
 # It was written from the schema alone. Fill in what is marked TODO, then run: postri check
 # Choose bounds and keys from what everybody knows about the subject, never from the rows.
 """
+# Lines of the file with what is said beside them.
+LEDGER = (
+    ('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"),
+    (
+        '# ledger_head = "head.txt"',
+        "better on another disk: the head of the ledger's chain, against tampering",
+    ),
+)
 DATASET: tuple[tuple[str, str], ...] = (
     (
         'version = "1"',
@@ -84,35 +92,18 @@ def skeleton(
     `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen
     from `folder`.
     """
-    style, kind = csv or CsvFormat(), policy_source_of(source, table)
+    style = csv or CsvFormat()
+    kind = policy_source_of(source, table)
     opened = Table(kind.open(source, table, dict.fromkeys(names), style))
     name = toml_key(_dataset_name(source, table))
-    lines = [
-        HEAD,
-        *_aligned(
-            [
-                ('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"),
-                _LEDGER_HEAD,
-            ]
-        ),
-    ]
-    lines += [
-        "",
-        f"[datasets.{name}]",
-        *_aligned([*_source(source, table, kind, folder), *_style(style, names), *DATASET]),
-    ]
+    dataset = [*_source(source, table, kind, folder), *_style(style, names), *DATASET]
+    lines = [HEAD, *_aligned(LEDGER), "", f"[datasets.{name}]", *_aligned(dataset)]
     for column in opened.columns:
         lines += ["", *_column(name, column, opened, kind)]
     return "\n".join(lines) + "\n"
 
 
-_LEDGER_HEAD = (
-    '# ledger_head = "head.txt"',
-    "better on another disk: the head of the ledger's chain, against tampering",
-)
-
-
-def _aligned(pairs: list[tuple[str, str]]) -> list[str]:
+def _aligned(pairs: Iterable[tuple[str, str]]) -> list[str]:
     lines = []
     for line, comment in pairs:
         if comment and len(line) < WIDTH:
@@ -142,7 +133,9 @@ def _source(
 ) -> list[tuple[str, str]]:
     written, comment = kind.written(source, folder)
     lines = [(f"source = {toml_text(written)}", comment)]
-    return lines if table is None else [*lines, (f"table = {toml_text(table)}", "")]
+    if table is not None:
+        lines.append((f"table = {toml_text(table)}", ""))
+    return lines
 
 
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -178,12 +171,14 @@ def _typed(declared: ColumnType, kind: PolicySource) -> list[tuple[str, str]]:
             KEYS["text"],
         ]
     named = type_name(declared) or "text"
-    lines = (
-        [*BOUNDS, *([STEPS[named]] if named in STEPS else [])]
-        if named in BOUNDED
-        else [KEYS[named]]
-    )
-    return [(f'type = "{named}"', ""), *lines]
+    lines = [(f'type = "{named}"', "")]
+    if named in BOUNDED:
+        lines += BOUNDS
+    if named in STEPS:
+        lines.append(STEPS[named])
+    if named in KEYS:
+        lines.append(KEYS[named])
+    return lines
 
 
 def toml_key(name: str) -> str:

@@ -113,7 +113,7 @@ class TypedRecords:
 
     @property
     def places(self) -> list[int]:
-        """The places of the columns whose texts are wanted; the text at place 3 is called `cell3`."""
+        """The places of the columns whose texts are wanted: at place 3, `cell3`."""
         return sorted(self._places)
 
     def relation(self, texts: str) -> str:
@@ -243,7 +243,7 @@ def _usual_form(wanted: ColumnType) -> tuple[str, str] | None:
 
 
 def _either(cell: str, usual: tuple[str, str] | None, called: str) -> str:
-    """A cell of the usual form as DuckDB reads it, any other by a function; null where it is empty."""
+    """A cell of the usual form as DuckDB reads it, any other by a function; null where empty."""
     if usual is None:
         return f"CASE WHEN {cell} <> '' THEN {called} END"
     pattern, number = usual

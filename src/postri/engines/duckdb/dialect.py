@@ -42,8 +42,11 @@ class DuckDialect:
     """DuckDB."""
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
+    FLOATS = {"FLOAT": 32, "DOUBLE": 64}  # noqa: RUF012
     TYPED = re.compile(
-        r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)|'(?P<double>[^']+)'::DOUBLE|(?P<bare>\d+)"
+        r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)"
+        r"|'(?P<double>[^']+)'::DOUBLE"
+        r"|(?P<bare>\d+)"
     )
     DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
@@ -90,38 +93,32 @@ class DuckDialect:
 
         Texts are cast while the query runs: a plan with long lists in it is copied slowly.
         """
-        cast = {
-            column: f"{column}::{each.type}" if each.type else each.text
-            for column, each in lists.items()
-        }
         texts = {column: each.text for column, each in lists.items() if each.type}
-        values = (
-            f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})"
-            if texts
-            else ""
-        )
-        return (
-            "(SELECT "
-            f"{', '.join(f'unnest({each}) AS {column}' for column, each in cast.items())}{values}) "
-            f"AS {name}"
-        )
+        values = ""
+        if texts:
+            values = f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})"
+        columns = []
+        for column, each in lists.items():
+            cells = f"{column}::{each.type}" if each.type else each.text
+            columns.append(f"unnest({cells}) AS {column}")
+        return f"(SELECT {', '.join(columns)}{values}) AS {name}"
 
     def list_of_literals(self, cells: Sequence[str], length: int = 0) -> ListText:
         """Literals as a list, or as lists of some length.
 
         Numbers of one type become one text, read a hundred times as fast as casts.
         """
-        found = [self.TYPED.fullmatch(cell) for cell in cells]
-        types = {
-            match["type"] or ("DOUBLE" if match["double"] else "BIGINT") for match in found if match
-        }
-        if all(found) and len(types) == 1:
-            return _typed_list(
-                [match["whole"] or match["double"] or match["bare"] for match in found if match],
-                types.pop(),
-                length,
-            )
-        return ListText(_bracketed(cells, length))
+        numbers = []
+        types = set()
+        for cell in cells:
+            match = self.TYPED.fullmatch(cell)
+            if match is None:
+                return ListText(_bracketed(cells, length))
+            numbers.append(match["whole"] or match["double"] or match["bare"])
+            types.add(match["type"] or ("DOUBLE" if match["double"] else "BIGINT"))
+        if len(types) != 1:
+            return ListText(_bracketed(cells, length))
+        return _typed_list(numbers, types.pop(), length)
 
     def list_of_integers(
         self, numbers: Sequence[int], length: int = 0, *, unsigned: bool = False
@@ -198,17 +195,9 @@ class DuckDialect:
 
     def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
         """How a column of this declared type is read."""
-        cell, bare = cell or self.name(column), declared.removeprefix("U")
-        if bare in self.BITS or declared == "BOOLEAN":
-            raw = cell if declared == "UBIGINT" else f"CAST({cell} AS BIGINT)"
-            return Cells(
-                BOOLEAN
-                if declared == "BOOLEAN"
-                else integer_type(self.BITS[bare], signed=bare == declared),
-                raw,
-            )
-        if declared in ("FLOAT", "DOUBLE"):
-            return Cells(float_type(32 if declared == "FLOAT" else 64), f"CAST({cell} AS DOUBLE)")
+        cell = cell or self.name(column)
+        if machine := self._machine_number(declared, cell):
+            return machine
         if declared == "DATE":
             # Compared as a number: some dates lie beyond DuckDB's own infinities.
             return Cells(DATE, f"date_diff('day', {EPOCH}, {between(cell, *DAYS)})")
@@ -229,6 +218,17 @@ class DuckDialect:
         if declared == "VARCHAR" or declared.startswith("ENUM(") or declared == "UUID":
             return Cells(text_type(declared), f'(CAST({cell} AS VARCHAR) COLLATE "binary")')
         raise no_order(column, declared)
+
+    def _machine_number(self, declared: str, cell: str) -> Cells | None:
+        if declared == "BOOLEAN":
+            return Cells(BOOLEAN, f"CAST({cell} AS BIGINT)")
+        if declared in self.FLOATS:
+            return Cells(float_type(self.FLOATS[declared]), f"CAST({cell} AS DOUBLE)")
+        signed = declared.removeprefix("U")
+        if signed not in self.BITS:
+            return None
+        raw = cell if declared == "UBIGINT" else f"CAST({cell} AS BIGINT)"
+        return Cells(integer_type(self.BITS[signed], signed=signed == declared), raw)
 
     def _timestamp(self, declared: str, cell: str) -> Cells:
         """Microseconds (nanoseconds where declared so). An infinity lies beyond all others."""

@@ -482,7 +482,7 @@ class GuidedTarget:
         return min(max(ceil(4 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
 
     def _spot(self, raw: str) -> str:
-        """Where among the buckets a cell lies: beyond the sample's outermost cells all are alike."""
+        """Where among the buckets a cell lies: beyond the sample's outer cells all are alike."""
         return f"least(greatest({self.scan.dialect.as_double(raw)}, least), most)"
 
 

@@ -92,7 +92,7 @@ _beginning = Lock()
 
 
 class Database:
-    """A connection that can read these files and nothing else, installs nothing and writes nothing."""
+    """A connection that can read these files alone, installs nothing and writes nothing."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._connection = duckdb.connect(":memory:", config=dict(CONFIG))

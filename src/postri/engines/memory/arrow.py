@@ -41,7 +41,7 @@ def is_arrow(source: object) -> bool:
 
 
 def read_column(source: object) -> tuple[ColumnType, list[Chunk]]:
-    """The declared type of an Arrow column and its chunks, as views where the memory layout allows."""
+    """The declared type of an Arrow column, and its chunks: views where the layout allows."""
     _check_before_export(source)
     # A stream comes first: a chunked source may have to copy itself together to become one array.
     if hasattr(source, "__arrow_c_stream__"):
@@ -168,7 +168,7 @@ class _OwnedArray:
 
 @dataclass(frozen=True)
 class _Layout:
-    """A declared type and how its chunks are read; texts are left to the library that holds them."""
+    """A declared type and how its chunks are read; texts are left to their library."""
 
     column: ColumnType
     read: Callable[[_OwnedArray], np.ndarray] | None

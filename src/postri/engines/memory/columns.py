@@ -155,7 +155,7 @@ class UntypedColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Texts, which have no order of numbers: they can be compared with, divided by, and told apart."""
+    """Texts, which have no order of numbers: they are compared with, divided by, told apart."""
 
     type: ColumnType
     cells: Sequence[str | None]

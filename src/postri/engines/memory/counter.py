@@ -197,10 +197,7 @@ class _Tally:
 def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
     if isinf(threshold):
         return np.full(len(cells), threshold > 0)
-    less: NDArray[np.bool_]
-    if isinstance(threshold, float):
-        # A Python float would be cut down to the cells' precision.
-        less = cells < np.float64(threshold)
-    else:
-        less = cells < threshold
+    # A Python float would be cut down to the cells' precision.
+    exact = np.float64(threshold) if isinstance(threshold, float) else threshold
+    less: NDArray[np.bool_] = cells < exact
     return less

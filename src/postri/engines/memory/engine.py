@@ -185,7 +185,7 @@ def _first_of_units(
     texts: Sequence[str | None],
     bound: UnitColumn,
 ) -> Places:
-    """At most `bound.rows` rows of each unit, by the md5 of `unit:grid index:number of the group`."""
+    """At most `bound.rows` rows of each unit, by the md5 of `unit:grid index:group`."""
     rows_of: dict[str, list[tuple[str, int]]] = {}
     for place, text in zip(here, texts, strict=True):
         unit = units[place]
@@ -194,9 +194,8 @@ def _first_of_units(
             rows_of.setdefault(unit, []).append((turn, int(place)))
     kept = []
     for rows in rows_of.values():
-        if len(rows) > bound.rows:
-            rows = sorted(rows)[: bound.rows]
-        kept += [place for _, place in rows]
+        first = rows if len(rows) <= bound.rows else sorted(rows)[: bound.rows]
+        kept += [place for _, place in first]
     return np.array(sorted(kept), np.intp)
 
 

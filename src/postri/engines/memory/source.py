@@ -143,7 +143,7 @@ def _arrow_column(source: Any) -> Column:
 
 
 def _pandas_column(source: Any, dtype: Any) -> Column:
-    """A pandas column whose type is not NumPy's: Arrow's, nullable numbers, timestamps with a zone."""
+    """A pandas column of a type of its own: Arrow's, nullable numbers, moments with a zone."""
     if hasattr(dtype, "pyarrow_dtype"):
         return _arrow_column(source)
     cells_dtype = dtype
@@ -212,7 +212,7 @@ def _numpy_type(dtype: np.dtype[Any]) -> tuple[ColumnType, ToRaw]:
 
 
 def _numpy_calendar(dtype: np.dtype[Any]) -> tuple[ColumnType, ToRaw]:
-    """Dates and times as NumPy counts them, in units of any length; months and years become days."""
+    """Dates and times as NumPy counts them, in any unit; months and years become days."""
     unit, count = np.datetime_data(dtype)
     if unit in ("Y", "M"):
         return DATE, _days

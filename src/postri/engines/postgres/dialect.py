@@ -143,7 +143,7 @@ class PostgresDialect:
         )
 
     def let(self, value: str, body: Callable[[str], str]) -> str:
-        """An expression of a name that stands for a value, which is computed once:
+        """An expression of a name that stands for a value, which is computed once.
 
         OFFSET keeps the planner from putting it in place.
         """

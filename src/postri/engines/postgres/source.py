@@ -99,7 +99,9 @@ SCATTERED_ROWS = """
         SELECT *
         FROM {relation}
         WHERE ctid = ANY (ARRAY(
-            SELECT ('(' || spot * {pages} / {size} || ',' || 1 + (spot * {stride}) % {lines} || ')')::tid
+            SELECT (
+                '(' || spot * {pages} / {size} || ',' || 1 + (spot * {stride}) % {lines} || ')'
+            )::tid
             FROM generate_series(0::bigint, {last}) AS spot
         ))
     ) AS sampled

@@ -66,7 +66,7 @@ class SparkDialect:
         )
 
     def integer(self, expression: str, *, unsigned: bool) -> str:
-        """An expression as a whole number of 64 bits, for which Spark has no type without a sign."""
+        """An expression as a whole number of 64 bits; Spark has no type without a sign."""
         return f"CAST({expression} AS {'DECIMAL(20,0)' if unsigned else 'BIGINT'})"
 
     def is_number(self, expression: str) -> str:

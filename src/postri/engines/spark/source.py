@@ -112,7 +112,7 @@ def _number() -> str:
 
 
 class _Job:
-    """Work on a thread of its own: one that waits for Spark can tell it nothing, not even to stop."""
+    """Work on a thread of its own: one that waits for Spark cannot even tell it to stop."""
 
     def __init__(self, session: Any) -> None:
         self._session = session

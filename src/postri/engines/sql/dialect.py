@@ -70,7 +70,7 @@ class Dialect(PredicateDialect, Protocol):
         """A name, quoted."""
 
     def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
-        """How a column of this declared type is read: by its name, or where `cell` stands for it."""
+        """How a column of this type is read: by its name, or where `cell` stands for it."""
 
     def double(self, number: float) -> str:
         """A number as a literal of double precision."""

@@ -124,10 +124,7 @@ def _order(
     doubts: NDArray[Any],
 ) -> NDArray[np.intp]:
     """By group and target, first the rows that hold nothing, then by key."""
-    if doubts.any():
-        order = np.lexsort((doubts, places))
-    else:
-        order = np.argsort(places)
+    order = np.lexsort((doubts, places)) if doubts.any() else np.argsort(places)
     codes = (groups * (int(targets.max(initial=0)) + 2) + targets + 1) * 2 + (held > 0)
     if codes.max(initial=0) < 2**16:
         # Whole numbers of 16 bits are sorted in no time.

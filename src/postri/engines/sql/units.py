@@ -208,10 +208,7 @@ def _float_totals(
     for group, doubt, index, n, above, below in zip(
         groups, doubts, indexes, numbers, highs, lows, strict=True
     ):
-        if doubt:
-            total = int(n) * int(index)
-        else:
-            total = _joined(above, below)
+        total = int(n) * int(index) if doubt else _joined(above, below)
         found[group] = Total(found[group].n + int(n), found[group].indexes + total)
     return found
 

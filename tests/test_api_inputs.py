@@ -1,4 +1,4 @@
-"""Bad input: each raises InputError before a cell is read, and says what was given and what to do."""
+"""Bad input raises InputError before a cell is read, and says what was given and what to do."""
 
 from __future__ import annotations
 

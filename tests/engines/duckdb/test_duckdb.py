@@ -1,4 +1,4 @@
-"""DuckDB where the data lie: relations of the user's connection, database files, patterns of files."""
+"""DuckDB where the data lie: relations of the user's connection, database files, patterns."""
 
 from __future__ import annotations
 

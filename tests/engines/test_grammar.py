@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from some_domains import DOMAINS, TIMES, answered
 
 import postri
 from postri import Domain
@@ -25,6 +24,7 @@ from postri.engines.resolve import CsvFormat, engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
 from proving import examples
+from some_domains import DOMAINS, TIMES, answered
 
 
 class Strange(str):

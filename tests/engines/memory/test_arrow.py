@@ -308,7 +308,7 @@ REFUSED = [
 def test_types_without_an_order_of_numbers_are_refused_by_name(
     declared: pa.DataType, name: str
 ) -> None:
-    """An empty chunked array and an empty array suffice: the declared type decides, not the values."""
+    """An empty chunked array and an empty array suffice: the declared type decides."""
     for source in (pa.chunked_array([], declared), pa.nulls(0, declared)):
         with pytest.raises(InputError) as caught:
             read_column(source)

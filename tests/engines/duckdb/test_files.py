@@ -1,4 +1,4 @@
-"""Files: what a CSV line means, and the same windows from a file as from the same cells in memory."""
+"""Files: what a CSV line means, and the same windows as from the same cells in memory."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returne
 
 @pytest.mark.parametrize(("lower", "step"), [("0", "0.1"), ("-7.7", "0.3"), ("1000000.1", "0.7")])
 def test_texts_beside_halves_are_read_exactly(tmp_path, lower, step):
-    """Of many digits, so that double precision alone would take many of them for their neighbours."""
+    """Of many digits: double precision alone would take many of them for their neighbours."""
     domain = Domain(lower, Fraction(lower) + 10**6 * Fraction(step), step)
     edges = [
         Fraction(lower) + (i + HALF) * Fraction(step)

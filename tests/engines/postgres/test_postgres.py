@@ -788,7 +788,10 @@ def test_a_view_that_fails_on_a_cell_does_not_show_it(postgres, caplog, expressi
 def test_the_words_of_a_function_do_not_show(postgres, caplog, capfd):
     postgres.run(
         """CREATE OR REPLACE FUNCTION talk(x integer) RETURNS integer LANGUAGE plpgsql AS
-        $$ BEGIN RAISE WARNING 'cell 918273645'; RAISE EXCEPTION 'cell 918273645' USING ERRCODE = 'ZZ001'; END $$""",
+        $$ BEGIN
+            RAISE WARNING 'cell 918273645';
+            RAISE EXCEPTION 'cell 918273645' USING ERRCODE = 'ZZ001';
+        END $$""",
         "DROP VIEW IF EXISTS talking",
         "CREATE VIEW talking AS SELECT talk(1) AS x",
     )

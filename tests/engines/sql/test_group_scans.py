@@ -45,7 +45,7 @@ WIDTHS = {
 
 @dataclass(frozen=True)
 class Many:
-    """A table: an expression of the value, of the key, an order of rows; and what is asked of it."""
+    """A table: an expression of the value, of the key, an order of rows; and what is asked."""
 
     value: str = MIXED
     key: str = "range % 100"

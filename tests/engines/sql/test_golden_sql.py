@@ -27,11 +27,14 @@ from postri.grid import grid_of
 from postri.window import Target
 
 GOLDEN = Path(__file__).parent / "golden"
-LARGE, SMALL = 10_000_000, 1_000
+LARGE = 10_000_000
+SMALL = 1_000
+COLUMNS = ("fare", "tip", "day", "city", "rider")
 TIPS = Domain(0, 100, step="0.01")
+MEDIAN = Target(Fraction(1, 2), 50)
 
 
-class Recorded(Exception):
+class RecordedError(Exception):
     """A scan would have run."""
 
 
@@ -53,10 +56,14 @@ class Recording:
         if query.startswith("SELECT DISTINCT raw"):
             return [np.array([12.345])]
         if " AS raw0" not in query or "AS size" not in query:
-            raise Recorded
+            raise RecordedError
         groups = np.arange(3 if "key0" in query else 1)
         marks = query.count(" AS raw")
-        return [groups, np.full(len(groups), 60_000), *_marks(groups, marks - query.count("AS raw "))]
+        return [
+            groups,
+            np.full(len(groups), 60_000),
+            *_marks(groups, marks - query.count("AS raw ")),
+        ]
 
 
 def _marks(groups: np.ndarray, number: int) -> list[np.ndarray]:
@@ -66,7 +73,7 @@ def _marks(groups: np.ndarray, number: int) -> list[np.ndarray]:
 
 
 class DuckDB(Recording, RelationSource):
-    types = {"fare": "BIGINT", "tip": "DOUBLE", "day": "DATE", "city": "VARCHAR", "rider": "VARCHAR"}
+    declared = ("BIGINT", "DOUBLE", "DATE", "VARCHAR", "VARCHAR")
     _is_table = True
     _table_name = '"trips"'
 
@@ -75,13 +82,7 @@ class DuckDB(Recording, RelationSource):
 
 
 class Postgres(Recording, PostgresSource):
-    types = {
-        "fare": "bigint",
-        "tip": "double precision",
-        "day": "date",
-        "city": "text",
-        "rider": "text",
-    }
+    declared = ("bigint", "double precision", "date", "text", "text")
     relation = '"public"."trips"'
     samplable = True
 
@@ -96,7 +97,7 @@ class Postgres(Recording, PostgresSource):
 
 
 class Spark(Recording, SparkSource):
-    types = {"fare": "bigint", "tip": "double", "day": "date", "city": "string", "rider": "string"}
+    declared = ("bigint", "double", "date", "string", "string")
 
     def __init__(self) -> None:
         pass
@@ -137,17 +138,17 @@ def statements(engine_name: str, question: Question) -> list[str]:
     """All statements of a question, up to its first scan."""
     source = ENGINES[engine_name]()
     source.start(question.size)
-    engine = SqlEngine(source, dict(source.types))
+    engine = SqlEngine(source, dict(zip(COLUMNS, source.declared, strict=True)))
     domain = TIPS if question.column == "tip" else Domain(0, 1000)
     grid = grid_of(engine.type_of(question.column), domain)
     rows = bind(question.rows, engine.names, engine.type_of)
-    with pytest.raises(Recorded):
-        if question.what == "window":
-            engine.windows(question.column, grid, [Target(Fraction(1, 2), 50)], rows)
-        elif question.what == "totals":
-            engine.totals(question.column, grid, rows)
-        else:
-            engine.sizes(question.column, rows)
+    counts = {
+        "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
+        "totals": lambda: engine.totals(question.column, grid, rows),
+        "sizes": lambda: engine.sizes(question.column, rows),
+    }
+    with pytest.raises(RecordedError):
+        counts[question.what]()
     return source.statements
 
 

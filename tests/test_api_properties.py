@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from some_domains import DOMAINS, TIMES, answered
 
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
@@ -18,6 +17,7 @@ from postri.domain import position
 from postri.methods.method import Span
 from postri.statistics.quantile import in_order
 from proving import examples
+from some_domains import DOMAINS, TIMES, answered
 
 
 def numbers_of(answer: postri.Answer) -> tuple[Fraction, Fraction, Fraction]:

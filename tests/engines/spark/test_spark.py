@@ -52,6 +52,13 @@ def beside(array: pa.Array) -> pa.Table:
     return pa.table({"x": array, "other": pa.array(["wide text"] * len(array))})
 
 
+@pytest.fixture
+def compiled(spark: Spark):
+    """Spark compiles its queries, as it does for users."""
+    with spark.settings(spark_session.COMPILED):
+        yield
+
+
 def stored(spark: Spark, folder: Path, array: pa.Array):
     """A data frame over a Parquet file, which Spark reads with all that it knows of files."""
     pq.write_table(beside(array), folder / "table.parquet", row_group_size=50_000)
@@ -94,6 +101,7 @@ HUGE = pa.concat_arrays(
 )
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("kind", EXTREMES)
 def test_a_column_of_extreme_cells_gives_the_window_of_the_same_cells_in_memory(
     spark, tmp_path, kind
@@ -148,7 +156,7 @@ def test_timestamps_mean_the_same_in_every_time_zone_of_the_session(spark, tmp_p
     ids=str,
 )
 def test_numbers_are_placed_alike_whatever_the_step(spark, tmp_path, cells, domain):
-    """Infinities and huge cells go through the arithmetic of the others, which must fail on none."""
+    """Infinities and huge cells go through the arithmetic of the others: it fails on none."""
     assert window(stored(spark, tmp_path, cells), domain=domain) == window(cells, None, domain)
 
 
@@ -159,20 +167,14 @@ def test_no_cell_fails_where_spark_shares_or_interprets_expressions(spark, gener
         "spark.sql.subexpressionElimination.enabled": "true",
     }
     settings["spark.sql.codegen.factoryMode"] = "FALLBACK" if generated == "true" else "NO_CODEGEN"
-    before = {name: spark.session.conf.get(name) for name in settings}
     whole = pa.array([2**63 - 1, -(2**63), 0, None, 5])
-    try:
-        for name, value in settings.items():
-            spark.session.conf.set(name, value)
+    with spark.settings(settings):
         assert window(spark.frame(beside(HUGE)), domain=Domain(-1, 1, "0.1")) == window(
             HUGE, None, Domain(-1, 1, "0.1")
         )
         assert window(spark.frame(beside(whole)), domain=Domain(-30, 30, 7 - 1)) == window(
             whole, None, Domain(-30, 30, 6)
         )
-    finally:
-        for name, value in before.items():
-            spark.session.conf.set(name, value)
 
 
 WHOLE_NUMBERS = pa.array([2**63 - 1, -(2**63), 0, None, 5, 7, 15, 20, 25, 10**9])
@@ -228,6 +230,7 @@ def data(order: str) -> np.ndarray:
     }[order]
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "clustered", "constant"])
 def test_a_large_column_is_sampled_verified_and_widened_where_needed(spark, tmp_path, order):
@@ -241,6 +244,7 @@ def test_a_large_column_is_sampled_verified_and_widened_where_needed(spark, tmp_
         assert window(frame, domain=domain, half=half, p=p) == window(cells, None, domain, half, p)
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_a_large_column_of_floats_is_counted_alike_on_coarse_and_fine_grids(spark, tmp_path):
     cells = np.random.default_rng(4).standard_normal(300_000)
@@ -259,6 +263,7 @@ def test_several_quantiles_share_their_scans(spark):
     assert [each(0) for each in table.windows("x", grid, targets)] == expected
 
 
+@pytest.mark.usefixtures("compiled")
 def test_the_same_coins_give_the_same_answer_as_an_array(spark):
     cells = np.random.default_rng(5).integers(0, 10_000, 3_000)
     sources = [(cells, None), (spark.frame(beside(pa.array(cells))), "x")]
@@ -399,6 +404,7 @@ def test_no_view_is_left_behind_and_a_cached_frame_stays_cached(spark):
         frame.unpersist()
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("declared", "domain"),
