@@ -64,6 +64,7 @@ class Drawn(Protocol):
         ...
 
 
+# The class of each field by which a record is told.
 _CLASSES: dict[str, type[Drawn]] = {}
 
 

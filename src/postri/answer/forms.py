@@ -108,6 +108,7 @@ class Answered(PlainResult):
 
 def json_text(value: Any) -> str:
     """Plain values as JSON text. A decimal keeps its digits: 12.30 stays 12.30."""
+    # The standard library would write a decimal as a float or not at all.
     if isinstance(value, dict):
         members = (f"{json.dumps(key)}: {json_text(each)}" for key, each in value.items())
         return "{" + ", ".join(members) + "}"

@@ -175,6 +175,8 @@ class Result:
         writer.writerows([[_csv_cell(cell) for cell in row.values()] for row in self.rows])
         return text.getvalue()
 
+    # These libraries load only when they are asked for: nobody who prints a table waits for them.
+
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas data frame."""
         try:

@@ -20,6 +20,7 @@ NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
 
+# The sentence of each statistic that has one of its own, by the statistic's name.
 _EXPLANATIONS: dict[str, str] = {}
 
 

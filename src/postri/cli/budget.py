@@ -79,6 +79,7 @@ def budget(
             show_plain(session.budget(), json=json)
         return
     found = read_policy(policy)
+    # An audit opens a ledger that does not fit its head too: it is what finds that out.
     audit = verify or accept_restored or export is not None
     with SqliteLedger(found.ledger, found.head, audit=audit) as ledger:
         if accept_restored:
@@ -223,6 +224,7 @@ def bar(left: Fraction, limit: Fraction, *, ascii_only: bool = False) -> str:
     >>> bar(Fraction(9, 2), Fraction(5), ascii_only=True)
     '##################..'
     """
+    # A limit of 0 leaves nothing.
     share = Fraction(0)
     if limit:
         share = max(left, Fraction(0)) / limit

@@ -118,6 +118,7 @@ def sql(
     import postri
 
     check_picture(plot)
+    # As other programs of a shell have it.
     if text == "-":
         text = sys.stdin.read()
     terms: dict[str, Any] = {

@@ -101,6 +101,7 @@ class Shell:
                 text = "\n".join(lines).strip()
                 if text == "\\q":
                     return None
+                # A command needs no semicolon, and an empty line begins anew.
                 if not text or text.endswith(";") or text.startswith("\\"):
                     return text
         except EOFError:

@@ -45,6 +45,7 @@ def asking_routes(service: Service) -> APIRouter:
         wording = await _wording(service, request)
         retry = _retry_key(request)
         session = service.session(token_of(request))
+        # Whatever comes of it, refusals too, leaves on the time grid.
         try:
             text = await service.scans.run(lambda: result_text(session.answer(wording, retry)))
         finally:
