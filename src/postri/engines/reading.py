@@ -34,7 +34,9 @@ class Reading:
 
     def number(self, raw: Raw) -> Fraction:
         """The number that a finite raw cell means."""
-        return Fraction(raw) * (1 if self.unit is None else self.unit)
+        if self.unit is None:
+            return Fraction(raw)
+        return Fraction(raw) * self.unit
 
     def index(self, raw: Raw) -> int:
         """The grid index of one raw cell, exactly."""
@@ -53,10 +55,13 @@ class Reading:
         if self.shift is not None:
             return index + self.shift
         # A cell half-way between two points goes to the even one.
-        edge, included = self.grid.base + (index - HALF) * self.grid.step, index % 2 == 0
+        edge = self.grid.base + (index - HALF) * self.grid.step
+        included = index % 2 == 0
         if self.unit is None:
             return _least_float(edge, included)
-        return ceil(edge / self.unit) if included else floor(edge / self.unit) + 1
+        if included:
+            return ceil(edge / self.unit)
+        return floor(edge / self.unit) + 1
 
     @cached_property
     def shift(self) -> int | None:
@@ -64,7 +69,9 @@ class Reading:
         domain.
         """
         start = self.grid.base / self.grid.step
-        return int(start) if self.unit == self.grid.step and start.denominator == 1 else None
+        if self.unit != self.grid.step or start.denominator != 1:
+            return None
+        return int(start)
 
     @cached_property
     def doubt(self) -> float:
@@ -84,13 +91,13 @@ class Reading:
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
         """The grid indexes of many raw cells (without NaN), exactly."""
-        return self._of_floats(raw) if self.unit is None else self._of_integers(raw, self.unit)
+        if self.unit is None:
+            return self._of_floats(raw)
+        return self._of_integers(raw, self.unit)
 
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
-        low, high = (
-            _inside(self.cut(self.grid.first + 1), raw.dtype, -1),
-            _inside(self.cut(self.grid.last), raw.dtype, 0),
-        )
+        low = _inside(self.cut(self.grid.first + 1), raw.dtype, -1)
+        high = _inside(self.cut(self.grid.last), raw.dtype, 0)
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
             # The same distances in both: wrapping arithmetic is exact, whatever the two origins
@@ -103,18 +110,21 @@ class Reading:
         return indexes
 
     def _divided(self, raw: NDArray[Any], slope: Fraction, largest: int) -> NDArray[Any]:
+        """The indexes by whole-number arithmetic: of 64 bits where all fits them, else Python's."""
         start = -self.grid.base / self.grid.step
         divisor = slope.denominator * start.denominator
-        factor, (shift, offset) = int(slope * divisor), divmod(int(start * divisor), divisor)
+        factor = int(slope * divisor)
+        shift, offset = divmod(int(start * divisor), divisor)
         fits = (
             largest * factor < 2**63
             and divisor < 2**60
             and abs(shift) < 2**62
             and (factor == 1 or largest * factor < 2**62)
         )
-        scaled = (raw.astype(np.int64) if fits else raw.astype(object)) * factor
-        quotient, rest = scaled // divisor, scaled % divisor + offset
-        quotient, rest = quotient + shift + rest // divisor, rest % divisor
+        scaled = raw.astype(np.int64 if fits else object) * factor
+        moved = scaled % divisor + offset
+        quotient = scaled // divisor + shift + moved // divisor
+        rest = moved % divisor
         up = (2 * rest > divisor) | ((2 * rest == divisor) & (quotient % 2 == 1))
         rounded: NDArray[Any] = quotient + up
         return rounded
@@ -136,7 +146,8 @@ class Reading:
 
     def _places(self, cells: NDArray[np.float64]) -> tuple[Indexes, NDArray[np.bool_]]:
         """The nearest indexes by float arithmetic, and where they are beyond doubt."""
-        start, step = float(self.grid.base), float(self.grid.step)
+        start = float(self.grid.base)
+        step = float(self.grid.step)
         with np.errstate(all="ignore"):
             places = (cells - start) / step
             nearest = np.rint(places)

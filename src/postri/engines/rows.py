@@ -1,4 +1,4 @@
-"""Which rows count and how they are divided: a predicate, public keys, and at most so many rows of
+"""Which rows count and how they are divided: a predicate, public keys, and a bound on the rows of
 each unit.
 
 All of it is public, and checked against names and declared types before a cell is touched. A row
@@ -94,21 +94,26 @@ def _check_key(key: Key) -> None:
     if isinstance(key, Decimal):
         exact(key, "a public key")
     try:
-        key.encode() if isinstance(key, str) else position(key)
+        if isinstance(key, str):
+            key.encode()
+        else:
+            position(key)
     except (ValueError, OverflowError):
         raise InputError(f"no cell can be the public key {shown(key)}; leave it out") from None
 
 
 def kind_of_key(key: Key) -> str:
     """What kind of column a key belongs to."""
-    if isinstance(key, str | bool):
-        return "text" if isinstance(key, str) else "boolean"
+    if isinstance(key, str):
+        return "text"
+    if isinstance(key, bool):
+        return "boolean"
     return kind_of(key)
 
 
 @dataclass(frozen=True)
 class Units:
-    """A person is a value of this column; at most so many rows of each count."""
+    """A person is a value of this column; at most `rows` rows of each count."""
 
     column: str
     rows: int
@@ -145,11 +150,14 @@ class KeyColumn:
         """
         if self.type.kind not in ("date", "timestamp") or self.type.unit is None:
             return None
-        first, last = (
-            (date.min, date.max) if self.type.kind == "date" else (datetime.min, datetime.max)
-        )
-        ends = ceil(position(first) / self.type.unit), floor(position(last) / self.type.unit)
-        return ends if set(ends) & set(self.raws) else None
+        calendar: tuple[date, date] = (datetime.min, datetime.max)
+        if self.type.kind == "date":
+            calendar = (date.min, date.max)
+        first, last = map(position, calendar)
+        ends = ceil(first / self.type.unit), floor(last / self.type.unit)
+        if not set(ends) & set(self.raws):
+            return None
+        return ends
 
 
 @dataclass(frozen=True)
@@ -185,16 +193,13 @@ class Selection:
     @property
     def columns(self) -> list[str]:
         """The columns that it looks at."""
-        inputs = [wanted.column for wanted in self.where.inputs] if self.where else []
-        return list(
-            dict.fromkeys(
-                [
-                    *inputs,
-                    *(key.column for key in self.keys),
-                    *([self.units.column] if self.units else []),
-                ]
-            )
-        )
+        names = []
+        if self.where is not None:
+            names += [wanted.column for wanted in self.where.inputs]
+        names += [key.column for key in self.keys]
+        if self.units is not None:
+            names.append(self.units.column)
+        return list(dict.fromkeys(names))
 
     def place(self, i: int) -> int:
         """By how much the i-th column's next key moves the number of a group."""
@@ -217,12 +222,17 @@ def bind(
             "with named columns"
         )
     known = list(names or ())
-    where = rows.where.bind(known, type_of) if rows.where else None
-    keys = tuple(
-        _key_column(_known(name, known), keys, type_of)
-        for name, keys in (rows.groups.columns if rows.groups else ())
-    )
-    return Selection(where, keys, _unit_column(rows.units, known, type_of) if rows.units else None)
+    where = None
+    if rows.where is not None:
+        where = rows.where.bind(known, type_of)
+    keys = []
+    if rows.groups is not None:
+        for name, each in rows.groups.columns:
+            keys.append(_key_column(_known(name, known), each, type_of))
+    units = None
+    if rows.units is not None:
+        units = _unit_column(rows.units, known, type_of)
+    return Selection(where, tuple(keys), units)
 
 
 def _known(name: Any, names: Sequence[str]) -> str:
@@ -235,23 +245,19 @@ def _known(name: Any, names: Sequence[str]) -> str:
 def _key_column(
     column: str, keys: Sequence[Key], type_of: Callable[[str], ColumnType]
 ) -> KeyColumn:
-    declared, kind = type_of(column), kind_of_key(keys[0])
+    declared = type_of(column)
     if declared.kind is None:
-        return KeyColumn(
-            column,
-            _read_as(keys[0]),
-            tuple(key if isinstance(key, str) else position(key) for key in keys),
-        )
+        raws = tuple(key if isinstance(key, str) else position(key) for key in keys)
+        return KeyColumn(column, _read_as(keys[0]), raws)
+    kind = kind_of_key(keys[0])
     has = "boolean" if declared == BOOLEAN else declared.kind
     if has != kind or (declared.unit is None and has != "text"):
-        wanted = (
-            "take another column, or a type without rounding"
-            if declared.unit is None and has == kind
-            else f"give keys of kind {has}"
-        )
+        advice = f"give keys of kind {has}"
+        if has == kind and declared.unit is None:
+            advice = "take another column, or a type without rounding"
         raise InputError(
             f"the column {column!r} has the declared type {declared.name}, which has no such "
-            f"key as {shown(keys[0])}; {wanted}"
+            f"key as {shown(keys[0])}; {advice}"
         )
     if has == "timestamp" and any(
         isinstance(key, datetime) and (key.tzinfo is not None) != declared.zoned for key in keys
@@ -267,22 +273,29 @@ def _read_as(key: Key) -> ColumnType:
     """How the cells of an untyped column are read: as what the keys are."""
     if isinstance(key, bool):
         return BOOLEAN
+    if isinstance(key, str):
+        return text_type("text")
     zoned = isinstance(key, datetime) and key.tzinfo is not None
-    return (
-        text_type("text")
-        if isinstance(key, str)
-        else replace(UNTYPED, kind=kind_of(key), zoned=zoned)
-    )
+    return replace(UNTYPED, kind=kind_of(key), zoned=zoned)
 
 
 def _raw_key(key: Key, declared: ColumnType) -> RawKey:
     if isinstance(key, str):
         return key
-    # Whole numbers are much faster than fractions, and keys are many.
-    raw = key if type(key) is int and declared.unit == 1 else position(key) / (declared.unit or 1)
-    low, high = declared.low, declared.high
-    inside = raw.denominator == 1 and (low is None or low <= raw) and (high is None or raw <= high)
-    return int(raw) if inside else None
+    if type(key) is int and declared.unit == 1:
+        # Whole numbers are much faster than fractions, and keys are many.
+        return key if _is_inside(key, declared) else None
+    raw = position(key) / (declared.unit or 1)
+    if raw.denominator != 1 or not _is_inside(raw, declared):
+        return None
+    return int(raw)
+
+
+def _is_inside(raw: int | Fraction, declared: ColumnType) -> bool:
+    """Whether a cell of this type can be so small, and so large."""
+    if declared.low is not None and raw < declared.low:
+        return False
+    return declared.high is None or raw <= declared.high
 
 
 def _unit_column(

@@ -174,7 +174,8 @@ class TypedRecords:
         return f"cell{place}"
 
     def _add(self, name: str, declared: str, expression: str) -> str:
-        self._expressions[name], self.types[name] = expression, declared
+        self._expressions[name] = expression
+        self.types[name] = declared
         return name
 
     def _called(

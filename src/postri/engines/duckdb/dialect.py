@@ -232,9 +232,12 @@ class DuckDialect:
 
     def _timestamp(self, declared: str, cell: str) -> Cells:
         """Microseconds (nanoseconds where declared so). An infinity lies beyond all others."""
-        unit, reader = (10**9, "epoch_ns") if declared == "TIMESTAMP_NS" else (10**6, "epoch_us")
+        unit, reader = 10**6, "epoch_us"
+        if declared == "TIMESTAMP_NS":
+            unit, reader = 10**9, "epoch_ns"
         zoned = declared == "TIMESTAMP WITH TIME ZONE"
-        middle = f"{declared} '2000-01-01 00:00:00{'+00' if zoned else ''}'"
+        zone = "+00" if zoned else ""
+        middle = f"{declared} '2000-01-01 00:00:00{zone}'"
         beyond = (
             f"CASE WHEN {cell} > {middle} THEN {FURTHEST} WHEN {cell} < {middle} THEN {-FURTHEST} "
             "END"
@@ -246,12 +249,12 @@ class DuckDialect:
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
-    return ListText(f"'{_bracketed(numbers, length)}'", f"{declared}[]{'[]' if length else ''}")
+    lists = "[][]" if length else "[]"
+    return ListText(f"'{_bracketed(numbers, length)}'", f"{declared}{lists}")
 
 
 def _bracketed(cells: Sequence[str], length: int) -> str:
     if not length:
         return f"[{', '.join(cells)}]"
-    return _bracketed(
-        [_bracketed(cells[start : start + length], 0) for start in range(0, len(cells), length)], 0
-    )
+    starts = range(0, len(cells), length)
+    return _bracketed([_bracketed(cells[start : start + length], 0) for start in starts], 0)

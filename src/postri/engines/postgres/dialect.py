@@ -36,7 +36,8 @@ from postri.expressions.pattern import Pattern
 
 DAY = 86_400 * 10**6
 # The calendar's first and last moment, in microseconds since 1970, and how they are written.
-FIRST, LAST = -62_135_596_800 * 10**6, 253_402_300_800 * 10**6 - 1
+FIRST = -62_135_596_800 * 10**6
+LAST = 253_402_300_800 * 10**6 - 1
 # To PostgreSQL NaN is larger than all other numbers.
 BELOW_NAN = "{} < 'NaN'"
 MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
@@ -220,7 +221,8 @@ class PostgresDialect:
         The limits keep a cell that is not what its type declares from failing.
         """
         most = 10**digits - 1
-        limit, factor = power(most, -scale), power(1, scale)
+        limit = power(most, -scale)
+        factor = power(1, scale)
         beyond = f"CASE WHEN {cell} = 'NaN'::numeric THEN NULL ELSE {most} END"
         whole = f"CAST({cell} * {factor} AS bigint)"
         raw = (
@@ -241,9 +243,7 @@ class PostgresDialect:
         precision: multiplied by a million it is within 2^-15 of that whole number, to which the
         cast rounds.
         """
-        first, last = (
-            f"TIMESTAMPTZ '{each}+00'" if zoned else f"TIMESTAMP '{each}'" for each in MOMENTS
-        )
+        first, last = (_moment_literal(each, zoned=zoned) for each in MOMENTS)
         moment = f"({cell} AT TIME ZONE 'UTC')" if zoned else cell
         days = f"CAST(CAST({moment} AS date) - {EPOCH} AS bigint) * {DAY}"
         time = f"CAST(date_part('epoch', CAST({moment} AS time)) * 1000000 AS bigint)"
@@ -265,8 +265,12 @@ class PostgresDialect:
         do.
         """
         if not FIRST <= number <= LAST:
-            return (
-                f"{'TIMESTAMPTZ' if zoned else 'TIMESTAMP'} '{'' if number > 0 else '-'}infinity'"
-            )
-        text = (datetime(1970, 1, 1) + timedelta(microseconds=int(number))).isoformat(sep=" ")
-        return f"TIMESTAMPTZ '{text}+00'" if zoned else f"TIMESTAMP '{text}'"
+            declared = "TIMESTAMPTZ" if zoned else "TIMESTAMP"
+            sign = "" if number > 0 else "-"
+            return f"{declared} '{sign}infinity'"
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=int(number))
+        return _moment_literal(moment.isoformat(sep=" "), zoned=zoned)
+
+
+def _moment_literal(text: str, *, zoned: bool) -> str:
+    return f"TIMESTAMPTZ '{text}+00'" if zoned else f"TIMESTAMP '{text}'"

@@ -34,6 +34,7 @@ class SparkDialect:
     """Spark's SQL, with or without its ANSI mode."""
 
     BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
+    FLOATS = {"float": 32, "double": 64}  # noqa: RUF012
     DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
     TEXT = re.compile(r"(?:var)?char\(\d+\)")
     VARIABLE = re.compile(r"\$\{[^}$ ]+\}")
@@ -112,7 +113,8 @@ class SparkDialect:
 
         Spark adds decimals of 30 digits, and would wrap others around.
         """
-        added, unit = f"sum(CAST({whole} AS DECIMAL(20,0)))", f"CAST({UNIT} AS DECIMAL(20,0))"
+        added = f"sum(CAST({whole} AS DECIMAL(20,0)))"
+        unit = f"CAST({UNIT} AS DECIMAL(20,0))"
         return f"CAST({added} DIV {unit} AS BIGINT)", f"CAST({added} % {unit} AS BIGINT)"
 
     def wide(self, whole: str) -> str:
@@ -162,23 +164,16 @@ class SparkDialect:
                 "rename them"
             )
         cell = cell or self.name(column)
-        if declared in self.BITS or declared == "boolean":
-            return Cells(
-                BOOLEAN if declared == "boolean" else integer_type(self.BITS[declared]),
-                f"CAST({cell} AS BIGINT)",
-            )
-        if declared in ("float", "double"):
-            return Cells(float_type(32 if declared == "float" else 64), f"CAST({cell} AS DOUBLE)")
+        if machine := self._machine_number(declared, cell):
+            return machine
         if declared == "date":
             # This one and `unix_micros` hand over the number that Spark stores: they fail on none,
             # however far off.
             return Cells(DATE, f"CAST(unix_date({cell}) AS BIGINT)")
         if declared in ("timestamp", "timestamp_ntz"):
             zoned = declared == "timestamp"
-            return Cells(
-                timestamp_type(declared, 10**6, zoned=zoned),
-                f"unix_micros({cell})" if zoned else _local_micros(cell),
-            )
+            raw = f"unix_micros({cell})" if zoned else _local_micros(cell)
+            return Cells(timestamp_type(declared, 10**6, zoned=zoned), raw)
         if found := self.DECIMAL.fullmatch(declared):
             digits, scale = check_digits(declared, int(found[1]), int(found[2]))
             # The product has at most 38 digits, which no cell exceeds.
@@ -189,6 +184,15 @@ class SparkDialect:
         if declared == "string" or self.TEXT.fullmatch(declared):
             return Cells(text_type(declared), f"CAST({cell} AS STRING)")
         raise no_order(column, declared)
+
+    def _machine_number(self, declared: str, cell: str) -> Cells | None:
+        if declared == "boolean":
+            return Cells(BOOLEAN, f"CAST({cell} AS BIGINT)")
+        if declared in self.FLOATS:
+            return Cells(float_type(self.FLOATS[declared]), f"CAST({cell} AS DOUBLE)")
+        if declared in self.BITS:
+            return Cells(integer_type(self.BITS[declared]), f"CAST({cell} AS BIGINT)")
+        return None
 
 
 def _local_micros(cell: str) -> str:
@@ -215,9 +219,10 @@ def _regular(pattern: Pattern) -> str:
 
 
 def _regular_part(segment: Segment) -> str:
-    return "".join(
-        f".{{{piece}}}"
-        if isinstance(piece, int)
-        else "".join(rf"\x{{{ord(character):x}}}" for character in piece)
-        for piece in segment.pieces
-    )
+    written = ""
+    for piece in segment.pieces:
+        if isinstance(piece, int):
+            written += f".{{{piece}}}"
+        else:
+            written += "".join(rf"\x{{{ord(character):x}}}" for character in piece)
+    return written
