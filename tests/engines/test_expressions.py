@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +57,12 @@ class Computed:
     text: str
     domain: Domain | None = None
 
-    @property
+    @cached_property
     def expression(self) -> Expression:
         found = read_expression(self.text)
         return found if self.domain else clamped(found, DOMAINS)
 
-    @property
+    @cached_property
     def on(self) -> Domain:
         return self.domain or domain_of(read_expression(self.text), DOMAINS)
 
@@ -300,13 +300,8 @@ def _plain(found) -> tuple:
     return found.indexes.tolist(), found.counts.tolist(), found.below, found.n
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(engine, marks=slow(engine))
-        for engine in ("Arrow", "DuckDB", "Parquet files", "PostgreSQL")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["Arrow", "DuckDB", "Parquet files", "PostgreSQL"])
 def test_computed_columns_of_large_tables_are_sampled(engine, request, tmp_path):
     source, domain = (
         loaded(engine, large_table(), Place(tmp_path, request)),
