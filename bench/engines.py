@@ -18,19 +18,19 @@ import duckdb
 
 import postri
 from postri import Table
-from postri.engines.duckdb import Database, RelationSource
-from postri.engines.postgres import PostgresSource
+from postri.engines.duckdb.source import Database, RelationSource
+from postri.engines.postgres.source import PostgresSource
 from postri.engines.rows import Groups, Rows
-from postri.engines.spark import SparkSource
+from postri.engines.spark.source import SparkSource
 from postri.grid import grid_of
-from postri.methods.method import Question
+from postri.methods.method import QuantileTerms
 from postri.privacy import split_spend
 from postri.window import Target
 from timing import ROOT, resident, side_by_side
 
-sys.path.insert(0, str(ROOT / "tests" / "engines"))
-from postgres_server import PostgresServer, postgres_server  # the tests' own
-from spark_session import spark_session
+sys.path.insert(0, str(ROOT / "tests"))
+from services.postgres_server import PostgresServer, postgres_server  # the tests' own
+from services.spark_session import spark_session
 
 FOLDER = ROOT / "build" / "bench-data"
 GROUPS = 1_000
@@ -122,7 +122,7 @@ def count_groups(trips: Any) -> None:
 
 def target_of(table: Table) -> Target:
     """What a median at epsilon 1 needs."""
-    question = Question(
+    question = QuantileTerms(
         Fraction(1, 2),
         split_spend(Fraction(1), Fraction(1, 2)),
         Fraction(1, 20),

@@ -18,7 +18,7 @@ import numpy as np
 import postri
 from engines import duckdb_engine, postgres_engine, print_peak, spark_engine
 from ledger import ledger_growth, ledger_rate
-from postri.research import PostRI
+from postri import PostRI
 from service import service_latency
 from session import session_overhead
 from timing import ROOT, resident, seconds, side_by_side

@@ -11,7 +11,8 @@ side by side: before and after.
 - Comments and long lines are shares of the lines of code, docstrings of all lines.
 - A walk is what runs for one question, the first of its session: the named functions of postri
   that were called, the files that they lie in, and how often a call lies in another folder below
-  `postri` than the call before it.
+  `postri` than the call before it; and the same with each pair of functions counted once, so that
+  a loop over words or candidates does not count as a walk.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def main() -> None:
 def print_table(columns: list[Figures]) -> None:
     for name in columns[0]:
         cells = [f"{_shown(figures[name]):>10}" for figures in columns]
-        print(f"{name:50}", *cells)
+        print(f"{name:60}", *cells)
 
 
 def _shown(figure: float) -> str:
@@ -210,7 +211,9 @@ def walks() -> Figures:
             calls = called(question)
             found[f"{title}: functions"] = len(set(calls))
             found[f"{title}: files"] = len({file for file, _, _ in calls})
-            found[f"{title}: folder changes"] = folder_changes(calls)
+            changes = folder_changes(calls)
+            found[f"{title}: folder changes"] = len(changes)
+            found[f"{title}: different folder changes"] = len(set(changes))
         os.chdir("/")
     return found
 
@@ -287,10 +290,14 @@ def called(work: Callable[[], Any]) -> list[Call]:
     return calls
 
 
-def folder_changes(calls: list[Call]) -> int:
-    """How often the walk enters another folder below `postri`; the files at its top are one."""
-    folders = [file.split(os.sep)[0] if os.sep in file else "" for file, _, _ in calls]
-    return sum(one != other for one, other in pairwise(folders))
+def folder_changes(calls: list[Call]) -> list[tuple[Call, Call]]:
+    """Where the walk enters another folder below `postri`; the files at its top are one."""
+    return [(one, other) for one, other in pairwise(calls) if _folder(one) != _folder(other)]
+
+
+def _folder(call: Call) -> str:
+    folder, separator, _ = call[0].partition(os.sep)
+    return folder if separator else ""
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ from typing import Any
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.domain import Domain
-from postri.engines.base import CsvFormat
-from postri.engines.resolve import engine_of
+from postri.engines.resolve import CsvFormat, engine_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown

@@ -61,8 +61,8 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
         exact = self.ranks[np.searchsorted(self.indexes, indexes)]
         if not len(self.indexes):
             return exact, exact
-        # Below its first atom the window knows at most, from the second point past its last at
-        # least so many.
+        # Below its first atom the window knows only the most that there can be, from the second
+        # point past its last only the least.
         low = np.where(indexes < self.indexes[0], 0, exact)
         high = np.where(
             (indexes > self.indexes[-1]) & (indexes - 1 > self.indexes[-1]), self.n, exact

@@ -4,7 +4,6 @@ groups, filters, units; and in a session.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,12 +11,10 @@ from pathlib import Path
 import pytest
 
 import postri
+from bank import bank, in_duckdb, seeded, write_policy
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.engines.table import Table
 from services.real_tables import LOADERS, SERVICES, Place, loaded
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "session"))
-from bank import bank, in_duckdb, seeded, write_policy  # found by the line above
 
 BALANCES = Domain(-1_000, 9_000)
 WANTED = {

@@ -4,18 +4,17 @@ of a slow and exact reading.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from contract_tables import DAYS, WHOLE, Asked, large_table, odd_table
+from reference import Reference, seconds
 from rows_reference import counted, sizes, window
 
 import postri
@@ -30,9 +29,6 @@ from postri.expressions.tree import Expression, columns_of
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 from services.real_tables import LOADERS, SERVICES, SIGNED, Place, loaded, meant
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "expressions"))
-from reference import Reference, seconds  # found by the line above
 
 # A name that every database would stumble over, if it were written in a query.
 NAME = 'odd "name" {source} ${x} `;'

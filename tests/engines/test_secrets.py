@@ -40,7 +40,7 @@ MARKS = ("918273645", "9.18273645", "xq-secret", "secret-cell", "7731-11", "7731
 
 
 class Watch(logging.Handler):
-    """Everything that is said while requests are made, by whatever channel, and what came of them."""
+    """Everything that is said while requests are made, by whatever channel, and what came."""
 
     def __init__(self, streams: pytest.CaptureFixture[str]) -> None:
         super().__init__(level=logging.NOTSET)
@@ -548,7 +548,10 @@ def broken_in_postgres(place: Place) -> Iterator[Table]:
     server = place.request.getfixturevalue("postgres")
     server.run(
         """CREATE OR REPLACE FUNCTION tell(word text) RETURNS bigint LANGUAGE plpgsql AS
-        $$ BEGIN RAISE WARNING 'cell %', word; RAISE EXCEPTION 'cell %', word USING DETAIL = word, HINT = word; END $$""",
+        $$ BEGIN
+            RAISE WARNING 'cell %', word;
+            RAISE EXCEPTION 'cell %', word USING DETAIL = word, HINT = word;
+        END $$""",
         "DROP TABLE IF EXISTS words CASCADE",
         f"CREATE TABLE words AS SELECT 1 AS x, '{TEXT}'::text AS word, {NUMBER} AS number",
     )

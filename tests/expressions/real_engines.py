@@ -12,10 +12,10 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from postri.engines.dialects.duckdb import DuckDialect
-from postri.engines.dialects.postgres import PostgresDialect
-from postri.engines.dialects.protocol import Dialect
-from postri.engines.dialects.spark import SparkDialect
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.postgres.dialect import PostgresDialect
+from postri.engines.spark.dialect import SparkDialect
+from postri.engines.sql.dialect import Dialect
 from postri.expressions import Bound, Predicate
 from services.real_tables import (
     put_in_duckdb,

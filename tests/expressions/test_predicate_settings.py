@@ -74,7 +74,8 @@ def test_duckdbs_moments_beyond_the_calendar_count_as_its_ends():
     )
     table.fetch("""INSERT INTO far VALUES (0, 'infinity', 'infinity', 'infinity', 'infinity'),
         (1, '-infinity', '-infinity', '-infinity', '-infinity'),
-        (2, '12000-01-01', '12000-01-01', '2200-01-01', '12000-01-01'), (3, '2024-01-31', '2024-01-31', '2024-01-31', '2024-01-31')""")
+        (2, '12000-01-01', '12000-01-01', '2200-01-01', '12000-01-01'),
+        (3, '2024-01-31', '2024-01-31', '2024-01-31', '2024-01-31')""")
     table.relation, table.types = (
         "far",
         {"row": "BIGINT", "d": "DATE", "ts": "TIMESTAMP", "ns": "TIMESTAMP_NS", "s": "TIMESTAMP_S"},
@@ -129,8 +130,10 @@ def test_postgres_infinities_count_as_the_calendars_ends_and_nan_as_null(postgre
         "DROP TABLE IF EXISTS far; CREATE TABLE far (row bigint, d date, ts timestamp, tz "
         "timestamptz, n numeric(18,2))"
     )
-    table.fetch("""INSERT INTO far VALUES (0, 'infinity', 'infinity', 'infinity', 'NaN'), (1, '-infinity', '-infinity', '-infinity', 1),
-        (2, '5874897-12-31', '294276-12-31', '294276-12-31', 2), (3, '4713-01-01 BC', '4713-01-01 BC', '4713-01-01 BC', 3)""")
+    table.fetch("""INSERT INTO far VALUES (0, 'infinity', 'infinity', 'infinity', 'NaN'),
+        (1, '-infinity', '-infinity', '-infinity', 1),
+        (2, '5874897-12-31', '294276-12-31', '294276-12-31', 2),
+        (3, '4713-01-01 BC', '4713-01-01 BC', '4713-01-01 BC', 3)""")
     kinds = {
         "d": "date",
         "ts": "timestamp without time zone",

@@ -121,7 +121,9 @@ REFUSED = {
     "x / COALESCE(y, 0)": f"COALESCE(y, 0) can be 0, so that x / COALESCE(y, 0) {ZERO}",
     "x > 3": "x > 3 is a condition, where a number is expected",
     "'a'": "'a' is a text, where a number is expected; write a date as DATE '2024-01-31'",
-    "COALESCE(day, '2024-01-31')": "'2024-01-31' is a text, where a number is expected; write a date as DATE '2024-01-31'",
+    "COALESCE(day, '2024-01-31')": (
+        "'2024-01-31' is a text, where a number is expected; write a date as DATE '2024-01-31'"
+    ),
     "day - 1": "there is no arithmetic with dates and timestamps, got day - 1",
     "-day": "there is no arithmetic with dates and timestamps, got -day",
     "COALESCE(day, 1)": (

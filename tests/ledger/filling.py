@@ -22,7 +22,8 @@ FULL = ("the disk is full", "the disk failed")
 
 def fill(path: Path) -> int:
     """Reserve until it fails; how many succeeded."""
-    done, told = 0, ""
+    done = 0
+    told = ""
     with SqliteLedger(path) as ledger:
         while not told:
             try:

@@ -1,4 +1,4 @@
-"""Run as a program, several at once: asks so many questions of one ledger and prints the
+"""Run as a program, several at once: asks a number of questions of one ledger and prints the
 reservations that were accepted, as JSON.
 """
 

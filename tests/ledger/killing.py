@@ -27,7 +27,8 @@ FIRST = 0.01
 
 def answer_for_ever(path: Path, pipe: int, run: int) -> None:
     """Reserve, record, hand over; again and again."""
-    ledger, number = SqliteLedger(path), 0
+    ledger = SqliteLedger(path)
+    number = 0
     while True:
         reservation = ledger.reserve(charge(f"{run} {number}"), ENOUGH)
         ledger.record(reservation, f"answer {run} {number}")
@@ -36,8 +37,8 @@ def answer_for_ever(path: Path, pipe: int, run: int) -> None:
 
 
 def killed_run(path: Path, run: int, answers: int, further: float) -> list[tuple[int, int]]:
-    """What a child handed over before it was killed: so many answers, and some part of the way to
-    the next, however fast the disk is.
+    """What a child handed over before it was killed: a number of answers, and some part of the way
+    to the next, however fast the disk is.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -50,7 +51,10 @@ def killed_run(path: Path, run: int, answers: int, further: float) -> list[tuple
     with open(reading, encoding="ascii") as pipe:
         start = perf_counter()
         lines = [pipe.readline() for _ in range(answers)]
-        sleep(further * (perf_counter() - start) / answers if answers else further * FIRST)
+        seconds_each = FIRST
+        if answers:
+            seconds_each = (perf_counter() - start) / answers
+        sleep(further * seconds_each)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "the child ended by itself"
@@ -79,8 +83,10 @@ def check(path: Path, run: int, handed: list[tuple[int, int]]) -> int:
 
 
 def main(folder: Path, runs: int, seed: int) -> dict[str, int]:
-    moments, path = random.Random(seed), folder / "postri.ledger"
-    figures, without = {"handed": 0, "early": 0}, {}
+    moments = random.Random(seed)
+    path = folder / "postri.ledger"
+    figures = {"handed": 0, "early": 0}
+    without = {}
     # The parent has loaded all, and holds a ledger of its own across the forks.
     with SqliteLedger(folder / "warm.ledger") as warm:
         for run in range(runs):
@@ -88,7 +94,9 @@ def main(folder: Path, runs: int, seed: int) -> dict[str, int]:
                 path = folder / f"{run}.ledger"
             warm.reserve(charge(run), ENOUGH)
             # The first run on a ledger also makes it: it is killed in the midst of that.
-            answers = moments.randrange(4) if run % RUNS_ON_ONE_LEDGER else 0
+            answers = 0
+            if run % RUNS_ON_ONE_LEDGER:
+                answers = moments.randrange(4)
             handed = killed_run(path, run, answers, moments.uniform(0, 1.5))
             assert len(handed) >= answers
             figures["handed"] += len(handed)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from some_charges import charge, limits
 
-from postri.cli.accounts import as_json, bar, check, save_trail, show
+from postri.cli.budget import as_json, bar, check_ledger, save_trail, show
 from postri.errors import LedgerError
 from postri.ledger import ZCDP, Account, Pure, bounded_range
 
@@ -72,14 +72,14 @@ def test_a_bar_is_full_only_if_nothing_was_spent_and_empty_only_if_nothing_is_le
 
 
 def test_a_good_ledger_is_said_to_be_good(asked, capsys):
-    check(asked)
+    check_ledger(asked, None)
     assert "the ledger is good" in capsys.readouterr().err
 
 
 def test_problems_are_said_one_by_one_and_end_in_an_error(store, asked, capsys):
     store.tamper("UPDATE datasets SET epsilon = '0'", "DELETE FROM answers")
     with pytest.raises(LedgerError, match="2 problems"):
-        check(store.audit())
+        check_ledger(store.audit(), None)
     captured = capsys.readouterr()
     assert (
         "The total of 'bank'" in captured.err

@@ -139,7 +139,8 @@ class TestAnswers:
         assert ledger.recorded(dataset, version, key(name)) is None
 
     def test_the_newest_answer_counts(self, ledger):
-        first, second = ledger.reserve(charge(), ENOUGH), ledger.reserve(charge(), ENOUGH)
+        first = ledger.reserve(charge(), ENOUGH)
+        second = ledger.reserve(charge(), ENOUGH)
         ledger.record(second, "newer")
         ledger.record(first, "older")
         assert ledger.recorded("bank", "1", charge().key).answer_text == "newer"
@@ -196,7 +197,8 @@ class TestLimits:
             ledger.reserve(charge(epsilon="2"), limits(1))
         assert kinds(ledger) == []
         ledger.reserve(charge(epsilon="1"), limits(1))
-        before, head = kinds(ledger), ledger.head()
+        before = kinds(ledger)
+        head = ledger.head()
         with pytest.raises(BudgetExceeded):
             ledger.reserve(charge(), limits(1))
         assert (kinds(ledger), ledger.head()) == (before, head)
@@ -259,7 +261,8 @@ class TestLimits:
         assert ledger.spent("bank").epsilon == 10
         with pytest.raises(BudgetExceeded) as caught:
             reserve_all(ledger, (charge("more", cost=cost) for _ in range(100)), many)
-        error, spent = caught.value, ledger.spent("bank")
+        error = caught.value
+        spent = ledger.spent("bank")
         assert accountant.epsilon(spent) <= Fraction("1.8") < accountant.epsilon(spent + cost)
         assert error.requested == accountant.epsilon(spent + cost) - accountant.epsilon(spent)
         assert error.remaining == Fraction("1.8") - accountant.epsilon(spent)

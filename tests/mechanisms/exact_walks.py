@@ -15,7 +15,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-# Noise beyond so many scales is left out: e^-80 of what is summed.
+# Noise beyond this many scales is left out: e^-80 of what is summed.
 FARTHEST = 80
 
 
@@ -37,7 +37,7 @@ def stop_chances(
     threshold_scale: int = 2,
     count_scale: int = 4,
 ) -> Stops:
-    """Run j is `sizes[j]` counts of `counts[j]`; a run may be cut in two without changing anything."""
+    """Run j is `sizes[j]` counts of `counts[j]`; a run that is cut in two changes nothing."""
     unit = float(epsilon) / sensitivity
     width = ceil(
         max(abs(threshold - int(count)) for count in counts) + FARTHEST * count_scale / unit

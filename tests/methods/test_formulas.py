@@ -65,7 +65,7 @@ def test_a_whole_step_is_the_whole_part_and_at_least_one(epsilon2: float, step: 
 
 
 def test_optimal_ratio_of_logarithms_that_are_four_to_one():
-    """ln(10^4/0.01) = 6 ln 10 and ln(10^4/(10^2.5 * 1)) = 1.5 ln 10: the root of their ratio is 2."""
+    """ln(10^4/0.01) = 6 ln 10, ln(10^4/(10^2.5 * 1)) = 1.5 ln 10: the root of their ratio is 2."""
     assert optimal_ratio(10**4, 10**2.5, 0.01, 1) == pytest.approx(2, rel=1e-12)
     assert optimal_ratio(10**4, 10**2.5, 0.01, 1, sensitivity2=4) == pytest.approx(1, rel=1e-12)
     assert optimal_ratio(10**8, 1, 0.01, 0.01) == 1

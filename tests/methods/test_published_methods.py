@@ -33,7 +33,7 @@ from postri.grid import Grid
 from postri.mechanisms.coins import SystemCoins
 from postri.methods import postri as postri_module
 from postri.methods.method import QuantileTerms
-from postri.methods.tieless import UNIT, Ranks, Steps, Tieless, Widths, size_of
+from postri.methods.published import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.privacy import Spend
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits
@@ -122,7 +122,7 @@ def test_a_domain_that_is_too_large_for_its_rows_is_refused():
     assert size_of(2**21, grid) == 2**21 * (2**40 - 1)
     with pytest.raises(
         InputError,
-        match=r"must stay below 2\^62; this domain has 1,099,511,627,777 points: give a smaller one",
+        match=r"must stay below 2\^62; this domain has 1,099,511,627,777 points: give a smaller",
     ):
         size_of(2**22, plain_grid(2**40 + 1))
 
@@ -558,7 +558,8 @@ WRONG_QUESTIONS = {
     ),
     "no-domain": (
         {"domain": None},
-        r"must stay below 2\^62; this domain has 18,446,744,073,709,551,616 points: give a smaller one, or use depth",
+        r"must stay below 2\^62; this domain has 18,446,744,073,709,551,616 points: "
+        "give a smaller one, or use depth",
     ),
     "large-domain": (
         {"domain": Domain(0, 2**62)},
@@ -582,10 +583,8 @@ def test_a_question_that_a_method_cannot_answer_is_refused_unread(
 @pytest.mark.parametrize("kind", [PostRI, PostRISVT])
 @pytest.mark.parametrize("split", [1.5, 0, 1, -0.1, "best", None, True, float("nan")])
 def test_a_split_must_be_a_name_or_a_share(kind: type, split):
-    with pytest.raises(
-        InputError,
-        match=r"split must be 'default', 'optimal', 'median-focused' or the median's share of epsilon, such as 0.7",
-    ):
+    told = "'default', 'optimal', 'median-focused' or the median's share of epsilon, such as 0.7"
+    with pytest.raises(InputError, match=f"split must be {told}"):
         kind(split=split)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from bank import ONE_ROW, dataset_text
+
 # age: two null, one below 0, two above 100. fare: one null, one NaN, one below, one above. city:
 # one null, two unknown. born: one null, one before 1900. since: one null, one after 2024. flag: one
 # null. who: two null.
@@ -136,21 +138,19 @@ SOURCES: dict[str, Callable[..., tuple[str, str | None]]] = {
 
 def write_source(kind: str, folder: Path, request, rows=ROWS) -> tuple[str, str | None]:
     """The table as a source of this kind: what stands as its source and table."""
-    return (
-        write_postgres(request.getfixturevalue("postgres"), rows)
-        if kind == "postgres"
-        else SOURCES[kind](folder, rows)
-    )
+    if kind == "postgres":
+        return write_postgres(request.getfixturevalue("postgres"), rows)
+    return SOURCES[kind](folder, rows)
 
 
 def dataset(
     source: str,
     table: str | None,
     more: str = "",
-    protect: str = 'change = "add-or-remove-rows", rows = 1',
+    protect: str = ONE_ROW,
 ) -> str:
-    named = f'table = "{table}"\n' if table else ""
-    return f'[datasets.trips]\nsource = "{source}"\n{named}version = "1"\nbudget = 5\nprotect = {{ {protect} }}\n{more}'
+    text = dataset_text("trips", source=source, table=table, rows=None, protect=protect, columns={})
+    return text + more
 
 
 def write_policy(folder: Path, text: str) -> Path:

@@ -19,10 +19,11 @@ from policy_tables import (
 )
 
 from postri import median
-from postri.engines.csv import CsvEngine
-from postri.engines.scans import SqlEngine
+from postri.engines.duckdb.csv import CsvEngine
+from postri.engines.postgres import without_password
+from postri.engines.sql.engine import SqlEngine
 from postri.policy import check_policy, open_dataset, read_policy
-from postri.policy.sources import places_of, without_password
+from postri.policy.sources import places_of
 from services.postgres_server import SECRET
 
 
@@ -75,7 +76,8 @@ class TestEverySource:
         source = write_source(kind, tmp_path, request)
         text = dataset(
             *source,
-            '[datasets.trips.columns.ages]\ntype = "integer"\n[datasets.trips.columns.fares]\ntype = "decimal"\n',
+            '[datasets.trips.columns.ages]\ntype = "integer"\n'
+            '[datasets.trips.columns.fares]\ntype = "decimal"\n',
         )
         errors, _ = checked(tmp_path, text)
         first = line_of(text, "[datasets.trips.columns.ages]")
@@ -246,7 +248,10 @@ class TestColumns:
 
     def test_a_file_without_a_header_has_the_names_of_the_policy(self, tmp_path):
         (tmp_path / "d.csv").write_text("1;x\n2;y\n")
-        more = 'delimiter = ";"\nheader = false\nnames = ["n", "t"]\n[datasets.trips.columns.n]\ntype = "integer"\nlower = 0\nupper = 9\n'
+        more = (
+            'delimiter = ";"\nheader = false\nnames = ["n", "t"]\n'
+            '[datasets.trips.columns.n]\ntype = "integer"\nlower = 0\nupper = 9\n'
+        )
         assert checked(tmp_path, dataset("d.csv", None, more)) == [[], []]
 
 
@@ -371,7 +376,10 @@ class TestSharedRows:
 
 class TestLimitsAndLedger:
     def test_limits_above_the_budget_are_warned_of(self, tmp_path):
-        more = 'max_epsilon_per_question = 6\nallowances = { ann = "11/2", bob = 5 }\n[datasets.trips.columns.city]\ntype = "text"\n'
+        more = (
+            'max_epsilon_per_question = 6\nallowances = { ann = "11/2", bob = 5 }\n'
+            '[datasets.trips.columns.city]\ntype = "text"\n'
+        )
         _, warnings = checked(tmp_path, dataset(*write_csv(tmp_path), more))
         assert warnings == [
             (1, "the allowance of 'ann' is 5.5, more than the budget 5: it limits nothing"),

@@ -57,7 +57,10 @@ def test_an_empty_table_has_nothing_to_show(kind, tmp_path, request):
 
 def test_a_wrong_type_of_a_csv_column_shows(tmp_path):
     source = write_csv(tmp_path)
-    column = '[datasets.trips.columns.fare]\ntype = "integer"\n[datasets.trips.columns.city]\ntype = "date"\n'
+    column = (
+        '[datasets.trips.columns.fare]\ntype = "integer"\n'
+        '[datasets.trips.columns.city]\ntype = "date"\n'
+    )
     assert as_dict(seen_in(write_policy(tmp_path, dataset(*source, column)))) == {
         "fare": (5, None, None, None),  # 0.00, 5.00 and 10.00 are whole
         "city": (8, None, None, None),
@@ -89,7 +92,10 @@ def test_timestamps_with_a_zone_are_read_from_a_csv_file(tmp_path):
     (tmp_path / "t.csv").write_text(
         "t\n2024-05-01 12:00+02:00\n2024-05-01 12:00\n2020-01-01T00:00Z\nx\n"
     )
-    column = '[datasets.trips.columns.t]\ntype = "timestamp"\nlower = 2024-01-01T00:00:00Z\nupper = 2025-01-01T00:00:00Z\n'
+    column = (
+        '[datasets.trips.columns.t]\ntype = "timestamp"\n'
+        "lower = 2024-01-01T00:00:00Z\nupper = 2025-01-01T00:00:00Z\n"
+    )
     assert as_dict(seen_in(write_policy(tmp_path, dataset("t.csv", None, column)))) == {
         "t": (2, 1, 0, None)
     }

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, ReplaceUnits
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat
 from postri.errors import PolicyError, PostriError
 from postri.policy import read_policy
 
@@ -30,7 +30,7 @@ upper = 200000
 [datasets.bank.columns.job]
 type = "text"
 keys = ["admin.", "technician"]
-"""
+"""  # noqa: E501  # as the contract has it
 DATASET = """\
 [datasets.d]
 source = "d.csv"
@@ -192,7 +192,8 @@ class TestRightFiles:
                 Domain("2024-01-01 00:00", "2024-01-02 12:00"),
             ),
             (
-                'type = "timestamp"\nlower = 2024-01-01T00:00:00Z\nupper = "2024-01-02T00:00+00:00"\nstep = "0.5"',
+                'type = "timestamp"\nlower = 2024-01-01T00:00:00Z\n'
+                'upper = "2024-01-02T00:00+00:00"\nstep = "0.5"',
                 Domain(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC), "0.5"),
             ),
         ],
@@ -284,11 +285,13 @@ WRONG = {
             (1, 'version is missing: which rows these are, such as version = "1"'),
             (
                 1,
-                'budget is missing: what all questions together may cost in epsilon, such as budget = "5"',
+                "budget is missing: what all questions together may cost in epsilon, such as "
+                'budget = "5"',
             ),
             (
                 1,
-                f'protect is missing: what one person may change, {SAID}: protect = {{ change = "add-or-remove-rows", rows = 1 }}',
+                f"protect is missing: what one person may change, {SAID}: "
+                'protect = { change = "add-or-remove-rows", rows = 1 }',
             ),
         ],
     ),
@@ -297,7 +300,8 @@ WRONG = {
         [
             (
                 1,
-                'budget is missing: what all questions together may cost in epsilon, such as budget = "5"',
+                "budget is missing: what all questions together may cost in epsilon, such as "
+                'budget = "5"',
             ),
             (4, "there is no key 'bugdet' here; did you mean 'budget' or 'delta'?"),
             (6, "there is no key 'colums' here; did you mean 'columns'?"),
@@ -336,7 +340,8 @@ WRONG = {
         [
             (
                 4,
-                'budget is still to be filled in: what all questions together may cost in epsilon, such as budget = "5"',
+                "budget is still to be filled in: what all questions together may cost in "
+                'epsilon, such as budget = "5"',
             )
         ],
     ),
@@ -489,7 +494,8 @@ WRONG = {
         [
             (
                 6,
-                'a file without a header needs the names of all its columns, in order: names = ["first", "second"]',
+                "a file without a header needs the names of all its columns, in order: "
+                'names = ["first", "second"]',
             )
         ],
     ),
@@ -535,7 +541,8 @@ WRONG = {
         [
             (
                 7,
-                'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as the cells are written',
+                'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], '
+                "as the cells are written",
             )
         ],
     ),

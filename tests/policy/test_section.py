@@ -18,14 +18,16 @@ QUOTES = '"' * 3
 
 def places(value: Any, here: Place = ()) -> set[Place]:
     """Every key and item of a value that tomllib gives."""
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    return {place for key, each in inner for place in ({(*here, key)} | places(each, (*here, key)))}
+    inner: dict[Any, Any] = {}
+    if isinstance(value, dict):
+        inner = value
+    elif isinstance(value, list):
+        inner = dict(enumerate(value))
+    found: set[Place] = set()
+    for key, each in inner.items():
+        place = (*here, key)
+        found |= {place} | places(each, place)
+    return found
 
 
 CASES = {

@@ -18,7 +18,7 @@ from policy_tables import (
 )
 
 from postri import InputError
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat
 from postri.errors import PolicyError
 from postri.policy import check_policy, read_policy, skeleton
 from postri.policy.skeleton import toml_key, toml_text
@@ -51,7 +51,7 @@ def written(kind, folder, request, rows=ROWS):
 
 
 def filled(text, secret=""):
-    """What a steward makes of it: every marked place is filled in, and what was a remark is said."""
+    """What a steward makes of it: every marked place is filled in, what was a remark is said."""
     text = text.replace('budget = "TODO"', "budget = 5").replace(
         'change = "TODO", rows = "TODO"', 'change = "replace-rows", rows = 1'
     )

@@ -343,7 +343,7 @@ def test_gumbel_noise_with_the_threshold_of_exponential_noise_is_caught(
 
 
 def permute_and_flip(logs: list[float]) -> list[float]:
-    """McKenna and Sheldon 2020: try the candidates in random order, take each with the chance q_i."""
+    """McKenna and Sheldon 2020: try candidates in random order, take each with the chance q_i."""
     weights = [exp(log - max(logs)) for log in logs]
     orders = list(permutations(range(len(logs))))
     found = [0.0] * len(logs)

@@ -263,7 +263,7 @@ def test_thirty_percent_less_noise_is_rejected_by_ball_arithmetic(
 
 
 class TiedCoins:
-    """Coins that agree in the first `depth` words of every candidate; those that follow are seeded."""
+    """Coins that agree in the first `depth` words of every candidate; the others are seeded."""
 
     private = False
 

@@ -9,7 +9,6 @@ import pytest
 
 from postri.mechanisms.coins import SeededCoins
 from postri.research.experiment import AS_RELEASED, Cell, run_cell
-from postri.research.report.claims import Claim, claims
 from postri.research.report.document import Table
 from postri.research.report.findings import (
     Finding,
@@ -20,6 +19,7 @@ from postri.research.report.findings import (
     released_ranks,
     unreachable,
 )
+from postri.research.report.published import Claim, claims
 from postri.research.report.results import EPSILONS, ONE, Results, even_subject, published_cells
 from postri.research.report.statistics import covers
 from postri.research.subjects import bootstrap

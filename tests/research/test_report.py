@@ -133,10 +133,12 @@ BLOCKS: list[Block] = [
 ]
 
 
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>'
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    drawing = '<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>\n'
-    (tmp_path / "line.svg").write_text(drawing)
+    (tmp_path / "line.svg").write_text(f'<?xml version="1.0"?>\n<!DOCTYPE svg>\n{DRAWING}\n')
     return tmp_path
 
 
@@ -185,10 +187,7 @@ def test_blocks_become_html(folder):
 
 def test_a_figure_is_drawn_inside_the_page_and_has_a_label(folder):
     page = as_html(BLOCKS, folder)
-    assert (
-        '<figure role="img" aria-label="A &quot;line&quot; &amp; more"><svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>'
-        in page
-    )
+    assert f'<figure role="img" aria-label="A &quot;line&quot; &amp; more">{DRAWING}' in page
     assert "<?xml" not in page and page.lower().count("<!doctype") == 1
     assert Page(page).labels == ['A "line" & more']
 
@@ -207,7 +206,8 @@ def test_the_reader_of_pages_refuses_what_is_not_well_formed(wrong: str):
 
 def test_the_reader_of_pages_sees_references():
     page = Page(
-        '<svg><use xlink:href="#a"/><g clip-path="url(#b)"></g><image href="https://x"/></svg><style>p { background: url("c.png") }</style>'
+        '<svg><use xlink:href="#a"/><g clip-path="url(#b)"></g><image href="https://x"/></svg>'
+        '<style>p { background: url("c.png") }</style>'
     )
     assert page.references == ["#a", "#b", "https://x", "c.png"]
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from postri.research.experiment import AS_RELEASED, Cell, run_all
+from postri.research.report.published import CAUSES, OTHER_CAUSE, comparisons
 from postri.research.report.results import (
     EPSILONS,
     SIZES,
@@ -15,7 +16,7 @@ from postri.research.report.results import (
     shape_name,
     synthetic_subjects,
 )
-from postri.research.report.sections import CAUSES, OTHER_CAUSE, comparisons, paired_errors
+from postri.research.report.sections import paired_errors
 from postri.research.report.statistics import covers
 from postri.research.subjects import SHAPES
 from postri.research.tables import load_tables

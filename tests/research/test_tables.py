@@ -134,7 +134,8 @@ def test_a_file_that_is_no_text_is_refused_by_name(tmp_path):
 def test_a_folder_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(
         InputError,
-        match=r"there is no folder .*nowhere; give one with bank\.csv, adult\.csv, airplane\.csv, or leave it out",
+        match=r"there is no folder .*nowhere; give one with "
+        r"bank\.csv, adult\.csv, airplane\.csv, or leave it out",
     ):
         data_folder(tmp_path / "nowhere")
 

@@ -91,7 +91,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[Spark]:
-    """A session that keeps its files in this folder; a process has one at a time, which all share."""
+    """A session that keeps its files in this folder; a process has one, which all share."""
     if _running:
         yield _running[0]
         return
@@ -126,11 +126,12 @@ def _started(folder: Path, properties: Path) -> Any:
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").appName("postri-tests")
+        logs = f"-Dlog4j2.configurationFile={properties.as_uri()}"
         settings = (
             SETTINGS
             | sized(INTERPRETED, COMPILED)
             | {
-                "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={properties.as_uri()} -Dderby.system.home={folder}",
+                "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={folder}",
                 "spark.local.dir": os.fspath(folder / "local"),
                 "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
             }

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 from bank import in_memory, session
-
 from postri import BudgetExceeded
 
 
 def main(policy: Path, analyst: str, questions: int) -> None:
-    answered, refused = [], 0
+    answered = []
+    refused = 0
     with in_memory(), session(policy, analyst) as db:
         for _ in range(questions):
             try:

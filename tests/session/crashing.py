@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 from bank import bank, in_memory, session, write_policy
-
 from postri import Result, Session
 from postri.answer.forms import read_answers
 from postri.ledger import SqliteLedger, verify

@@ -5,25 +5,27 @@ entry.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from bank import bank, write_policy
 
+from bank import bank, write_policy
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 from proving import sized
 
 HERE = Path(__file__).parent
+# The programs find what all tests share, and the sources that this process runs.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def started(name: str, *words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(HERE / name), *map(str, words)], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, str(HERE / name), *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import json
 from unittest.mock import patch
 
 import pytest
-from bank import session, write_policy
 
+from bank import session, write_policy
 from postri import Domain, EngineError, InputError, agg
 from postri.question import BoundQuestion
 from postri.session.wire import dataset_fields

@@ -9,8 +9,8 @@ from threading import Barrier
 from unittest.mock import patch
 
 import pytest
-from bank import session, spent, write_policy
 
+from bank import session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
@@ -182,7 +182,8 @@ def test_odd_keys_are_refused(policy, key):
 
 def at_once(path, number_of_ledgers: int, **how) -> list:
     """The same question from several threads, which share the ledgers out among them."""
-    found, start = read_policy(path), Barrier(4)
+    found = read_policy(path)
+    start = Barrier(4)
     ledgers = [SqliteLedger(found.ledger, found.head) for _ in range(number_of_ledgers)]
 
     def ask(place: int):

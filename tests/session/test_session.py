@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from bank import bank, seeded, session, spent, write_policy
 
 import postri
+from bank import bank, seeded, session, spent, write_policy
 from postri import (
     BudgetExceeded,
     EngineError,
@@ -149,7 +149,7 @@ class TestRecordedAnswers:
         assert spent(policy) == 2
 
     def test_an_answer_of_a_form_that_is_not_known_is_not_guessed_at(self, policy):
-        with session(policy) as db, patch.object(module, "written", lambda _: '{"form": 99}'):
+        with session(policy) as db, patch.object(module, "write_answers", lambda _: '{"form": 99}'):
             db.count("bank", epsilon=1)
         with (
             session(policy) as db,
@@ -370,10 +370,8 @@ def prices(policy) -> list[dict]:
 
 
 def test_a_forecast_does_not_change_when_the_table_is_replaced_by_an_empty_one(tmp_path):
-    full, empty = (
-        write_policy(tmp_path / "full"),
-        write_policy(tmp_path / "empty", table=bank().slice(0, 0)),
-    )
+    full = write_policy(tmp_path / "full")
+    empty = write_policy(tmp_path / "empty", table=bank().slice(0, 0))
     assert prices(full) == prices(empty)
 
 
@@ -386,10 +384,8 @@ def test_a_forecast_does_not_look_at_the_table(tmp_path):
 
 def test_a_price_from_the_real_number_of_rows_would_be_found(tmp_path):
     """A bug: the forecast of a mean takes the number of rows from the table."""
-    full, empty = (
-        write_policy(tmp_path / "full"),
-        write_policy(tmp_path / "empty", table=bank().slice(0, 0)),
-    )
+    full = write_policy(tmp_path / "full")
+    empty = write_policy(tmp_path / "empty", table=bank().slice(0, 0))
     honest = module.price_of
 
     def peeking(question, *rest, **how):
@@ -425,7 +421,8 @@ class TestPrice:
 
     def test_its_forecasts_are_what_the_intervals_become(self, policy):
         with session(policy) as db:
-            price, result = db.price("bank", WANTED, epsilon=2), db.ask("bank", WANTED, epsilon=2)
+            price = db.price("bank", WANTED, epsilon=2)
+            result = db.ask("bank", WANTED, epsilon=2)
         for name in ("n", "total"):
             assert price.forecasts[name].reach == (result.answer(name).interval.width) / 2
         assert (

@@ -4,24 +4,20 @@ intervals hold.
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from fractions import Fraction
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from scipy.stats import binom
 
 import postri
+from bank import bank, seeded, session, write_policy
 from postri import agg
 from postri.expressions import Predicate
 from postri.expressions.reader import TreeReader
 from postri.expressions.words import SourceText
 from proving import sized
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "session"))
-from bank import bank, seeded, session, write_policy  # found by the line above
 
 
 @pytest.fixture
@@ -55,6 +51,13 @@ def test_a_text_is_cut_into_words_once_and_its_filter_is_read_and_normalised_onc
     ):
         db.sql("SELECT COUNT(*) AS n FROM bank WHERE age < 40 AND vip", epsilon=1)
     assert (cut.call_count, read.call_count, normalised.call_count) == (1, 1, 1)
+
+
+def test_conditions_on_released_values_are_read_as_predicates_are(policy):
+    """= binds less tightly than <, and == is another way to write it."""
+    text = "SELECT COUNT(*) AS n FROM bank HAVING TRUE = n >= 0 AND n == n"
+    with session(policy) as db:
+        assert len(db.sql(text, epsilon=1).rows) == 1
 
 
 def test_the_history_keeps_the_text_as_it_was_put(policy):

@@ -112,7 +112,8 @@ MEANINGS = {
     ): (
         [COUNT],
         (),
-        """"age" <= 30 AND "job" IN ('a', 'b') AND "job" LIKE 'a%' AND 20 <= "age" AND NOT "rate" IS NULL""",
+        """"age" <= 30 AND "job" IN ('a', 'b') AND "job" LIKE 'a%' AND 20 <= "age" """
+        """AND NOT "rate" IS NULL""",
         ["n", "n_low", "n_high"],
     ),
     "SELECT job, COUNT(*) AS n FROM bank GROUP BY job": (

@@ -17,6 +17,7 @@ from pathlib import Path
 from served import new_token, served
 
 import postri
+from bank import COLUMNS, dataset_text
 from postri.session import Session
 
 ROWS = 3_000
@@ -29,42 +30,34 @@ JOBS = {
     "retired": 1_300,
     "technician": 1_100,
 }
-DATASET = """
-[datasets.{name}]
-source = "bank.csv"
-version = "1"
-budget = "{budget}"
-rows = 3000
-max_epsilon_per_question = "2"
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-[datasets.{name}.columns.balance]
-type = "integer"
-lower = -10000
-upper = 20000
-[datasets.{name}.columns.fee]
-type = "decimal"
-lower = 0
-upper = 100
-step = "0.01"
-[datasets.{name}.columns.opened]
-type = "date"
-lower = 2015-01-01
-upper = 2030-12-31
-[datasets.{name}.columns.age]
-type = "integer"
-lower = 0
-upper = 120
-[datasets.{name}.columns.order]
-type = "integer"
-lower = 0
-upper = 100
-[datasets.{name}.columns.job]
-type = "text"
-keys = ["admin.", "cook", "driver", "nurse", "retired", "technician"]
-[datasets.{name}.columns.loan]
-type = "text"
-keys = {loans}
-"""
+PAGE_COLUMNS = {
+    "balance": """
+        type = "integer"
+        lower = -10000
+        upper = 20000
+    """,
+    "fee": """
+        type = "decimal"
+        lower = 0
+        upper = 100
+        step = "0.01"
+    """,
+    "opened": """
+        type = "date"
+        lower = 2015-01-01
+        upper = 2030-12-31
+    """,
+    "age": COLUMNS["age"],
+    "order": """
+        type = "integer"
+        lower = 0
+        upper = 100
+    """,
+    "job": """
+        type = "text"
+        keys = ["admin.", "cook", "driver", "nurse", "retired", "technician"]
+    """,
+}
 SERVICE = """
 [service]
 time_grid = "0"
@@ -96,11 +89,19 @@ def serving(
     sam is the steward.
     """
     _write_table(folder / "bank.csv")
-    datasets = "".join(
-        DATASET.format(name=name, budget=budget, loans=json.dumps(loans))
+    loan = f'type = "text"\nkeys = {json.dumps(loans)}'
+    datasets = [
+        dataset_text(
+            name,
+            source="bank.csv",
+            budget=budget,
+            rows=3_000,
+            more='max_epsilon_per_question = "2"',
+            columns={**PAGE_COLUMNS, "loan": loan},
+        )
         for name, budget in budgets.items()
-    )
-    (folder / "postri.toml").write_text(datasets + SERVICE)
+    ]
+    (folder / "postri.toml").write_text("".join(datasets) + SERVICE)
     policy = folder / "postri.toml"
     tokens = {
         "ann": new_token(policy, "ann", allowance="4"),

@@ -10,10 +10,10 @@ from postri.cli import main
 
 if __name__ == "__main__":
     if gate := os.environ.get("POSTRI_TEST_GATE"):
-        from postri.engines import duckdb
-        from postri.engines.cancelling import check_cancelled
+        from postri.engines.duckdb import source as duckdb
+        from postri.engines.progress import check_cancelled
 
-        counted = duckdb.counted
+        counted = duckdb.run_query
 
         def gated(*given):
             Path(f"{gate}.waiting").touch()
@@ -22,5 +22,5 @@ if __name__ == "__main__":
                 time.sleep(0.01)
             return counted(*given)
 
-        duckdb.counted = gated
+        duckdb.run_query = gated
     main()

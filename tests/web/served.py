@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bank import dataset_text
 from postri import Session, connect
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
@@ -26,17 +27,14 @@ HURRIED = """
 [service]
 time_grid = 0
 rate = 1000000
-[datasets.trips]
-source = "trips.parquet"
-version = "1"
-budget = "{budget}"
-rows = {rows}
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-[datasets.trips.columns.fare]
-type = "integer"
-lower = 0
-upper = 100000
 """
+FARES = {
+    "fare": """
+        type = "integer"
+        lower = 0
+        upper = 100000
+    """
+}
 POSTRI = (sys.executable, "-c", "from postri.cli import main; main()")
 
 
@@ -77,7 +75,8 @@ def hurried_trips(folder: Path, *, rows: int, budget: str) -> Path:
         pa.table({"fare": np.random.default_rng(5).integers(0, 100_000, rows)}),
         folder / "trips.parquet",
     )
-    (folder / "postri.toml").write_text(HURRIED.format(rows=rows, budget=budget))
+    trips = dataset_text("trips", source="trips.parquet", budget=budget, rows=rows, columns=FARES)
+    (folder / "postri.toml").write_text(HURRIED + trips)
     return folder / "postri.toml"
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import duckdb
 
+from bank import dataset_text
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.web.server import Server, _bound, _config
@@ -31,36 +32,22 @@ HERE = Path(__file__).parent
 SECRET_CELL = 47110815
 # A table whose scan never ends by itself.
 ENDLESS = "SELECT CAST(range % 97 AS INTEGER) AS x FROM range(4000000000000)"
-POLICY = """
+SERVICE = """
 [service]
 port = 0
 {service}
-[datasets.bank]
-source = "bank.duckdb"
-table = "main.bank"
-version = "1"
-budget = "{budget}"
-rows = 400
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-{dataset}
-[datasets.bank.columns.x]
-type = "integer"
-lower = 0
-upper = 100
-[datasets.bank.columns.city]
-type = "text"
-keys = ["Oslo", "Bergen"]
-[datasets.endless]
-source = "bank.duckdb"
-table = "main.endless"
-version = "1"
-budget = "5"
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-[datasets.endless.columns.x]
-type = "integer"
-lower = 0
-upper = 100
 """
+CITIES = {
+    "x": """
+        type = "integer"
+        lower = 0
+        upper = 100
+    """,
+    "city": """
+        type = "text"
+        keys = ["Oslo", "Bergen"]
+    """,
+}
 QUESTION = {"dataset": "bank", "aggregates": {"mid": "median(x)"}, "epsilon": "1/2"}
 SLOW = {"dataset": "endless", "aggregates": {"n": "count()"}, "epsilon": "1/2"}
 
@@ -75,7 +62,22 @@ def write_policy(folder: Path, *, service: str = "", budget: str = "5", dataset:
         connection.execute(f"CREATE OR REPLACE VIEW endless AS {ENDLESS}")
     path = folder / "postri.toml"
     service += "" if "time_grid" in service else "\ntime_grid = 0"
-    path.write_text(POLICY.format(service=service, budget=budget, dataset=dataset))
+    bank = dataset_text(
+        source="bank.duckdb",
+        table="main.bank",
+        budget=budget,
+        rows=400,
+        more=dataset,
+        columns=CITIES,
+    )
+    endless = dataset_text(
+        "endless",
+        source="bank.duckdb",
+        table="main.endless",
+        rows=None,
+        columns={"x": CITIES["x"]},
+    )
+    path.write_text(SERVICE.format(service=service) + bank + endless)
     return path
 
 

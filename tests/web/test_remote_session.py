@@ -4,6 +4,9 @@ errors.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,38 +21,14 @@ import pytest
 from served import Service, new_token, served
 
 import postri
+from bank import COLUMNS, dataset_text
 from postri import InputError, ServiceError, Session, agg
 
-POLICY = """
-[service]
-time_grid = 0
-[datasets.bank]
-source = "bank.parquet"
-version = "1"
-budget = "20"
-rows = 2000
-max_epsilon_per_question = "4"
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.bank.columns.balance]
-type = "integer"
-lower = -1000
-upper = 9000
-[datasets.bank.columns.since]
-type = "date"
-lower = 2000-01-01
-upper = 2030-12-31
-[datasets.bank.columns.rate]
-type = "float"
-lower = 0
-upper = 10
-step = "0.25"
-[datasets.bank.columns.job]
-type = "text"
-keys = ["admin.", "technician", "nobody"]
-[datasets.bank.columns.vip]
-type = "boolean"
-keys = [true, false]
-"""
+POLICY = "[service]\ntime_grid = 0\n" + dataset_text(
+    budget="20",
+    more='max_epsilon_per_question = "4"',
+    columns={name: COLUMNS[name] for name in ("balance", "since", "rate", "job", "vip")},
+)
 EVERYTHING = {
     "mid": agg.median("balance"),
     "n": agg.count(),
@@ -91,6 +70,25 @@ def remote(service):
 def local(service):
     with postri.connect(service.policy, analyst="ann") as db:
         yield db
+
+
+def test_a_process_that_has_computed_nothing_yet_reads_every_answer(service):
+    """What a mean drew is read by the mean's own module, which somebody must have loaded."""
+    code = f"""if True:
+        import postri
+        with postri.connect({service.url!r}) as db:
+            result = db.sql("SELECT AVG(rate) AS mean FROM bank", epsilon=1)
+        print(result.answer("mean").at("0.5").interval.width > 0)
+    """
+    token = new_token(service.policy, "eve")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "POSTRI_TOKEN": token},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 RESULTS: dict[str, Callable[[Session], Any]] = {

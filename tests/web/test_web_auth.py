@@ -17,7 +17,7 @@ PAST = datetime(2020, 1, 1, tzinfo=UTC)
 ASKING = [
     ("POST", "/v1/query"),
     ("POST", "/v1/price"),
-    *(("GET", f"/v1/{name}") for name in ("datasets", "budget", "answers", "me")),
+    *(("GET", f"/v1/{name}") for name in ("statistics", "datasets", "budget", "answers", "me")),
 ]
 STEWARDING = [
     ("GET", "/v1/tokens"),

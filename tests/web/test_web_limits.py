@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 import pytest
 from serving import QUESTION, SLOW, in_thread, until, write_policy
 
-from postri.engines import duckdb
-from postri.engines.cancelling import check_cancelled
+from postri.engines.duckdb import source as duckdb
+from postri.engines.progress import check_cancelled
 from postri.ledger import SqliteLedger, verify
 from postri.web import limits, requests
 from postri.web.limits import Rate, Scans, TimeGrid
@@ -21,19 +21,19 @@ from postri.web.refusals import Refusal, Timeout
 @contextmanager
 def gate():
     """Scans that wait until the event is set."""
-    opened, counted = threading.Event(), duckdb.counted
+    opened, counted = threading.Event(), duckdb.run_query
 
     def gated(*given):
         while not opened.wait(0.01):
             check_cancelled()
         return counted(*given)
 
-    duckdb.counted = gated
+    duckdb.run_query = gated
     try:
         yield opened
     finally:
         opened.set()
-        duckdb.counted = counted
+        duckdb.run_query = counted
 
 
 def until_cancelled():

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from served import Service, new_token, served
 
+from bank import COLUMNS, dataset_text
 from proving import sized
 
 POLICY = """
@@ -22,28 +23,19 @@ POLICY = """
 time_grid = 0
 rate = 1000000
 """
-DATASET = """
-[datasets.t{number}]
-source = "t{number}.{kind}"
-version = "1"
-budget = "6"
-rows = 100
-protect = {{ change = "{change}", {more}rows = 1 }}
-[datasets.t{number}.columns.x]
-type = "integer"
-lower = -1000
-upper = 1000
-[datasets.t{number}.columns.y]
-type = "float"
-lower = 0
-upper = 10
-step = "0.25"
-[datasets.t{number}.columns.g]
-type = "text"
-keys = ["a", "b", "c"]
-[datasets.t{number}.columns.who]
-type = "integer"
-"""
+NEIGHBOUR_COLUMNS = {
+    "x": """
+        type = "integer"
+        lower = -1000
+        upper = 1000
+    """,
+    "y": COLUMNS["rate"],
+    "g": """
+        type = "text"
+        keys = ["a", "b", "c"]
+    """,
+    "who": 'type = "integer"',
+}
 # What one more person's row may hold.
 ODD = [
     (5, 1.5, "a", 1),
@@ -132,7 +124,14 @@ def write(folder: Path, side: int) -> Path:
                 ),
             ]
             (folder / f"t{number}.csv").write_text("\n".join(lines) + "\n")
-        text += DATASET.format(number=number, kind=kind, change=change, more="")
+        text += dataset_text(
+            f"t{number}",
+            source=f"t{number}.{kind}",
+            budget="6",
+            rows=100,
+            protect=f'change = "{change}", rows = 1',
+            columns=NEIGHBOUR_COLUMNS,
+        )
     (folder / "postri.toml").write_text(text)
     return folder / "postri.toml"
 

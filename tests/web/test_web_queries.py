@@ -127,13 +127,13 @@ class TestRetries:
         assert budget(served)["spent"] == "1/2"
 
     def test_a_question_that_failed_stays_failed(self, served, monkeypatch):
-        from postri.engines import duckdb
+        from postri.engines.duckdb import source as duckdb
 
         def broken(*given):
             raise postri.EngineError(f"DuckDB failed at {SECRET_CELL}")
 
         with monkeypatch.context() as patched:
-            patched.setattr(duckdb, "counted", broken)
+            patched.setattr(duckdb, "run_query", broken)
             reply = served.ask(served.ann, QUESTION, Idempotency_Key="k")
             assert (reply.status, reply.code, reply.json["spent"]) == (502, "engine_error", True)
         again = served.ask(served.ann, QUESTION, Idempotency_Key="k")
@@ -154,12 +154,12 @@ class TestRetries:
 
 class TestFailures:
     def test_an_error_that_is_not_ours_tells_its_kind_alone(self, served, monkeypatch):
-        from postri.engines import duckdb
+        from postri.engines.duckdb import source as duckdb
 
         def broken(*given):
             raise KeyError(SECRET_CELL)
 
-        monkeypatch.setattr(duckdb, "counted", broken)
+        monkeypatch.setattr(duckdb, "run_query", broken)
         reply = served.ask(served.ann)
         assert (reply.status, reply.code) == (500, "internal")
         assert "KeyError" in reply.json["detail"] and str(SECRET_CELL) not in reply.text.decode()

@@ -15,26 +15,30 @@ import pyarrow.parquet as pq
 import pytest
 from served import new_token, served
 
+from bank import dataset_text
 from proving import sized
 
 POLICY = """
 [service]
 time_grid = 0
 rate = 10000000
-[datasets.t]
-source = "t.parquet"
-version = "1"
-budget = "100000"
-rows = 100
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.t.columns.x]
-type = "integer"
-lower = 0
-upper = 100
-[datasets.t.columns.g]
-type = "text"
-keys = ["a", "b"]
-"""
+""" + dataset_text(
+    "t",
+    source="t.parquet",
+    budget="100000",
+    rows=100,
+    columns={
+        "x": """
+            type = "integer"
+            lower = 0
+            upper = 100
+        """,
+        "g": """
+            type = "text"
+            keys = ["a", "b"]
+        """,
+    },
+)
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 EXAMPLES = sized("6", "40")
 

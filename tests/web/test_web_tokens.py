@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import program
 from postri.errors import InputError, LedgerError
 from postri.web import tokens as module
 from postri.web.tokens import Tokens, read_expiry
@@ -215,50 +216,30 @@ class TestCommands:
     @pytest.fixture
     def run(self, tmp_path):
         (tmp_path / "postri.toml").write_text(DATASET)
-
-        def run(*arguments, code=0):
-            done = subprocess.run(
-                [sys.executable, "-c", "from postri.cli import main; main()", "token", *arguments],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-            assert done.returncode == code, done.stderr
-            return done
-
-        return run
+        return lambda *words, code=0: program.run("token", *words, code=code, folder=tmp_path)
 
     def test_add_list_and_revoke(self, run, tmp_path):
-        added = run("add", "ann", "--role", "analyst", "--allowance", "2", "--expires", "90d")
-        text = added.stdout.splitlines()[-1]
-        assert (
-            added.stdout == f"{text}\n" and text not in added.stderr and "only time" in added.stderr
-        )
+        out, err = run("add", "ann", "--role", "analyst", "--allowance", "2", "--expires", "90d")
+        text = out.splitlines()[-1]
+        assert out == f"{text}\n" and text not in err and "only time" in err
         with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
             token = tokens.verify(text)
             assert (token.name, token.role, token.allowance) == ("ann", "analyst", 2)
-        listed = run("list")
-        assert token.id in listed.stdout and text not in listed.stdout
+        listed, _ = run("list")
+        assert token.id in listed and text not in listed
         run("revoke", token.id)
-        assert "revoked" in run("list").stdout
-        assert "there is no token" in run("revoke", "ffffffff", code=2).stderr
+        assert "revoked" in run("list")[0]
+        assert "there is no token" in run("revoke", "ffffffff", code=2)[1]
 
-    def test_what_is_wrong_makes_no_token(self, run, tmp_path):
-        assert (
-            "the allowance must be positive"
-            in run("add", "ann", "--role", "analyst", "--allowance", "-1", code=2).stderr
-        )
-        assert (
-            "expires must be"
-            in run("add", "ann", "--role", "analyst", "--expires", "soon", code=2).stderr
-        )
-        assert run("add", "ann", "--role", "boss", code=2).stdout == ""
-        assert run("list").stdout == ""
+    def test_what_is_wrong_makes_no_token(self, run):
+        wanted = ("add", "ann", "--role", "analyst")
+        _, err = run(*wanted, "--allowance", "-1", code=2)
+        assert "the allowance must be positive" in err
+        _, err = run(*wanted, "--expires", "soon", code=2)
+        assert "expires must be" in err
+        assert run("add", "ann", "--role", "boss", code=2)[0] == ""
+        assert run("list")[0] == ""
 
     def test_a_token_that_is_over_already_says_so(self, run):
-        assert (
-            "over already"
-            in run("add", "ann", "--role", "analyst", "--expires", "2020-01-01").stderr
-        )
+        _, err = run("add", "ann", "--role", "analyst", "--expires", "2020-01-01")
+        assert "over already" in err

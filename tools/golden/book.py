@@ -19,6 +19,7 @@ from postri import Answer, Result, SeededCoins, SystemCoins
 
 # What differs from run to run: times, hashes of entries with times in them, random ids.
 UNSTABLE = frozenset({"time", "hash", "previous", "head", "request_id", "id", "created", "token"})
+TRANSACTION = ("BEGIN", "COMMIT", "ROLLBACK", "SELECT txid_current()")
 
 
 class Book:
@@ -46,6 +47,13 @@ class Book:
             raise ValueError(f"two questions are called {name!r}")
         self._coins = self.coins(name)
         self._told[name] = self._scrubbed(outcome(work))
+
+    def keep_statements(self, name: str, texts: list[str]) -> None:
+        """Keep the statements that a database ran; where its transactions began and ended apart."""
+        statements = [statement(text) for text in texts]
+        marks = [text for text in statements if text.startswith(TRANSACTION)]
+        self.ask(name, lambda: [text for text in statements if text not in marks])
+        self.ask(f"{name}/transactions", lambda: marks)
 
     def write(self, file: Path) -> int:
         """Write one line of JSON a question, in the order of their names; return how many."""

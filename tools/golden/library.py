@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 
 import postri
-from golden.book import Book, statement
+from golden.book import Book
 from golden.tables import CITIES, sources
 from postri import (
     AddOrRemoveRows,
@@ -422,5 +422,5 @@ def _duckdb_statements(book: Book) -> None:
             connection.execute("CALL enable_logging('QueryLog')")
             question(connection.table("staff"), book.coins(title))
             log = "SELECT message FROM duckdb_logs WHERE type = 'QueryLog'"
-            texts = [statement(row[0]) for row in connection.execute(log).fetchall()]
-        book.ask(f"statements/duckdb/{title}", lambda texts=texts: texts)
+            texts = [row[0] for row in connection.execute(log).fetchall()]
+        book.keep_statements(f"statements/duckdb/{title}", texts)

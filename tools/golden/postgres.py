@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import postri
-from golden.book import Book, plain, statement
+from golden.book import Book, plain
 from golden.library import OF_EVERY_SOURCE
 from golden.sessions import ROWS, TABLE, TEXTS, write_policy
 from golden.tables import staff
@@ -31,7 +31,7 @@ def ask_postgres(book: Book, folder: Path) -> None:
             with _statements() as texts:
                 answer = plain(question(table, book.coins(title)))
             book.ask(f"source/postgres/{title}", lambda answer=answer: answer)
-            book.ask(f"statements/postgres/{title}", lambda texts=texts: texts)
+            book.keep_statements(f"statements/postgres/{title}", texts)
         with postri.connect(postgres_policy(folder, server), analyst="ann") as db:
             for text in TEXTS:
                 book.ask(f"sql/postgres/{text}", lambda text=text: db.sql(text, epsilon=1))
@@ -79,7 +79,7 @@ def _statements() -> Iterator[list[str]]:
     def kept(self: Any, query: Any, *given: Any, **how: Any) -> Any:
         text = query.decode() if isinstance(query, bytes) else str(query)
         if "pg_catalog" not in text:
-            texts.append(statement(text))
+            texts.append(text)
         return execute(self, query, *given, **how)
 
     with patch.object(psycopg.Cursor, "execute", kept):

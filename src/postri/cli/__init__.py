@@ -9,16 +9,14 @@ import sys
 
 import typer
 
-from postri.cli import token
-from postri.cli.ask import median, quantile
+from postri.cli.budget import budget
 from postri.cli.demo import demo
-from postri.cli.plan import plan
 from postri.cli.policy import check, init
+from postri.cli.quantile import median, plan, quantile
+from postri.cli.questions import ask, sql
 from postri.cli.research import compare, reproduce
-from postri.cli.serve import serve
-from postri.cli.session import ask, budget
+from postri.cli.service import serve, token
 from postri.cli.shell import shell
-from postri.cli.sql import sql
 from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
 
 app = typer.Typer(
@@ -31,23 +29,13 @@ app = typer.Typer(
     # A rich traceback would print local variables, and with them cells.
     pretty_exceptions_enable=False,
 )
-for command in (
-    median,
-    quantile,
-    plan,
-    demo,
-    init,
-    check,
-    ask,
-    sql,
-    shell,
-    budget,
-    serve,
-    reproduce,
-    compare,
-):
+# In the order in which help lists them.
+FOR_FILES = (median, quantile, plan, demo)
+FOR_POLICIES = (init, check, ask, sql, shell, budget, serve)
+FOR_RESEARCH = (reproduce, compare)
+for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
     app.command()(command)
-app.add_typer(token.app, name="token")
+app.add_typer(token, name="token")
 
 
 @app.callback(invoke_without_command=True)
@@ -68,7 +56,7 @@ def main() -> None:
     Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else.
     """
     try:
-        app()
+        app(prog_name="postri")
     except (InputError, PolicyError) as error:
         _stop(str(error), 2)
     except BudgetExceeded as error:
@@ -77,11 +65,10 @@ def main() -> None:
         _stop(str(error), 1)
     except Exception as error:
         # The message of an exception that is not ours may carry a cell: only its kind is shown.
+        kind = type(error).__name__
         _stop(
-            (
-                f"failed with {type(error).__name__}; please report it, with the command and the "
-                "declared types of the data"
-            ),
+            f"failed with {kind}; please report it, with the command and the declared types of "
+            "the data",
             1,
         )
 

@@ -17,24 +17,25 @@ if TYPE_CHECKING:
 ROWS = 5_000
 BUDGETS = ("0.1", "0.5", "2")
 
+Out = Annotated[Path, typer.Option(help="Where to save the table and the picture.")]
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Where to save the table and the picture.")] = Path(
-        "build"
-    ),
-) -> None:
+
+def demo(out: Out = Path("build")) -> None:
     """Make up a salary table, ask for its median at three budgets, and show how close the answers
     come.
     """
     import postri
 
     out.mkdir(parents=True, exist_ok=True)
-    salaries, file, picture = _salaries(), out / "salaries.csv", out / "salaries.png"
+    file = out / "salaries.csv"
+    picture = out / "salaries.png"
+    salaries = _salaries()
+    truth = median(salaries)
     _write(file, salaries)
     table = postri.open(file, columns={"salary": "integer"})
     answers = [postri.median(table, column="salary", epsilon=epsilon) for epsilon in BUDGETS]
-    _show(answers, median(salaries), file)
-    _draw(answers, median(salaries), picture)
+    _show(answers, truth, file)
+    _draw(answers, truth, picture)
     typer.echo(f"\nThe picture: {picture}", err=True)
 
 
@@ -48,10 +49,8 @@ def _salaries() -> list[int]:
 
 
 def _write(file: Path, salaries: list[int]) -> None:
-    lines = [
-        "employee,salary",
-        *(f"{number},{salary}" for number, salary in enumerate(salaries, start=1)),
-    ]
+    lines = ["employee,salary"]
+    lines += [f"{number},{salary}" for number, salary in enumerate(salaries, start=1)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -76,7 +75,9 @@ def _show(answers: list[Answer], truth: float, file: Path) -> None:
     )
     for answer in answers:
         interval = answer.interval
-        held = "yes" if truth in interval else "no"
+        held = "no"
+        if truth in interval:
+            held = "yes"
         ends = f"{shown(interval.low)} to {shown(interval.high)}"
         table.add_row(plain(answer.epsilon), shown(answer.value), ends, f"{truth:,.10g}", held)
     console.print(table)

@@ -116,7 +116,9 @@ def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain 
         raise InputError("a domain needs both --lower and --upper; --step is 1 if left out")
     from postri.domain import Domain
 
-    return Domain(lower, upper, "1" if step is None else step)
+    if step is None:
+        step = "1"
+    return Domain(lower, upper, step)
 
 
 def open_table(
@@ -131,7 +133,9 @@ def open_table(
     """The file, with what the options say of its columns."""
     import postri
 
-    types: dict[str, str | None] = dict.fromkeys(names.split(",") if names else ())
+    types: dict[str, str | None] = {}
+    if names:
+        types.update(dict.fromkeys(names.split(",")))
     if declared is not None:
         types[column] = declared.value
     return postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
@@ -141,4 +145,6 @@ def change_of(protect: Protect, rows: int) -> ProtectedChange:
     """The protected change."""
     from postri.privacy import AddOrRemoveRows, ReplaceRows
 
-    return (AddOrRemoveRows if protect is Protect.ADD_OR_REMOVE_ROWS else ReplaceRows)(rows)
+    if protect is Protect.ADD_OR_REMOVE_ROWS:
+        return AddOrRemoveRows(rows)
+    return ReplaceRows(rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postri.cli import options as o
+from postri.cli.output import shown_progress, wide_console
 from postri.errors import InputError, PolicyError, Problem
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ NEXT = """\
 What is to be done next, in this order:
   1. fill in budget and protect, which are marked TODO
   2. {types}
-  3. give columns of numbers and dates their lower and upper, and columns of text their keys: from public knowledge, never from the rows
+  3. give columns of numbers and dates their lower and upper, and columns of text their keys: \
+from public knowledge, never from the rows
   4. postri check            says what is still wrong, with its line
-  5. postri check --look     shows how many rows types and bounds would drop or move; not private, for you alone"""
+  5. postri check --look     shows how many rows types and bounds would drop or move; \
+not private, for you alone"""
 TYPES = "delete the columns that nobody may ask about"
 CSV_TYPES = (
     "say what each column holds (a CSV file does not tell), and delete the columns that nobody "
@@ -65,22 +68,28 @@ def init(
     names: o.Names = None,
 ) -> None:
     """Write a first policy from the schema of the data. No row is read."""
-    from postri.engines.base import CsvFormat
+    from postri.engines.resolve import CsvFormat, policy_source_of
     from postri.policy import skeleton
-    from postri.policy.sources import kind_of_source
 
-    style, listed = CsvFormat(delimiter, quote, header), tuple(names.split(",")) if names else ()
+    style = CsvFormat(delimiter, quote, header)
+    listed: tuple[str, ...] = ()
+    if names:
+        listed = tuple(names.split(","))
     text = skeleton(data, table, csv=style, names=listed, folder=out.absolute().parent)
     _write(out, text, force=force)
     typer.echo(str(out))
-    typer.echo(
-        NEXT.format(types=CSV_TYPES if kind_of_source(data, table) == "csv" else TYPES), err=True
-    )
+    types = CSV_TYPES
+    if policy_source_of(data, table).declares_types:
+        types = TYPES
+    typer.echo(NEXT.format(types=types), err=True)
 
 
 def _write(out: Path, text: str, *, force: bool) -> None:
+    mode = "x"
+    if force:
+        mode = "w"
     try:
-        with out.open("w" if force else "x", encoding="utf-8") as file:
+        with out.open(mode, encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise InputError(
@@ -93,9 +102,8 @@ def _write(out: Path, text: str, *, force: bool) -> None:
 
 
 def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json = False) -> None:
-    """Check a policy and compare it with the schemas of its sources.
-
-    No row is read, unless you --look.
+    """Check a policy and compare it with the schemas of its sources. No row is read, unless you
+    --look.
     """
     from postri.policy import check_policy, read_policy
 
@@ -103,10 +111,16 @@ def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json =
         found = read_policy(policy)
         errors, warnings = check_policy(found)
     except PolicyError as error:
-        found, errors, warnings = None, list(error.problems), []
-    seen = _looks(found) if look and found is not None and not errors else []
-    if json:
-        _print_json(errors, warnings, seen if look else None)
+        found = None
+        errors = list(error.problems)
+        warnings = []
+    seen: list[Look] = []
+    if look and found is not None and not errors:
+        seen = _looks(found)
+    if json and look:
+        _print_json(errors, warnings, seen)
+    elif json:
+        _print_json(errors, warnings, None)
     else:
         _print_problems(policy, errors, warnings)
         _print_looks(seen)
@@ -115,7 +129,6 @@ def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json =
 
 
 def _looks(policy: Policy) -> list[Look]:
-    from postri.cli.progress import shown_progress
     from postri.policy import look
 
     with shown_progress():
@@ -125,47 +138,38 @@ def _looks(policy: Policy) -> list[Look]:
 def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
     for kind, problems in ("", errors), ("warning: ", warnings):
         for problem in problems:
-            typer.echo(
-                f"{policy}{f':{problem.line}' if problem.line else ''}: {kind}{problem.text}"
-            )
-    if not errors:
-        typer.echo(
-            f"{policy}: no errors"
-            + (
-                f", {len(warnings)} warning{'s' * (len(warnings) != 1)}"
-                if warnings
-                else ": all is well"
-            )
-        )
+            place = policy
+            if problem.line:
+                place += f":{problem.line}"
+            typer.echo(f"{place}: {kind}{problem.text}")
+    if errors:
+        return
+    if not warnings:
+        outcome = ": all is well"
+    elif len(warnings) == 1:
+        outcome = ", 1 warning"
+    else:
+        outcome = f", {len(warnings)} warnings"
+    typer.echo(f"{policy}: no errors{outcome}")
 
 
 def _print_looks(looks: Iterable[Look]) -> None:
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    # Never narrower than its numbers: a terminal wraps a line, it must not lose a digit.
-    console = Console()
-    console.width = max(console.width, 100)
+    console = wide_console()
     for number, seen in enumerate(looks):
         if number == 0:
             console.print(f"\n{NOT_PRIVATE}")
-        table = Table(
-            "column",
-            "dropped",
-            "below lower",
-            "above upper",
-            "unknown key",
-            box=SIMPLE,
-            title_justify="left",
-        )
+        heads = ("column", "dropped", "below lower", "above upper", "unknown key")
+        table = Table(*heads, box=SIMPLE, title_justify="left")
+        # Names are texts of others: Text keeps them from being read as markup.
         table.title = Text(f"{seen.dataset}: {seen.rows:,} rows")
         for column in seen.columns:
             counts = (column.dropped, column.below, column.above, column.unknown)
-            table.add_row(
-                Text(column.name), *(_share_in_words(count, seen.rows) for count in counts)
-            )
+            shares = [_share_in_words(count, seen.rows) for count in counts]
+            table.add_row(Text(column.name), *shares)
         console.print(table)
 
 
@@ -176,8 +180,10 @@ def _share_in_words(count: int | None, rows: int) -> str:
     if count == 0 or rows == 0:
         return "none"
     share = 100 * count / rows
-    if count < rows and not 0.01 <= share <= 99.99:
-        return "< 0.01%" if share < 1 else "> 99.99%"
+    if share < 0.01:
+        return "< 0.01%"
+    if count < rows and share > 99.99:
+        return "> 99.99%"
     return f"{share:.2f}%"
 
 
@@ -202,11 +208,12 @@ def _print_json(
 
 def _look_json(seen: Look) -> dict[str, Any]:
     def numbers(count: int | None) -> dict[str, Any] | None:
-        return (
-            None
-            if count is None
-            else {"rows": count, "share": count / seen.rows if seen.rows else None}
-        )
+        if count is None:
+            return None
+        share = None
+        if seen.rows:
+            share = count / seen.rows
+        return {"rows": count, "share": share}
 
     columns = {
         column.name: {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
+from postri.cli.output import wide_console
 
 if TYPE_CHECKING:
     from postri.research.compare import Study
@@ -22,10 +23,8 @@ DEFAULT_METHODS = "depth,postri-default,sun2023,sun2023-4"
 Data = Annotated[
     Path | None,
     typer.Option(
-        help=(
-            "A folder with bank.csv, adult.csv, airplane.csv; default: $POSTRI_DATA, else a "
-            "download."
-        )
+        help="A folder with bank.csv, adult.csv, airplane.csv; default: $POSTRI_DATA, else a "
+        "download."
     ),
 ]
 Runs = Annotated[
@@ -37,7 +36,9 @@ Methods = Annotated[str, typer.Option(metavar="A,B,...", help="The methods to co
 
 
 def reproduce(data: Data = None, runs: Runs = 100, out: Out = Path("reproduction")) -> None:
-    """Run the paper's experiments with every method, and write a report: tables, figures, findings."""
+    """Run the paper's experiments with every method, and write a report: tables, figures,
+    findings.
+    """
     from postri.research.reproduce import draw_results, write_report
 
     results, outcomes = draw_results(data, runs, _progress)
@@ -78,23 +79,14 @@ def compare(
     from postri.privacy import check_epsilon, check_share
     from postri.research.compare import WARNING, Study, check_methods
 
-    chosen, spent, beta = (
-        check_methods(methods),
-        check_epsilon(epsilon),
-        1 - check_share(confidence, "confidence"),
-    )
+    chosen = check_methods(methods)
+    spent = check_epsilon(epsilon)
+    beta = 1 - check_share(confidence, "confidence")
     table = o.open_table(file, column, declared, delimiter, quote, header, names)
     study = Study(table, column, o.domain_of(lower, upper, step), chosen, spent, beta, runs)
     if json:
-        typer.echo(
-            dumps(
-                {
-                    "warning": WARNING,
-                    "private": False,
-                    "methods": [asdict(line) for line in study.lines()],
-                }
-            )
-        )
+        lines = [asdict(line) for line in study.lines()]
+        typer.echo(dumps({"warning": WARNING, "private": False, "methods": lines}))
     else:
         typer.echo(WARNING)
         _print_table(study)
@@ -102,52 +94,30 @@ def compare(
 
 def _print_table(study: Study) -> None:
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table
 
-    title = (
-        f"{study.subject.rows:,} rows, true median "
-        f"{study.subject.point(study.subject.median):,.10g}; means of {study.runs:,} runs"
-    )
+    median = study.subject.point(study.subject.median)
+    title = f"{study.subject.rows:,} rows, true median {median:,.10g}; means of {study.runs:,} runs"
     table = Table(
-        "method",
-        "error",
-        "half-width",
-        "in rows",
-        "coverage",
-        "at least",
-        "edge",
-        "ms",
-        title=title,
-        title_justify="left",
-        box=SIMPLE,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
+        title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
     )
-    for column in table.columns:
-        column.no_wrap, column.justify = True, "right" if column is not table.columns[0] else "left"
+    table.add_column("method", no_wrap=True)
+    for head in ("error", "half-width", "in rows", "coverage", "at least", "edge", "ms"):
+        table.add_column(head, no_wrap=True, justify="right")
     for line in study.lines():
-        numbers = (
+        table.add_row(
+            line.method,
             f"{line.error:.4g}",
             f"{line.half_width:.4g}",
             f"{line.half_width_rows:.5g}",
             f"{line.coverage:.3f}",
-        )
-        table.add_row(
-            line.method,
-            *numbers,
             f"{line.coverage_low:.3f}",
             f"{line.at_edge:.0%}",
             f"{line.milliseconds:.1f}",
         )
-    # Never narrower than its numbers: a terminal wraps a line, it must not lose a digit.
-    console = Console()
-    console.width = max(console.width, 100)
-    console.print(table)
+    wide_console().print(table)
     typer.echo(
-        (
-            "coverage: the share of intervals that held the true median; at least: the lower end "
-            "of its exact 95% interval"
-        ),
+        "coverage: the share of intervals that held the true median; at least: the lower end of "
+        "its exact 95% interval",
         err=True,
     )

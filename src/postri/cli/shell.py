@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
-from postri.cli.session import Analyst
+from postri.cli.output import shown_progress
+from postri.cli.questions import Analyst
 from postri.errors import InputError, PostriError, nearest
 
 if TYPE_CHECKING:
     from postri.answer import Result
     from postri.session import Session
 
-PROMPT, MORE = "postri> ", "   ...> "
+PROMPT = "postri> "
+MORE = "   ...> "
 WELCOME = "Questions in SQL end with a semicolon. \\? shows what else there is, \\q leaves."
 HELP = """\
 SELECT ... FROM ... ;     a question; its price is shown first
@@ -44,19 +46,13 @@ KEYWORDS = (
     "IN",
     "DESC",
 )
-FUNCTIONS = (
-    "COUNT(",
-    "SUM(",
-    "AVG(",
-    "MEDIAN(",
-    "QUANTILE_CONT(",
-    "PERCENTILE_CONT(",
-    "LOW(",
-    "HIGH(",
-    "COALESCE(",
-)
+# The functions of released values; those of statistics are in their registry.
+FUNCTIONS = ("LOW", "HIGH", "COALESCE")
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\plot", "\\q", "\\?")
-HISTORY, LONGEST_HISTORY = "POSTRI_HISTORY", 1_000
+HISTORY = "POSTRI_HISTORY"
+LONGEST_HISTORY = 1_000
+# How many keys of a column are listed.
+MOST_KEYS = 8
 
 Cost = Annotated[
     str, typer.Option("--epsilon", help="What each question may cost; \\epsilon changes it.")
@@ -77,7 +73,8 @@ class Shell:
     """A session at a terminal."""
 
     def __init__(self, session: Session, epsilon: str) -> None:
-        self._session, self._epsilon = session, epsilon
+        self._session = session
+        self._epsilon = epsilon
         self._last: Result | None = None
         self._commands: dict[str, Callable[[str], None]] = {
             "\\d": self._describe,
@@ -100,11 +97,12 @@ class Shell:
         lines: list[str] = []
         try:
             while True:
-                line = input(self._prompt(MORE if lines else PROMPT))
-                lines.append(line)
+                lines.append(input(self._prompt(lines)))
                 text = "\n".join(lines).strip()
+                if text == "\\q":
+                    return None
                 if not text or text.endswith(";") or text.startswith("\\"):
-                    return None if text == "\\q" else text
+                    return text
         except EOFError:
             typer.echo("", err=True)
             return "\n".join(lines).strip() or None
@@ -112,8 +110,12 @@ class Shell:
             typer.echo("", err=True)
             return ""
 
-    def _prompt(self, prompt: str) -> str:
-        return prompt if sys.stdin.isatty() else ""
+    def _prompt(self, before: list[str]) -> str:
+        if not sys.stdin.isatty():
+            return ""
+        if before:
+            return MORE
+        return PROMPT
 
     def _answer(self, text: str) -> None:
         try:
@@ -131,8 +133,6 @@ class Shell:
 
     def _ask(self, text: str) -> None:
         """The price first, then the answer."""
-        from postri.cli.progress import shown_progress
-
         typer.echo(str(self._session.price(text, epsilon=self._epsilon)), err=True)
         if not self._agreed():
             return
@@ -164,16 +164,14 @@ class Shell:
         if name not in datasets:
             raise InputError(f"there is no dataset {name!r}; {nearest(name, datasets)}")
         for column in datasets[name].columns.values():
-            bounds = f", {column.domain}" if column.domain else ""
-            keys = (
-                (
-                    ", keys "
-                    f"{', '.join(map(str, column.keys[:8]))}{', ...' if len(column.keys) > 8 else ''}"
-                )
-                if column.keys
-                else ""
-            )
-            typer.echo(f"{column.name}: {column.type}{bounds}{keys}")
+            line = f"{column.name}: {column.type}"
+            if column.domain:
+                line += f", {column.domain}"
+            if column.keys:
+                line += f", keys {', '.join(map(str, column.keys[:MOST_KEYS]))}"
+                if len(column.keys) > MOST_KEYS:
+                    line += ", ..."
+            typer.echo(line)
 
     def _set_epsilon(self, text: str) -> None:
         from postri.exact import plain
@@ -194,9 +192,12 @@ class Shell:
 
     def _words(self) -> list[str]:
         """What can be completed."""
+        from postri.statistics.registry import sql_functions
+
+        functions = [f"{name}(" for name in (*sql_functions(), *FUNCTIONS)]
         datasets = self._session.describe()
         columns = {column for each in datasets.values() for column in each.columns}
-        return [*KEYWORDS, *FUNCTIONS, *COMMANDS, *datasets, *sorted(columns)]
+        return [*KEYWORDS, *functions, *COMMANDS, *datasets, *sorted(columns)]
 
 
 @contextmanager
@@ -209,8 +210,10 @@ def line_editing(words: list[str]) -> Iterator[None]:
         return
 
     def complete(text: str, state: int) -> str | None:
-        found = [word for word in words if word.lower().startswith(text.lower())]
-        return found[state] if state < len(found) else None
+        matches = [word for word in words if word.lower().startswith(text.lower())]
+        if state >= len(matches):
+            return None
+        return matches[state]
 
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n,;()<>=+-*/")
@@ -230,5 +233,7 @@ def line_editing(words: list[str]) -> Iterator[None]:
 
 
 def _history() -> Path:
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return Path(os.environ.get(HISTORY) or state / "postri" / "history")
+    if named := os.environ.get(HISTORY):
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "postri" / "history"

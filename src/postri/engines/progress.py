@@ -1,10 +1,11 @@
-"""The progress of long scans, where an engine tells it, for those who want to show it."""
+"""Watching over a scan: how far it has come, and stopping it from another thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from threading import Event, Lock, Thread
 
 Percent = Callable[[], float]
 """How far a scan has come, from 0 to 100; negative while nobody knows.
@@ -30,4 +31,100 @@ def showing(show: Show) -> Iterator[None]:
 def watched(percent: Percent) -> AbstractContextManager[None]:
     """A scan that tells its progress, to whoever shows it."""
     show = _show.get()
-    return nullcontext() if show is None else show(percent)
+    if show is None:
+        return nullcontext()
+    return show(percent)
+
+
+Stop = Callable[[], object]
+"""Interrupts what a scan runs in its database.
+
+May be called from another thread, more than once, and when there is nothing to stop.
+"""
+
+# How many seconds lie between two attempts to stop a scan.
+PACE = 0.1
+
+
+class Cancel:
+    """Cancels the scans of one question: `now` from any thread."""
+
+    def __init__(self) -> None:
+        self._error: Exception | None = None
+        self._running: dict[Event, Stop] = {}
+        self._lock = Lock()
+
+    def now(self, error: Exception) -> None:
+        """The scan that runs, and every later one, raises this error, if it is the first.
+
+        Returns at once.
+        """
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error
+            running = list(self._running.items())
+        for over, stop in running:
+            Thread(target=_stop, args=(over, stop), daemon=True).start()
+
+    def check(self) -> None:
+        """Raise the error if it is cancelled."""
+        if self._error is not None:
+            raise self._error from None
+
+    @contextmanager
+    def scan(self, stop: Stop) -> Iterator[None]:
+        """A scan that `stop` interrupts.
+
+        Whatever it raises or returns once it is cancelled, the error of `now` is raised.
+        """
+        over = Event()
+        with self._lock:
+            self.check()
+            self._running[over] = stop
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        finally:
+            over.set()
+            with self._lock:
+                del self._running[over]
+        self.check()
+
+
+def _stop(over: Event, stop: Stop) -> None:
+    """More than once, because the query may not have begun."""
+    while not over.is_set():
+        with suppress(Exception):
+            stop()
+        over.wait(PACE)
+
+
+_cancel: ContextVar[Cancel | None] = ContextVar("cancel", default=None)
+
+
+@contextmanager
+def cancelled_by(cancel: Cancel) -> Iterator[None]:
+    """The scans inside can be cancelled."""
+    before = _cancel.set(cancel)
+    try:
+        yield
+    finally:
+        _cancel.reset(before)
+
+
+def cancellable(stop: Stop) -> AbstractContextManager[None]:
+    """A scan that can be cancelled, by whoever watches over the question."""
+    cancel = _cancel.get()
+    if cancel is None:
+        return nullcontext()
+    return cancel.scan(stop)
+
+
+def check_cancelled() -> None:
+    """Raise the error if the question was cancelled."""
+    cancel = _cancel.get()
+    if cancel is not None:
+        cancel.check()

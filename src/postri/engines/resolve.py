@@ -1,77 +1,165 @@
-"""From what a user has to an engine: by protocol, without importing anybody's library.
+"""From a source to its engine: each kind of engine registers here what it takes.
 
-Looks at names and declared types, at no cell.
+Nobody's library is imported to know a source, and no cell is looked at: what is not of a kind's own
+folder reads this register, and a heavy library loads when its first table is opened.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from postri.columns import DECLARABLE, NO_ORDER, UNTYPED, ColumnType, timestamp_type
-from postri.engines.arrow import is_arrow, read_column
-from postri.engines.base import CsvFormat, Engine
-from postri.engines.held import Column, TypedColumn, UntypedColumn
-from postri.engines.memory import SECONDS, ArrayEngine, numpy_column, text_column
-from postri.engines.piece import Piece
-from postri.engines.scans import SqlEngine
-from postri.errors import InputError, PostriError, SourceError, nearest
+from postri.columns import DECLARABLE, UNTYPED, ColumnType
+from postri.engines.engine import Engine
+from postri.errors import InputError, nearest
 from postri.exact import shown
 
-# What pandas calls texts; categories may be objects.
-TEXTS = ("str", "string", "object")
-SOURCES = (
-    "a list, a NumPy array, a pandas, Polars or Arrow column or table, a dictionary of "
-    "columns, a DuckDB relation, "
-    "or the path of a CSV or Parquet file"
-)
+Declared = Mapping[str, str | None]
+"""The types that a user declares, in words, of columns whose source declares none."""
+
+Types = Mapping[str, ColumnType]
+"""The same, checked."""
 
 
-def engine_of(source: Any, declared: Mapping[str, str | None] | None, csv: CsvFormat) -> Engine:
-    """The engine for a source, with the types that the user declares of columns whose source
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written. Nothing of it is guessed from the file."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if not _is_mark(self.delimiter):
+            raise InputError(f"delimiter must be one ASCII character, got {shown(self.delimiter)}")
+        if self.quote != "" and not _is_mark(self.quote):
+            raise InputError(f"quote must be one ASCII character or empty, got {shown(self.quote)}")
+        if self.delimiter == self.quote:
+            raise InputError(f"delimiter and quote must differ, got {shown(self.quote)} for both")
+
+
+def _is_mark(mark: object) -> bool:
+    if not isinstance(mark, str) or len(mark) != 1:
+        return False
+    return mark.isascii() and mark not in ("\r", "\n")
+
+
+class PythonSource(ABC):
+    """Objects that `postri.open` takes."""
+
+    accepted = ""
+    """How a message lists them."""
+
+    @abstractmethod
+    def takes(self, source: Any) -> bool:
+        """Whether an object is one of them."""
+
+    @abstractmethod
+    def open(self, source: Any, types: Types, csv: CsvFormat) -> Engine:
+        """Its engine."""
+
+
+class PolicySource(ABC):
+    """Texts that a policy names as the source of a dataset."""
+
+    name: str
+    endings: tuple[str, ...] = ()
+    """By which endings a file is known as one of them."""
+
+    described = ""
+    """How a message lists those that need the name of a table beside them."""
+
+    is_path = True
+    """Whether the text is a path, which is seen from the policy's folder."""
+
+    declares_types = True
+    """Whether the source declares the types of its columns; CSV files do not."""
+
+    @abstractmethod
+    def takes(self, source: str, table: str | None) -> bool:
+        """Whether a text is one of them; InputError if it is, but misspelt or without its table."""
+
+    @abstractmethod
+    def open(self, source: str, table: str | None, declared: Declared, csv: CsvFormat) -> Engine:
+        """Its engine; a database needs neither declared types nor a format."""
+
+    @abstractmethod
+    def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
+        """Where the rows lie: two sources that share a place share rows. Empty if none is there."""
+
+    def written(self, source: str, folder: str | os.PathLike[str] | None) -> tuple[str, str]:
+        """The source as `postri init` writes it into a policy in this folder, and a comment."""
+        if folder is None or os.path.isabs(source):
+            return source, ""
+        return Path(os.path.relpath(source, folder)).as_posix(), ""
+
+
+@dataclass(frozen=True)
+class EngineKind:
+    """One kind of engine, as its folder registers it: what it takes in Python and in a policy."""
+
+    name: str
+    python_sources: tuple[PythonSource, ...] = ()
+    policy_sources: tuple[PolicySource, ...] = ()
+
+
+KINDS: list[EngineKind] = []
+
+
+def register(kind: EngineKind) -> None:
+    """Make a kind known. Those that are registered first are asked first."""
+    KINDS.append(kind)
+
+
+def engine_of(source: Any, declared: Declared | None, csv: CsvFormat) -> Engine:
+    """The engine for an object, with the types that the user declares of columns whose source
     declares none.
     """
-    if declared is not None and not isinstance(declared, Mapping):
+    engine = _python_source(source).open(source, _declared_types(declared), csv)
+    _check_names(declared or {}, engine.names)
+    return engine
+
+
+def _python_source(source: Any) -> PythonSource:
+    # Memory takes whatever nobody else does.
+    return next(each for each in _python_sources() if each.takes(source))
+
+
+def _python_sources() -> list[PythonSource]:
+    return [each for kind in KINDS for each in kind.python_sources]
+
+
+def accepted_sources() -> str:
+    """What `postri.open` takes, for a message: the usual ones first."""
+    texts = [each.accepted for each in reversed(_python_sources()) if each.accepted]
+    return ", ".join([*texts[:-1], f"or {texts[-1]}"])
+
+
+def policy_source_of(source: str, table: str | None) -> PolicySource:
+    """What the source of a policy is, by its text alone, or InputError."""
+    known = [each for kind in KINDS for each in kind.policy_sources]
+    for each in known:
+        if each.takes(source, table):
+            return each
+    endings = ", ".join(ending for each in known for ending in each.endings)
+    others = " or ".join(sorted(each.described for each in known if each.described))
+    raise InputError(f"source must end in one of {endings}, or be {others}, with table = ...")
+
+
+def _declared_types(declared: Declared | None) -> dict[str, ColumnType]:
+    """The types that a user declares, by the names of their columns, or InputError."""
+    if declared is None:
+        return {}
+    if not isinstance(declared, Mapping):
         raise InputError(
-            f"columns must map names to types, such as {{'salary': 'integer'}}, got "
+            "columns must map names to types, such as {'salary': 'integer'}, got "
             f"{shown(declared)}"
         )
-    types = {name: _declared(name, text) for name, text in (declared or {}).items()}
-    if isinstance(source, str | os.PathLike):
-        from postri.engines.files import file_engine
-
-        engine: Engine = file_engine(os.fspath(source), types, csv)
-    elif type(source).__name__ == "DuckDBPyRelation":
-        from postri.engines.duckdb import RelationSource
-
-        relation = RelationSource(source)
-        engine = SqlEngine(relation, relation.types())
-    elif type(source).__name__ == "DataFrame" and type(source).__module__.startswith(
-        "pyspark.sql."
-    ):
-        from postri.engines.spark import SparkSource
-
-        frame = SparkSource(source)
-        engine = SqlEngine(frame, frame.types())
-    else:
-        names = _names(source)
-        columns = (
-            {None: lambda: source}
-            if names is None
-            else {name: partial(source.__getitem__, name) for name in names}
-        )
-        engine = ArrayEngine(
-            {
-                name: partial(_column, take, name, types.get(str(name), UNTYPED))
-                for name, take in columns.items()
-            }
-        )
-    _check_declared(types, engine.names)
-    return engine
+    return {name: _declared(name, text) for name, text in declared.items()}
 
 
 def _declared(name: str, text: object) -> ColumnType:
@@ -84,103 +172,11 @@ def _declared(name: str, text: object) -> ColumnType:
     return DECLARABLE[text]
 
 
-def _check_declared(types: Iterable[str], names: Iterable[str] | None) -> None:
-    for name in types:
-        if name not in (names or ()):
-            raise InputError(
-                f"a type is declared for an unknown column {name!r}"
-                + (f"; {nearest(name, names)}" if names else "")
-            )
-
-
-def _names(source: Any) -> list[Any] | None:
-    """The names of a table's columns; None if the source is one column."""
-    if hasattr(type(source), "collect_schema") and not is_arrow(source):
-        raise InputError(f"a {type(source).__name__} has no rows yet; collect it first")
-    if isinstance(source, Mapping):
-        return list(source)
-    names = getattr(getattr(source, "dtype", None), "names", None) or getattr(
-        source, "column_names", None
-    )
-    if names is None and hasattr(source, "columns") and hasattr(source, "__getitem__"):
-        names = source.columns
-    return None if names is None else list(names)
-
-
-def _column(take: Callable[[], Any], name: str | None, declared: ColumnType) -> Column:
-    """One column of a table, or a source that is one."""
-    column = _handed_over(take, declared)
-    if not isinstance(column, UntypedColumn) and declared is not UNTYPED:
-        raise InputError(
-            f"the column {name!r} has the declared type {column.type.name} already; leave it "
-            "out of columns=..."
-        )
-    return column
-
-
-def _handed_over(take: Callable[[], Any], declared: ColumnType) -> Column:
-    """The column as its library gives it.
-
-    What a library says when it fails may carry a cell: it stays out of the error.
-    """
-    try:
-        return _opened(take(), declared)
-    except PostriError:
-        raise
-    except Exception as error:
-        failure = SourceError(
-            f"cannot read the column: the library that holds it failed with {type(error).__name__}"
-        )
-    raise failure
-
-
-def _opened(source: Any, declared: ColumnType) -> Column:
-    dtype = getattr(source, "dtype", None)
-    if isinstance(dtype, np.dtype):
-        return numpy_column(np.asanyarray(source), declared)
-    if hasattr(source, "to_numpy") and hasattr(dtype, "kind"):
-        return _extension(source, dtype)
-    if is_arrow(source):
-        return _arrow(source)
-    if isinstance(source, range):
-        return numpy_column(np.asarray(source), declared)
-    if isinstance(source, list | tuple):
-        return UntypedColumn(declared, source)
-    if hasattr(source, "__array__"):
-        return numpy_column(np.asarray(source), declared)
-    raise InputError(
-        f"cannot read an object of type {type(source).__name__} as a column; give {SOURCES}"
-    )
-
-
-def _arrow(source: Any) -> Column:
-    declared, pieces = read_column(source)
-    return (
-        text_column(declared.name, source)
-        if declared.kind == "text"
-        else TypedColumn(declared, pieces)
-    )
-
-
-def _extension(source: Any, dtype: Any) -> Column:
-    """A pandas column whose type is not NumPy's:
-
-    Arrow's, nullable numbers, timestamps with a zone.
-    """
-    if hasattr(dtype, "pyarrow_dtype"):
-        return _arrow(source)
-    if (dtype.categories.dtype if dtype.name == "category" else dtype).name in TEXTS:
-        return text_column(dtype.name, source)
-    valid = ~np.asarray(source.isna())
-    if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
-        column = numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
-    elif dtype.kind == "M" and getattr(dtype, "unit", None) in SECONDS:
-        raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
-        return TypedColumn(
-            timestamp_type(str(dtype), int(1 / SECONDS[dtype.unit]), zoned=True),
-            [Piece(raw, valid)],
-        )
-    else:
-        raise InputError(f"the column has the declared type {dtype}, {NO_ORDER}")
-    assert isinstance(column, TypedColumn)
-    return TypedColumn(column.type, [Piece(piece.values, valid) for piece in column.pieces])
+def _check_names(declared: Iterable[str], names: Iterable[str] | None) -> None:
+    known = list(names or ())
+    for name in declared:
+        if name not in known:
+            hint = ""
+            if known:
+                hint = f"; {nearest(name, known)}"
+            raise InputError(f"a type is declared for an unknown column {name!r}{hint}")

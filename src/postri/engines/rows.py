@@ -116,7 +116,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a question: those on which the predicate holds, divided by keys, bounded by unit."""
+    """The rows of a question: on which the predicate holds, divided by keys, bounded by unit."""
 
     where: Predicate | None = None
     groups: Groups | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from postri.columns import ColumnType, no_order
-from postri.engines.base import Engine
+from postri.engines.engine import Engine
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -17,9 +18,23 @@ from postri.expressions.tree import Expression
 from postri.grid import Grid
 from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
 
-KEPT = 64
+# How many windows a table keeps.
+MOST_KEPT = 64
 
-Counted = tuple[str | None, Grid, Selection]
+ScanKey = tuple[str | None, Grid, Selection]
+"""What one scan counts: a column on a grid, of some rows."""
+
+
+@dataclass(frozen=True)
+class KeptWindows:
+    """The windows of all groups for one quantile, and up to which half-size they reach."""
+
+    half: int
+    windows: list[RankWindow]
+
+    def reach(self, half: int) -> bool:
+        """Whether windows of this half-size can be cut from them."""
+        return self.half >= half or all(window.whole for window in self.windows)
 
 
 class Table:
@@ -30,28 +45,25 @@ class Table:
     """
 
     def __init__(self, engine: Engine, computed: Sequence[str] = ()) -> None:
-        self._engine, self._computed = engine, computed
-        self._kept: dict[
-            tuple[str | None, Grid, Selection, Fraction], tuple[int, list[RankWindow]]
-        ] = {}
+        self._engine = engine
+        self._computed = computed
+        self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str) -> Table:
         """A table or view of DuckDB: of a connection, or of a database file, which is opened for
         reading alone.
         """
-        from postri.engines.duckdb import RelationSource, relation_of
-        from postri.engines.scans import SqlEngine
+        from postri.engines.duckdb.source import database_engine
 
-        source = RelationSource(relation_of(database, table))
-        return cls(SqlEngine(source, source.types()))
+        return cls(database_engine(database, table))
 
     @classmethod
     def from_postgres(cls, url_or_connection: Any, table: str) -> Table:
         """A table or view of PostgreSQL, named as `schema.table`: of a server, by its URL, or of a
         connection of psycopg 3.
         """
-        from postri.engines.postgres import postgres_engine
+        from postri.engines.postgres.source import postgres_engine
 
         return cls(postgres_engine(url_or_connection, table))
 
@@ -76,18 +88,13 @@ class Table:
             return names[0]
         if name is None:
             raise InputError(f"choose a column with column=...; {nearest('', names)}")
-        # A data frame may have numbers for names.
-        same = [
-            known
-            for known in (*names, *self._computed)
-            if isinstance(name, str | int) and str(known) == str(name)
-        ]
-        if not same:
-            raise InputError(
-                f"there is no column {shown(name)}; "
-                f"{nearest(str(name) if isinstance(name, str) else '', map(str, names))}"
-            )
-        return same[0]
+        if isinstance(name, str | int):
+            for known in (*names, *self._computed):
+                # A data frame may have numbers for names.
+                if str(known) == str(name):
+                    return known
+        text = name if isinstance(name, str) else ""
+        raise InputError(f"there is no column {shown(name)}; {nearest(text, map(str, names))}")
 
     def computed(self, columns: Mapping[str, Expression]) -> Table:
         """The same table with more columns to ask about, whose cells are the values of expressions;
@@ -102,8 +109,9 @@ class Table:
                 "the source is one column without a name; expressions need a table with "
                 "named columns"
             )
+        taken = (*map(str, names), *self._computed)
         for name in columns:
-            if name in (*map(str, names), *self._computed):
+            if name in taken:
                 raise InputError(
                     f"the table has a column {shown(name)}; give the expression another name"
                 )
@@ -130,6 +138,19 @@ class Table:
         """
         return bind(rows, self._engine.names, self._engine.type_of)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Table]:
+        """The table, held still: all that is counted of what it gives sees the same rows.
+
+        That is one connection and one transaction where the source is in a database. Files, arrays
+        and Spark's data frames have no transactions: those are the user's to leave alone. Wider
+        windows are fetched while a draw goes on, so the draws belong inside the block.
+        """
+        with self._engine.snapshot() as engine:
+            still = Table(engine, self._computed)
+            still._kept = self._kept
+            yield still
+
     def matching(self, predicates: Sequence[Predicate]) -> list[int]:
         """How many rows there are on which each predicate holds.
 
@@ -149,31 +170,26 @@ class Table:
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection
     ) -> list[list[Windows]]:
         """The same for each group of the rows that a question selects."""
-
-        def widening(target: Target, group: int, first: RankWindow) -> Windows:
-            def window(level: int) -> RankWindow:
-                return (
-                    first
-                    if level == 0
-                    else self._fetch(
-                        (column, grid, rows), [Target(target.p, target.half * WIDER**level)]
-                    )[0][group]
-                )
-
-            return window
-
-        found = self._fetch((column, grid, rows), targets)
+        scan = (column, grid, rows)
+        found = self._fetch(scan, targets)
         return [
             [
-                widening(target, group, each[group])
-                for target, each in zip(targets, found, strict=True)
+                self._widening(scan, target, group, windows[group])
+                for target, windows in zip(targets, found, strict=True)
             ]
             for group in range(rows.number)
         ]
 
-    def snapshot(self) -> AbstractContextManager[Table]:
-        """This table, held still: all that is counted of what it gives sees the same rows."""
-        return nullcontext(self)
+    def _widening(self, scan: ScanKey, target: Target, group: int, first: RankWindow) -> Windows:
+        """The window of a group at each level, of which the first is known."""
+
+        def window(level: int) -> RankWindow:
+            if level == 0:
+                return first
+            wider = Target(target.p, target.half * WIDER**level)
+            return self._fetch(scan, [wider])[0][group]
+
+        return window
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Refuse a grid on which the engine cannot give each cell its index: sums and units need
@@ -191,42 +207,29 @@ class Table:
         """
         return self._engine.sizes(column, rows)
 
-    def _fetch(self, what: Counted, targets: Sequence[Target]) -> list[list[RankWindow]]:
+    def _fetch(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
         """For each target the windows of all groups, cut from kept ones where those are as wide;
         one scan for all that are missing.
         """
-        missing = [target for target in targets if self._kept_for(what, target) is None]
-        column, grid, rows = what
-        fetched = (
-            zip(*self._engine.windows(column, grid, missing, rows), strict=True) if missing else ()
-        )
-        new = {target: list(windows) for target, windows in zip(missing, fetched, strict=True)}
-        windows = [new.get(target) or self._trimmed(what, target) for target in targets]
-        for target, each in new.items():
-            self._keep((*what, target.p), target.half, each)
-        return windows
+        found: dict[Target, list[RankWindow]] = {}
+        missing = []
+        for target in targets:
+            kept = self._kept.get((scan, target.p))
+            if kept is not None and kept.reach(target.half):
+                found[target] = [trim(each, target.p, target.half) for each in kept.windows]
+            else:
+                missing.append(target)
+        if missing:
+            column, grid, rows = scan
+            groups = self._engine.windows(column, grid, missing, rows)
+            for target, windows in zip(missing, zip(*groups, strict=True), strict=True):
+                found[target] = list(windows)
+                self._keep((scan, target.p), KeptWindows(target.half, list(windows)))
+        return [found[target] for target in targets]
 
-    def _trimmed(self, what: Counted, target: Target) -> list[RankWindow]:
-        return [
-            trim(window, target.p, target.half) for window in self._kept_for(what, target) or []
-        ]
-
-    def _kept_for(self, what: Counted, target: Target) -> list[RankWindow] | None:
-        half, windows = self._kept.get((*what, target.p), (-1, []))
-        return (
-            windows
-            if windows and (half >= target.half or all(window.whole for window in windows))
-            else None
-        )
-
-    def _keep(
-        self,
-        key: tuple[str | None, Grid, Selection, Fraction],
-        half: int,
-        windows: list[RankWindow],
-    ) -> None:
+    def _keep(self, key: tuple[ScanKey, Fraction], windows: KeptWindows) -> None:
         """Keep the windows in place of narrower ones; let the oldest go where there are many."""
         self._kept.pop(key, None)
-        self._kept[key] = (half, windows)
-        if len(self._kept) > KEPT:
+        self._kept[key] = windows
+        if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]

@@ -13,7 +13,7 @@ from postri.columns import ColumnType
 from postri.domain import position
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions import choices, texts, tree, truths
+from postri.expressions import conditions, tree
 from postri.expressions.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
 from postri.expressions.measures import (
     SECONDS,
@@ -26,13 +26,21 @@ from postri.expressions.measures import (
     distinct,
     member,
 )
-from postri.expressions.node import Node
+from postri.expressions.plan import Input, Node
 from postri.expressions.tree import Expression, brief
-from postri.expressions.vectors import Input
 
 CONDITIONS = (
-    *(tree.Boolean, tree.Compare, tree.Distinct, tree.And, tree.Or, tree.Not),
-    *(tree.In, tree.Between, tree.IsNull, tree.IsTruth, tree.Like),
+    tree.Boolean,
+    tree.Compare,
+    tree.Distinct,
+    tree.And,
+    tree.Or,
+    tree.Not,
+    tree.In,
+    tree.Between,
+    tree.IsNull,
+    tree.IsTruth,
+    tree.Like,
 )
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
@@ -42,17 +50,17 @@ KINDS: dict[type[Expression], Kind] = {
 }
 
 TypeOf = Callable[[str], ColumnType]
+MakeChoice = Callable[[Sequence[Node | None], Fraction | None], Node]
 
 
 def column_named(column: tree.Column, names: Sequence[str]) -> str:
     """The column that is meant; InputError if there is none, or more than one."""
     if column.name in names:
         return column.name
-    alike = (
-        []
-        if column.quoted
-        else [name for name in names if str(name).casefold() == column.name.casefold()]
-    )
+    alike = []
+    if not column.quoted:
+        wanted = column.name.casefold()
+        alike = [name for name in names if str(name).casefold() == wanted]
     if len(alike) > 1:
         raise InputError(
             f"the name {shown(column.name)} may mean {' or '.join(map(repr, alike))}; write "
@@ -74,7 +82,9 @@ class Binder:
     def __init__(
         self, names: Sequence[str], type_of: TypeOf, readings: dict[str, set[Kind]] | None = None
     ) -> None:
-        self._names, self._type_of, self._readings = names, type_of, readings
+        self._names = names
+        self._type_of = type_of
+        self._readings = readings
         self.used: dict[str, set[Kind]] = {}
         self.inputs: dict[Input, None] = {}
 
@@ -174,7 +184,9 @@ class Binder:
             return self._chosen(expression, kind)
         if kind == Kind.TRUTH:
             return self._condition(expression)
-        return self._text(expression) if kind == Kind.TEXT else self._measure(expression, kind)
+        if kind == Kind.TEXT:
+            return self._text(expression)
+        return self._measure(expression, kind)
 
     def truth(self, expression: Expression) -> Node:
         """The plan of a condition."""
@@ -182,25 +194,27 @@ class Binder:
         return found if isinstance(found, Node) else UNKNOWN
 
     def _chosen(self, expression: tree.Case | tree.Coalesce, kind: Kind) -> Operand:
-        conditions = (
-            [self.truth(condition) for condition, _ in expression.whens]
-            if isinstance(expression, tree.Case)
-            else []
-        )
+        make: MakeChoice = _make_coalesce
+        if isinstance(expression, tree.Case):
+            make = self._case(expression)
+        return chosen(make, [self.value(part, kind) for part in expression.values])
+
+    def _case(self, case: tree.Case) -> MakeChoice:
+        """Makes the plan of a CASE, from the nodes of its values."""
+        tests = [self.truth(condition) for condition, _ in case.whens]
 
         def make(nodes: Sequence[Node | None], unit: Fraction | None) -> Node:
-            if isinstance(expression, tree.Coalesce):
-                return choices.Coalesce(tuple(node for node in nodes if node is not None), unit)
-            whens = tuple(zip(conditions, nodes, strict=False))
-            return choices.Case(whens, nodes[-1] if expression.otherwise else None, unit)
+            whens = zip(tests, nodes[: len(tests)], strict=True)
+            otherwise = nodes[-1] if case.otherwise else None
+            return conditions.Case(tuple(whens), otherwise, unit)
 
-        return chosen(make, [self.value(part, kind) for part in expression.values])
+        return make
 
     def _text(self, expression: Expression) -> Node:
         if isinstance(expression, tree.Text):
-            return texts.TextConstant(expression.value)
+            return conditions.TextConstant(expression.value)
         if isinstance(expression, tree.Column):
-            return texts.TextCell(self._input(expression, Kind.TEXT))
+            return conditions.TextCell(self._input(expression, Kind.TEXT))
         raise _misplaced(expression, self.kind(expression), Kind.TEXT)
 
     def _measure(self, expression: Expression, kind: Kind) -> Operand:
@@ -228,33 +242,33 @@ class Binder:
 
     @_condition.register
     def _(self, column: tree.Column) -> Node:
-        return truths.TruthCell(self._input(column, Kind.TRUTH))
+        return conditions.TruthCell(self._input(column, Kind.TRUTH))
 
     @_condition.register
     def _(self, literal: tree.Boolean) -> Node:
-        return truths.TruthConstant(literal.value)
+        return conditions.TruthConstant(literal.value)
 
     @_condition.register
     def _(self, several: tree.And) -> Node:
-        return truths.And(tuple(map(self.truth, several.items)))
+        return conditions.And(tuple(map(self.truth, several.items)))
 
     @_condition.register
     def _(self, several: tree.Or) -> Node:
-        return truths.Or(tuple(map(self.truth, several.items)))
+        return conditions.Or(tuple(map(self.truth, several.items)))
 
     @_condition.register
     def _(self, opposite: tree.Not) -> Node:
-        return truths.Not(self.truth(opposite.operand))
+        return conditions.Not(self.truth(opposite.operand))
 
     @_condition.register
     def _(self, test: tree.IsTruth) -> Node:
         operand = self.truth(test.operand)
-        return truths.IsTrue(operand if test.value else truths.Not(operand))
+        return conditions.IsTrue(operand if test.value else conditions.Not(operand))
 
     @_condition.register
     def _(self, test: tree.Like) -> Node:
         operand = self.value(test.operand, Kind.TEXT)
-        return texts.Like(operand, test.pattern) if isinstance(operand, Node) else UNKNOWN
+        return conditions.Like(operand, test.pattern) if isinstance(operand, Node) else UNKNOWN
 
     @_condition.register
     def _(self, test: tree.Compare) -> Node:
@@ -267,13 +281,13 @@ class Binder:
     def _(self, test: tree.Between) -> Node:
         kind = self._decided(test.operand, test.low, test.high)
         operand, low, high = (self.value(each, kind) for each in test.parts)
-        return truths.And((compared(">=", operand, low), compared("<=", operand, high)))
+        return conditions.And((compared(">=", operand, low), compared("<=", operand, high)))
 
     @_condition.register
     def _(self, test: tree.Distinct) -> Node:
         for one, other in (test.left, test.right), (test.right, test.left):
             if isinstance(one, tree.Null):
-                return truths.Not(self.truth(tree.IsNull(other)))
+                return conditions.Not(self.truth(tree.IsNull(other)))
         kind = self._decided(test.left, test.right)
         return distinct(self.value(test.left, kind), self.value(test.right, kind))
 
@@ -287,41 +301,40 @@ class Binder:
         if operand is None:
             return UNKNOWN
         found = _member(operand, [self.value(item, kind) for item in items], kind)
-        return found if len(items) == len(test.items) else truths.Or((found, UNKNOWN))
+        return found if len(items) == len(test.items) else conditions.Or((found, UNKNOWN))
 
     @_condition.register
     def _(self, test: tree.IsNull) -> Node:
         if isinstance(test.operand, tree.Null):
-            return truths.TruthConstant(True)
+            return conditions.TruthConstant(True)
         kind = self.kind(test.operand)
         if kind is None and self._readings is None:
             return UNKNOWN
         operand = self.value(test.operand, kind or self._reading(test.operand))
-        return (
-            truths.IsNull(operand)
-            if isinstance(operand, Node)
-            else truths.TruthConstant(operand is None)
-        )
+        if isinstance(operand, Node):
+            return conditions.IsNull(operand)
+        return conditions.TruthConstant(operand is None)
 
     def _reading(self, expression: Expression) -> Kind:
         """What a column without a type is used as elsewhere."""
-        used = (
-            (self._readings or {}).get(column_named(expression, self._names), set())
-            if isinstance(expression, tree.Column)
-            else set()
-        )
+        used: set[Kind] = set()
+        if isinstance(expression, tree.Column) and self._readings is not None:
+            used = self._readings.get(column_named(expression, self._names), used)
         if len(used) != 1:
             raise _undeclared([expression])
         return next(iter(used))
 
 
+def _make_coalesce(nodes: Sequence[Node | None], unit: Fraction | None) -> Node:
+    return conditions.Coalesce(tuple(node for node in nodes if node is not None), unit)
+
+
 def _member(operand: Node | Fraction, items: Sequence[Operand], kind: Kind) -> Node:
     if kind == Kind.TRUTH:
-        return truths.Or(tuple(compared("=", operand, item) for item in dict.fromkeys(items)))
+        return conditions.Or(tuple(compared("=", operand, item) for item in dict.fromkeys(items)))
     if kind == Kind.TEXT and isinstance(operand, Node):
-        return truths.In(
-            operand, tuple(item for item in items if isinstance(item, texts.TextConstant))
-        )
+        texts = tuple(item for item in items if isinstance(item, conditions.TextConstant))
+        return conditions.In(operand, texts)
     return member(operand, [item for item in items if isinstance(item, Fraction)])
 
 
@@ -329,28 +342,34 @@ def _place(literal: tree.Day | tree.Moment | tree.Text, kind: Kind) -> Fraction:
     """A literal as days for dates, as seconds for timestamps."""
     point = literal.value
     if isinstance(point, str):
-        point = read_day(point) if kind == Kind.DATE else read_moment(point)
-        if kind != Kind.DATE and (getattr(point, "tzinfo", None) is not None) != (
-            kind == Kind.ZONED
-        ):
+        if kind == Kind.DATE:
+            return position(read_day(point))
+        moment = read_moment(point)
+        is_zoned = moment.tzinfo is not None
+        if is_zoned != (kind == Kind.ZONED):
             raise InputError(
                 f"{brief(literal)} must be {kind.value}; add +00:00 to it, or leave its zone out"
             )
-    return position(point) * (SECONDS if isinstance(literal, tree.Day) and kind != Kind.DATE else 1)
+        return position(moment)
+    # A date beside timestamps is the first moment of its day.
+    if isinstance(literal, tree.Day) and kind != Kind.DATE:
+        return position(point) * SECONDS
+    return position(point)
 
 
 def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputError:
-    hint = "; write for example x <> 0" if wanted == Kind.TRUTH and own == Kind.NUMBER else ""
-    return InputError(
-        f"{brief(expression)} is {own.value if own else 'NULL'}, where {wanted.value} is "
-        f"expected{hint}"
-    )
+    found = own.value if own else "NULL"
+    hint = ""
+    if own == Kind.NUMBER and wanted == Kind.TRUTH:
+        hint = "; write for example x <> 0"
+    return InputError(f"{brief(expression)} is {found}, where {wanted.value} is expected{hint}")
 
 
 def _undeclared(expressions: Sequence[Expression]) -> InputError:
     names = [name for each in expressions for name in tree.columns_of(each)]
+    unread = " and ".join(map(repr, names)) or "NULL"
+    example = repr(names[0]) if names else "'x'"
     return InputError(
-        f"nothing tells how to read {' and '.join(map(repr, names)) or 'NULL'}, which has no "
-        "declared type; "
-        f"declare it: columns={{{names[0] if names else 'x'!r}: 'text'}}"
+        f"nothing tells how to read {unread}, which has no declared type; "
+        f"declare it: columns={{{example}: 'text'}}"
     )

@@ -13,8 +13,8 @@ values (`postri.sql.released`) have their own atoms, aggregates and keys, and no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Generic, NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Generic, NoReturn, TypeVar
 
 from sqlglot import TokenType
 
@@ -62,9 +62,9 @@ class ExpressionReader(ABC, Generic[Part]):
     text after them, `deepest` is how deep an expression may be nested.
     """
 
-    binary = frozenset(STRENGTH)
-    typed: dict[TokenType, Callable[[str], tree.Expression]]
-    deepest: int
+    binary: ClassVar[frozenset[TokenType]] = frozenset(STRENGTH)
+    typed: ClassVar[Mapping[TokenType, Callable[[str], tree.Expression]]]
+    deepest: ClassVar[int]
 
     def __init__(self, source: SourceText, words: Words) -> None:
         self.source = source

@@ -17,8 +17,8 @@ from math import ceil, floor, gcd
 from postri.domain import position
 from postri.errors import InputError
 from postri.exact import decimal_places
+from postri.expressions.conditions import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
 from postri.expressions.kinds import Kind
-from postri.expressions.node import Node
 from postri.expressions.numbers import (
     FAINTEST,
     LARGEST,
@@ -35,9 +35,8 @@ from postri.expressions.numbers import (
     WholeArithmetic,
     Widened,
 )
+from postri.expressions.plan import Input, Node
 from postri.expressions.tree import Comparison, Number, Operator
-from postri.expressions.truths import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
-from postri.expressions.vectors import Input
 
 Operand = Node | Fraction | None
 
@@ -70,9 +69,14 @@ def cell_of(wanted: Input, kind: Kind) -> Node:
     unit = wanted.type.unit
     if kind == Kind.NUMBER or unit is None:
         return NumberCell(wanted, unit)
-    days = wanted.type.kind == "date"
-    first, last = (date.min, date.max) if days else (datetime.min, datetime.max)
-    cell = NumberCell(wanted, unit * SECONDS if days and kind != Kind.DATE else unit)
+    # Databases have dates that Python has not: they count as the first or last that both have.
+    first: date = datetime.min
+    last: date = datetime.max
+    cell = NumberCell(wanted, unit)
+    if wanted.type.kind == "date":
+        first, last = date.min, date.max
+        if kind != Kind.DATE:
+            cell = NumberCell(wanted, unit * SECONDS)
     return Clamped(cell, ceil(position(first) / unit), floor(position(last) / unit))
 
 
@@ -95,16 +99,18 @@ def compared(comparison: Comparison, left: Operand, right: Operand) -> Node:
 
 def distinct(left: Operand, right: Operand) -> Node:
     """Whether two operands differ, where NULL is a value like others."""
-    if left is None or right is None:
-        other = right if left is None else left
-        return Not(IsNull(other)) if isinstance(other, Node) else TruthConstant(other is not None)
-    if isinstance(left, Fraction):
-        return (
-            TruthConstant(left != right) if isinstance(right, Fraction) else distinct(right, left)
-        )
+    if left is None or isinstance(left, Fraction):
+        # A literal stands on the right, if a column stands beside it.
+        if isinstance(right, Node):
+            return distinct(right, left)
+        return TruthConstant(left != right)
+    if right is None:
+        return Not(IsNull(left))
     if isinstance(right, Fraction) and left.unit is not None:
         raw = _raw(left, right)
-        return TruthConstant(True) if raw is None else Distinct(left, Limit(raw))
+        if raw is None:
+            return TruthConstant(True)
+        return Distinct(left, Limit(raw))
     return Distinct(*_side_by_side(left, right))
 
 
@@ -114,10 +120,11 @@ def member(operand: Node | Fraction, numbers: Sequence[Fraction]) -> Node:
         return TruthConstant(operand in numbers)
     if operand.unit is None:
         return In(operand, tuple(Real(_double(number)) for number in numbers))
-    raws = sorted({raw for number in numbers if (raw := _raw(operand, number)) is not None})
-    return (
-        In(_unclamped(operand, numbers), tuple(map(Limit, raws))) if raws else Known(operand, False)
-    )
+    raws = {_raw(operand, number) for number in numbers}
+    limits = sorted(raw for raw in raws if raw is not None)
+    if not limits:
+        return Known(operand, False)
+    return In(_unclamped(operand, numbers), tuple(map(Limit, limits)))
 
 
 def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
@@ -147,10 +154,8 @@ def chosen(
     unit = _checked(reduce(common_unit, units))
     if all(each == unit for each in units) and not any(map(_is_unsigned, nodes)):
         return make(nodes, unit)
-    return Fitted(
-        make([node and Widened(node, int((node.unit or unit) / unit)) for node in nodes], unit),
-        unit,
-    )
+    wide = [node and Widened(node, int((node.unit or unit) / unit)) for node in nodes]
+    return Fitted(make(wide, unit), unit)
 
 
 def _is_float(operand: Operand) -> bool:
@@ -172,16 +177,15 @@ def _against(comparison: Comparison, node: Node, place: Fraction) -> Node:
     """
     low, high = _limits(node)
     if comparison in ("=", "<>"):
-        inside = place.denominator == 1 and low <= place <= high
-        return (
-            Compare(comparison, node, Limit(int(place)))
-            if inside
-            else Known(node, comparison == "<>")
-        )
+        if place.denominator == 1 and low <= place <= high:
+            return Compare(comparison, node, Limit(int(place)))
+        return Known(node, comparison == "<>")
     raw = ceil(place) if comparison in ("<", ">=") else floor(place)
     if low <= raw <= high:
         return Compare(comparison, node, Limit(raw))
-    return Known(node, comparison in (("<", "<=") if raw > high else (">", ">=")))
+    below = ("<", "<=")
+    above = (">", ">=")
+    return Known(node, comparison in (below if raw > high else above))
 
 
 def _raw(node: Node, number: Fraction) -> int | None:
@@ -199,28 +203,25 @@ def _unclamped(node: Node, numbers: Sequence[Fraction]) -> Node:
     """A date or timestamp as it is, where clamping it would make no difference: all these lie
     inside the calendar.
     """
-    if (
-        isinstance(node, Clamped)
-        and node.unit is not None
-        and all(node.low < number / node.unit < node.high for number in numbers)
-    ):
-        return node.cell
-    return node
+    if not isinstance(node, Clamped) or node.unit is None:
+        return node
+    inside = all(node.low < number / node.unit < node.high for number in numbers)
+    return node.cell if inside else node
 
 
 def _exactly(sign: Operator, left: Node, right: Node) -> Node:
-    one, other = left.unit, right.unit
-    assert one is not None
-    assert other is not None
+    assert left.unit is not None
+    assert right.unit is not None
+    one = signed(left)
+    other = signed(right)
     if sign == "*":
-        return WholeArithmetic(
-            sign, Widened(signed(left), 1), Widened(signed(right), 1), _checked(one * other)
-        )
-    unit = _checked(common_unit(one, other))
+        unit = _checked(left.unit * right.unit)
+        return WholeArithmetic(sign, Widened(one, 1), Widened(other, 1), unit)
+    unit = _checked(common_unit(left.unit, right.unit))
     return WholeArithmetic(
         sign,
-        Widened(signed(left), int(one / unit)),
-        Widened(signed(right), int(other / unit)),
+        Widened(one, int(left.unit / unit)),
+        Widened(other, int(right.unit / unit)),
         unit,
     )
 
@@ -268,7 +269,9 @@ def _is_unsigned(node: Node | None) -> bool:
 
 def signed(node: Node) -> Node:
     """A whole number of 64 bits with a sign; null where it does not fit."""
-    return Fitted(node, node.unit) if _is_unsigned(node) and node.unit is not None else node
+    if node.unit is None or not _is_unsigned(node):
+        return node
+    return Fitted(node, node.unit)
 
 
 def _widened(node: Node, factor: Fraction) -> Node:
@@ -289,8 +292,10 @@ def _real(operand: Node | Fraction) -> Node:
 
 def _computable(operand: Node | Fraction) -> Node:
     real = _real(operand)
-    if isinstance(real, Real) and real.value and not FAINTEST <= abs(real.value) <= STRONGEST:
-        raise InputError(f"the number {Number(operand)} is too large or too small to compute with")  # type: ignore[arg-type]  # a literal
+    if not isinstance(operand, Fraction) or not isinstance(real, Real):
+        return real
+    if real.value and not FAINTEST <= abs(real.value) <= STRONGEST:
+        raise InputError(f"the number {Number(operand)} is too large or too small to compute with")
     return real
 
 

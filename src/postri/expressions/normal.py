@@ -8,9 +8,8 @@ NULL as well, so an expression and its normal form have the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from itertools import chain
 from typing import Any
 
 from postri.expressions import tree
@@ -44,43 +43,39 @@ def _ordered(part: Expression) -> Expression:
     if isinstance(part, tree.And | tree.Or):
         return _joined(type(part), part.items)
     if isinstance(part, tree.Between):
-        return _joined(
-            tree.And,
-            (
-                tree.Compare("<=", part.low, part.operand),
-                tree.Compare("<=", part.operand, part.high),
-            ),
-        )
+        low = tree.Compare("<=", part.low, part.operand)
+        high = tree.Compare("<=", part.operand, part.high)
+        return _joined(tree.And, (low, high))
     if isinstance(part, tree.In):
         items = _once(part.items)
-        return (
-            tree.In(part.operand, items)
-            if len(items) > 1
-            else _ordered(tree.Compare("=", part.operand, items[0]))
-        )
-    if isinstance(part, tree.Compare) and part.operator in MIRRORED:
-        return tree.Compare(MIRRORED[part.operator], part.right, part.left)
-    if isinstance(part, tree.Distinct) or (
-        isinstance(part, tree.Compare | tree.Arithmetic) and part.operator in EITHER_WAY
-    ):
-        return _either_way(part)
+        if len(items) > 1:
+            return tree.In(part.operand, items)
+        return _ordered(tree.Compare("=", part.operand, items[0]))
+    if isinstance(part, tree.Compare | tree.Distinct | tree.Arithmetic):
+        return _ordered_sides(part)
     return part
 
 
 def _joined(kind: type[tree.And] | type[tree.Or], items: tuple[Expression, ...]) -> Expression:
     """Conditions without nesting of the same kind, each once, in order."""
-    flat = _once(
-        tuple(
-            chain.from_iterable(each.items if isinstance(each, kind) else (each,) for each in items)
-        )
-    )
-    return kind(flat) if len(flat) > 1 else flat[0]
+    flat: list[Expression] = []
+    for item in items:
+        if isinstance(item, kind):
+            flat += item.items
+        else:
+            flat.append(item)
+    found = _once(flat)
+    return kind(found) if len(found) > 1 else found[0]
 
 
-def _once(items: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _once(items: Sequence[Expression]) -> tuple[Expression, ...]:
     return tuple(sorted(dict.fromkeys(items), key=str))
 
 
-def _either_way(part: tree.Compare | tree.Distinct | tree.Arithmetic) -> Expression:
-    left, right = sorted((part.left, part.right), key=str)
-    return replace(part, left=left, right=right)
+def _ordered_sides(part: tree.Compare | tree.Distinct | tree.Arithmetic) -> Expression:
+    if isinstance(part, tree.Compare) and part.operator in MIRRORED:
+        return tree.Compare(MIRRORED[part.operator], part.right, part.left)
+    if isinstance(part, tree.Distinct) or part.operator in EITHER_WAY:
+        left, right = sorted((part.left, part.right), key=str)
+        return replace(part, left=left, right=right)
+    return part

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from postri.expressions.node import Node
+from postri.expressions.plan import Input, Node, Vector, Vectors, Writer, both, without_nan
 from postri.expressions.tree import Operator
-from postri.expressions.vectors import Input, Vector, Vectors, both, without_nan
-from postri.expressions.writing import Writer
 
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
-FAINTEST, STRONGEST = 1e-150, 1e150
+# Whole numbers of 64 bits with a sign.
+SMALLEST = -(2**63)
+LARGEST = 2**63 - 1
+# Floats of these sizes can be added, multiplied and divided: the result neither overflows nor
+# vanishes.
+FAINTEST = 1e-150
+STRONGEST = 1e150
 COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
@@ -41,15 +44,14 @@ class NumberCell(Node):
         return (self.input.type.high or 0) > LARGEST
 
     def vector(self, cells: Vectors) -> Vector:
-        return without_nan(cells[self.input]) if self.unit is None else cells[self.input]
+        found = cells[self.input]
+        return without_nan(found) if self.unit is None else found
 
     def sql(self, writer: Writer) -> str:
         raw = writer.raw(self.input)
-        return (
-            raw
-            if self.unit is not None
-            else f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
-        )
+        if self.unit is not None:
+            return raw
+        return f"(CASE WHEN {writer.dialect.is_number(raw)} THEN {raw} END)"
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,9 @@ class Clamped(Node):
 
     def vector(self, cells: Vectors) -> Vector:
         found = self.cell.vector(cells)
-        return Vector(
-            np.clip(
-                found.values.astype(np.int64), max(self.low, SMALLEST), min(self.high, LARGEST)
-            ),
-            found.valid,
-        )
+        low = max(self.low, SMALLEST)
+        high = min(self.high, LARGEST)
+        return Vector(np.clip(found.values.astype(np.int64), low, high), found.valid)
 
     def sql(self, writer: Writer) -> str:
         raw = self.cell.sql(writer)
@@ -142,21 +141,22 @@ class AsReal(Node):
     def vector(self, cells: Vectors) -> Vector:
         found = self.operand.vector(cells)
         values = np.asarray(found.values).astype(np.float64)
+        # Each step that changes nothing is left out, here and in SQL.
         if self.of.numerator != 1:
             values = values * float(self.of.numerator)
-        return Vector(
-            values if self.of.denominator == 1 else values / float(self.of.denominator), found.valid
-        )
+        if self.of.denominator != 1:
+            values = values / float(self.of.denominator)
+        return Vector(values, found.valid)
 
     def sql(self, writer: Writer) -> str:
-        text, literal = writer.dialect.as_double(self.operand.sql(writer)), writer.dialect.double
+        text = writer.dialect.as_double(self.operand.sql(writer))
         if self.of.numerator != 1:
-            text = f"({text} * {literal(float(self.of.numerator))})"
-        return (
-            text
-            if self.of.denominator == 1
-            else f"({text} / {literal(float(self.of.denominator))})"
-        )
+            factor = writer.dialect.double(float(self.of.numerator))
+            text = f"({text} * {factor})"
+        if self.of.denominator != 1:
+            divisor = writer.dialect.double(float(self.of.denominator))
+            text = f"({text} / {divisor})"
+        return text
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,10 @@ class Widened(Node):
     def vector(self, cells: Vectors) -> Vector:
         found = self.operand.vector(cells)
         values = np.asarray(found.values)
-        narrow = _largest(values) * self.factor <= LARGEST
-        return Vector(values.astype(np.int64 if narrow else object) * self.factor, found.valid)
+        # Python's own numbers have room for all, and are slow.
+        fits = _largest(values) * self.factor <= LARGEST
+        kind = np.int64 if fits else object
+        return Vector(values.astype(kind) * self.factor, found.valid)
 
     def sql(self, writer: Writer) -> str:
         return writer.times(self.operand.sql(writer), self.factor)
@@ -212,17 +214,18 @@ class WholeArithmetic(Node):
         return self.of
 
     def vector(self, cells: Vectors) -> Vector:
-        left, right = self.left.vector(cells), self.right.vector(cells)
-        one, other = _largest(left.values), _largest(right.values)
+        left = self.left.vector(cells)
+        right = self.right.vector(cells)
+        one = _largest(left.values)
+        other = _largest(right.values)
         reach = one * other if self.operator == "*" else one + other
         kind = np.int64 if reach <= LARGEST else object
         values = COMPUTED[self.operator](left.values.astype(kind), right.values.astype(kind))
         return _fitted(Vector(values, both(left.valid, right.valid)))
 
     def sql(self, writer: Writer) -> str:
-        return writer.dialect.narrow(
-            f"({self.left.sql(writer)} {self.operator} {self.right.sql(writer)})"
-        )
+        wide = f"({self.left.sql(writer)} {self.operator} {self.right.sql(writer)})"
+        return writer.dialect.narrow(wide)
 
 
 @dataclass(frozen=True)
@@ -234,26 +237,23 @@ class RealArithmetic(Node):
     right: Node
 
     def vector(self, cells: Vectors) -> Vector:
-        left, right = (
-            _moderate(self.left.vector(cells)),
-            _moderate(self.right.vector(cells), zero=self.operator != "/"),
-        )
+        left = _moderate(self.left.vector(cells))
+        right = _moderate(self.right.vector(cells), zero=self.operator != "/")
         with np.errstate(all="ignore"):
-            return Vector(
-                COMPUTED[self.operator](left.values, right.values), both(left.valid, right.valid)
-            )
+            values = COMPUTED[self.operator](left.values, right.values)
+        return Vector(values, both(left.valid, right.valid))
 
     def sql(self, writer: Writer) -> str:
-        left, right = (
-            _moderate_sql(self.left, writer),
-            _moderate_sql(self.right, writer, zero=self.operator != "/"),
-        )
+        left = _moderate_sql(self.left, writer)
+        right = _moderate_sql(self.right, writer, zero=self.operator != "/")
         return f"({left} {self.operator} {right})"
 
 
 def _largest(values: Any) -> int:
     """The largest size of some whole numbers."""
-    return max(abs(int(np.min(values))), abs(int(np.max(values)))) if np.size(values) else 0
+    if not np.size(values):
+        return 0
+    return max(abs(int(np.min(values))), abs(int(np.max(values))))
 
 
 def _fitted(vector: Vector) -> Vector:
@@ -267,8 +267,10 @@ def _fitted(vector: Vector) -> Vector:
 def _moderate(vector: Vector, *, zero: bool = True) -> Vector:
     """Floats that can be computed with; a divisor must not be 0."""
     size = np.abs(vector.values)
-    inside = (size >= FAINTEST) & (size <= STRONGEST)
-    return Vector(vector.values, both(vector.valid, inside | (size == 0) if zero else inside))
+    allowed = (size >= FAINTEST) & (size <= STRONGEST)
+    if zero:
+        allowed = allowed | (size == 0)
+    return Vector(vector.values, both(vector.valid, allowed))
 
 
 def _moderate_sql(node: Node, writer: Writer, *, zero: bool = True) -> str:
@@ -277,12 +279,14 @@ def _moderate_sql(node: Node, writer: Writer, *, zero: bool = True) -> str:
         # A constant was looked at before, and what a whole number of 64 bits means is never that
         # large or small.
         return text
-    low, high, nothing = (writer.dialect.double(number) for number in (FAINTEST, STRONGEST, 0.0))
+    low = writer.dialect.double(FAINTEST)
+    high = writer.dialect.double(STRONGEST)
+    nothing = writer.dialect.double(0.0)
 
     def moderate(value: str, condition: str = "") -> str:
-        allowed = f"abs({value}) >= {low} AND abs({value}) <= {high}" + (
-            f" OR {value} = {nothing}" if zero else ""
-        )
+        allowed = f"abs({value}) >= {low} AND abs({value}) <= {high}"
+        if zero:
+            allowed += f" OR {value} = {nothing}"
         return f"(CASE WHEN {condition}({allowed}) THEN {value} END)"
 
     if isinstance(node, NumberCell):

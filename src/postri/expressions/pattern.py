@@ -47,9 +47,10 @@ class Segment:
         if len(self.pieces) == 1 and isinstance(self.pieces[0], str):
             found = text.find(self.pieces[0], start, end)
             return None if found < 0 else found
-        return next(
-            (place for place in range(start, end - self.length + 1) if self.fits(text, place)), None
-        )
+        for place in range(start, end - self.length + 1):
+            if self.fits(text, place):
+                return place
+        return None
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,9 @@ class Pattern:
             else:
                 _add(segments[-1], 1 if character == "_" else character)
         # Empty segments between two `%` say nothing.
-        last = len(segments) - 1
-        found = cls(
-            tuple(
-                Segment(tuple(pieces))
-                for i, pieces in enumerate(segments)
-                if pieces or i in (0, last)
-            )
-        )
+        ends = (0, len(segments) - 1)
+        kept = [pieces for place, pieces in enumerate(segments) if pieces or place in ends]
+        found = cls(tuple(Segment(tuple(pieces)) for pieces in kept))
         if found.wildcards > MOST_WILDCARDS:
             raise InputError(f"a LIKE pattern may have at most {MOST_WILDCARDS} wildcards")
         return found
@@ -91,11 +87,9 @@ class Pattern:
     @property
     def wildcards(self) -> int:
         """How many `%` and runs of `_` it has."""
-        return (
-            len(self.segments)
-            - 1
-            + sum(isinstance(piece, int) for segment in self.segments for piece in segment.pieces)
-        )
+        pieces = [piece for segment in self.segments for piece in segment.pieces]
+        runs = sum(isinstance(piece, int) for piece in pieces)
+        return len(self.segments) - 1 + runs
 
     def written(self) -> str:
         """The text of the pattern with the escape character `!`."""
@@ -105,10 +99,12 @@ class Pattern:
         """Whether a text fits: the first place for each segment is the best one, so nothing is
         tried twice.
         """
-        first, last = self.segments[0], self.segments[-1]
+        first = self.segments[0]
+        last = self.segments[-1]
         if len(self.segments) == 1:
             return len(text) == first.length and first.fits(text, 0)
-        start, end = first.length, len(text) - last.length
+        start = first.length
+        end = len(text) - last.length
         if start > end or not first.fits(text, 0) or not last.fits(text, end):
             return False
         for segment in self.segments[1:-1]:

@@ -4,15 +4,15 @@ expression that is computed.
 Each part of an expression has a range, and a unit of which all its values are whole multiples:
 
     a number      itself, of the unit that it is
-    a column      its domain, of the largest unit of which its lower bound and its step are multiples
+    a column      its domain, of the largest unit of which lower bound and step are multiples
     a sum         the sums of the ends, of the largest common unit
     a product     the products of the ends, of the product of the units
     a choice      all that one of its values can be, of the largest common unit
-    a quotient    the quotients of the ends; of the quotient of the units if the divisor is a number with a short inverse
+    a quotient    the quotients of the ends, of the quotient of the units
 
-Any other quotient has no unit. The domain then has the largest power of ten as its step that makes
-a million steps or more, and so fewer than about ten million: a value is rounded by at most half a
-step.
+A quotient has that unit only if its divisor is a number with a short inverse; any other has none.
+The domain then has the largest power of ten as its step that makes a million steps or more, and so
+fewer than about ten million: a value is rounded by at most half a step.
 
 For this to hold, each column is clamped to its own domain before anything is computed. A condition
 of a CASE looks at cells as they stand, as a predicate does; where it compares a column of numbers
@@ -21,13 +21,14 @@ with a number, it narrows what that column can be in the branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import reduce, singledispatch
 from math import ceil, floor, log10
+from operator import mul, truediv
 from typing import TypeVar
 
 from postri.columns import Kind
@@ -71,20 +72,17 @@ class Range:
     @classmethod
     def of(cls, domain: Domain) -> Range:
         """What a column can be once it is clamped."""
-        low, step = position(domain.lower), Fraction(domain.step)
-        return cls(low, position(domain.upper), common_unit(low, step), domain.kind, domain.zoned)
+        low = position(domain.lower)
+        high = position(domain.upper)
+        unit = common_unit(low, Fraction(domain.step))
+        return cls(low, high, unit, domain.kind, domain.zoned)
 
     @classmethod
     def at(cls, point: Fraction | Point) -> Range:
         """One value alone."""
         place = point if isinstance(point, Fraction) else position(point)
-        return cls(
-            place,
-            place,
-            abs(place),
-            kind_of(point),
-            isinstance(point, datetime) and point.tzinfo is not None,
-        )
+        zoned = isinstance(point, datetime) and point.tzinfo is not None
+        return cls(place, place, abs(place), kind_of(point), zoned)
 
     def narrowed(self, comparison: tree.Comparison, number: Fraction) -> Range:
         """The same where a cell also compares so with a number.
@@ -92,7 +90,9 @@ class Range:
         A limit between two multiples counts as the one outside.
         """
         assert self.unit is not None
-        low, high, limit = self.low, self.high, min(max(number, self.low), self.high)
+        low = self.low
+        high = self.high
+        limit = min(max(number, low), high)
         if comparison in (">", ">=", "="):
             low = floor(limit / self.unit) * self.unit
         if comparison in ("<", "<=", "="):
@@ -112,16 +112,18 @@ def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> D
     >>> print(domain_of(read_expression("cents / 100"), {"cents": Domain(0, 5_000)}))
     0 to 50 in steps of 0.01
     """
-    found = _range(
-        expression, {name: Range.of(domain) if domain else None for name, domain in domains.items()}
-    )
+    known = {name: Range.of(domain) if domain else None for name, domain in domains.items()}
+    found = _range(expression, known)
     if found is None or found.low == found.high:
         raise InputError(
             f"{brief(expression)} has one value at most, of which nothing can be asked; count "
             "the rows instead"
         )
-    step = _step(found.high - found.low) if found.unit is None else found.unit
-    low, high = floor(found.low / step) * step, ceil(found.high / step) * step
+    step = found.unit
+    if step is None:
+        step = _step(found.high - found.low)
+    low = floor(found.low / step) * step
+    high = ceil(found.high / step) * step
     if (high - low) / step >= MOST_POINTS:
         raise _too_large(expression, step)
     return Domain(_point(low, found), _point(high, found), step)
@@ -153,32 +155,33 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
     if isinstance(expression, tree.Negate):
         return tree.Negate(inside(expression.operand))
     if isinstance(expression, tree.Arithmetic):
-        return _multiplied(
-            replace(expression, left=inside(expression.left), right=inside(expression.right))
-        )
+        left = inside(expression.left)
+        right = inside(expression.right)
+        return _multiplied(replace(expression, left=left, right=right))
     return expression
 
 
 def _multiplied(expression: tree.Arithmetic) -> Expression:
     inverse = _inverse(expression)
-    return (
-        expression
-        if inverse is None
-        else tree.Arithmetic("*", expression.left, tree.Number(inverse))
-    )
+    if inverse is None:
+        return expression
+    return tree.Arithmetic("*", expression.left, tree.Number(inverse))
 
 
 def _clamped(column: tree.Column, domain: Domain) -> Expression:
-    low, high = map(_literal, (domain.lower, domain.upper))
-    return tree.Case(
-        ((tree.Compare("<", column, low), low), (tree.Compare(">", column, high), high)), column
-    )
+    low = _literal(domain.lower)
+    high = _literal(domain.upper)
+    below = tree.Compare("<", column, low)
+    above = tree.Compare(">", column, high)
+    return tree.Case(((below, low), (above, high)), column)
 
 
 def _literal(point: Point) -> Expression:
     if isinstance(point, datetime):
         return tree.Moment(point)
-    return tree.Day(point) if isinstance(point, date) else tree.Number(Fraction(point))
+    if isinstance(point, date):
+        return tree.Day(point)
+    return tree.Number(Fraction(point))
 
 
 def _bounds(column: tree.Column, known: Mapping[str, Bounds | None]) -> Bounds:
@@ -217,10 +220,11 @@ def _too_large(expression: Expression, step: Fraction) -> InputError:
 
 @singledispatch
 def _found(expression: Expression, known: Ranges) -> Range | None:
-    hint = "; write a date as DATE '2024-01-31'" if isinstance(expression, tree.Text) else ""
-    raise InputError(
-        f"{brief(expression)} is {KINDS[type(expression)].value}, where a number is expected{hint}"
-    )
+    kind = KINDS[type(expression)].value
+    hint = ""
+    if isinstance(expression, tree.Text):
+        hint = "; write a date as DATE '2024-01-31'"
+    raise InputError(f"{brief(expression)} is {kind}, where a number is expected{hint}")
 
 
 @_found.register
@@ -240,7 +244,8 @@ def _(column: tree.Column, known: Ranges) -> Range:
 
 @_found.register
 def _(choice: tree.Case, known: Ranges) -> Range | None:
-    return _either(choice, [_range(value, reached) for value, reached in _branches(choice, known)])
+    found = [_range(value, reached) for value, reached in _branches(choice, known)]
+    return _either(choice, found)
 
 
 @_found.register
@@ -255,7 +260,8 @@ def _(opposite: tree.Negate, known: Ranges) -> Range | None:
 
 @_found.register
 def _(expression: tree.Arithmetic, known: Ranges) -> Range | None:
-    left, right = _range(expression.left, known), _range(expression.right, known)
+    left = _range(expression.left, known)
+    right = _range(expression.right, known)
     return _computed(expression, expression.operator, left, right)
 
 
@@ -270,12 +276,17 @@ def _computed(
         )
     if isinstance(expression, tree.Arithmetic) and operator == "/":
         return _quotient(expression, left, right)
-    ends = [
-        EXACT[operator](one, other)
-        for one in (left.low, left.high)
-        for other in (right.low, right.high)
-    ]
+    ends = _ends(EXACT[operator], left, right)
     return Range(min(ends), max(ends), _unit(operator, left.unit, right.unit))
+
+
+def _ends(
+    compute: Callable[[Fraction, Fraction], Fraction], left: Range, right: Range
+) -> list[Fraction]:
+    """What is computed from the ends of two ranges: nothing between them gives more or less."""
+    lefts = (left.low, left.high)
+    rights = (right.low, right.high)
+    return [compute(one, other) for one in lefts for other in rights]
 
 
 def _unit(operator: tree.Operator, one: Fraction | None, other: Fraction | None) -> Fraction | None:
@@ -291,13 +302,12 @@ def _quotient(expression: tree.Arithmetic, left: Range, right: Range) -> Range:
             "give it bounds without 0, "
             "or divide by a column x inside CASE WHEN x >= 1 THEN ... END"
         )
-    ends = [one / other for one in (left.low, left.high) for other in (right.low, right.high)]
+    ends = _ends(truediv, left, right)
     inverse = _inverse(expression)
-    return Range(
-        min(ends),
-        max(ends),
-        None if inverse is None or left.unit is None else left.unit * abs(inverse),
-    )
+    unit = None
+    if inverse is not None and left.unit is not None:
+        unit = left.unit * abs(inverse)
+    return Range(min(ends), max(ends), unit)
 
 
 def _inverse(expression: tree.Arithmetic) -> Fraction | None:
@@ -305,13 +315,11 @@ def _inverse(expression: tree.Arithmetic) -> Fraction | None:
     without a short inverse.
     """
     divisor = _number(expression.right) if expression.operator == "/" else None
-    inverse = 1 / divisor if divisor else None
-    short = (
-        inverse is not None
-        and abs(inverse) <= LONGEST_INVERSE
-        and (inverse * LONGEST_INVERSE).denominator == 1
-    )
-    return inverse if short else None
+    if not divisor:
+        return None
+    inverse = 1 / divisor
+    is_whole = (inverse * LONGEST_INVERSE).denominator == 1
+    return inverse if is_whole and abs(inverse) <= LONGEST_INVERSE else None
 
 
 def _number(expression: Expression) -> Fraction | None:
@@ -322,25 +330,25 @@ def _number(expression: Expression) -> Fraction | None:
         operand = _number(expression.operand)
         return None if operand is None else -operand
     if isinstance(expression, tree.Arithmetic):
-        divided = expression.operator == "/"
-        left, right = (
-            _number(expression.left),
-            _inverse(expression) if divided else _number(expression.right),
-        )
-        return (
-            None
-            if left is None or right is None
-            else EXACT["*" if divided else expression.operator](left, right)
-        )
+        left = _number(expression.left)
+        if expression.operator == "/":
+            compute = mul
+            right = _inverse(expression)
+        else:
+            compute = EXACT[expression.operator]
+            right = _number(expression.right)
+        return None if left is None or right is None else compute(left, right)
     return None
 
 
 def _either(expression: Expression, ranges: Sequence[Range | None]) -> Range | None:
     """All that one of several can be."""
     found = [each for each in ranges if each is not None]
-    if {(each.kind, each.zoned) for each in found} == {("date", False), ("timestamp", False)}:
+    kinds = {(each.kind, each.zoned) for each in found}
+    if kinds == {("date", False), ("timestamp", False)}:
         found = [_first_moments(each) if each.kind == "date" else each for each in found]
-    if len({(each.kind, each.zoned) for each in found}) > 1:
+        kinds = {("timestamp", False)}
+    if len(kinds) > 1:
         raise InputError(
             f"the values of {brief(expression)} must be of one kind: numbers, dates, or "
             "timestamps with or without a zone"
@@ -381,35 +389,38 @@ def _narrowed(condition: Expression, known: Ranges, *, holds: bool) -> Ranges:
     """
     if isinstance(condition, tree.Not):
         return _narrowed(condition.operand, known, holds=not holds)
+    # All parts of an AND hold where it holds; no part of an OR holds where it does not.
     if isinstance(condition, tree.And if holds else tree.Or):
-        return reduce(
-            lambda known, part: _narrowed(part, known, holds=holds), condition.parts, known
-        )
+        for part in condition.parts:
+            known = _narrowed(part, known, holds=holds)
+        return known
     if isinstance(condition, tree.Between) and holds:
-        limits = (
-            tree.Compare(">=", condition.operand, condition.low),
-            tree.Compare("<=", condition.operand, condition.high),
-        )
-        return _narrowed(tree.And(limits), known, holds=True)
-    return (
-        _compared(condition, known, holds=holds) if isinstance(condition, tree.Compare) else known
-    )
+        low = tree.Compare(">=", condition.operand, condition.low)
+        high = tree.Compare("<=", condition.operand, condition.high)
+        return _narrowed(tree.And((low, high)), known, holds=True)
+    if isinstance(condition, tree.Compare):
+        return _compared(condition, known, holds=holds)
+    return known
 
 
 def _compared(condition: tree.Compare, known: Ranges, *, holds: bool) -> Ranges:
-    comparison, column, number = condition.operator, condition.left, _number(condition.right)
+    comparison = condition.operator
+    column = condition.left
+    number = _number(condition.right)
     if number is None:
-        comparison, column, number = FLIPPED[comparison], condition.right, _number(condition.left)
+        comparison = FLIPPED[comparison]
+        column = condition.right
+        number = _number(condition.left)
     if number is None or not isinstance(column, tree.Column):
         return known
+    if not holds:
+        comparison = OPPOSITE[comparison]
     # A condition may look at columns without bounds, and at those that nobody may ask about.
     with suppress(InputError):
         name = column_named(column, list(known))
-        if (found := known[name]) is not None and found.kind == "number":
-            return {
-                **known,
-                name: found.narrowed(comparison if holds else OPPOSITE[comparison], number),
-            }
+        found = known[name]
+        if found is not None and found.kind == "number":
+            return {**known, name: found.narrowed(comparison, number)}
     return known
 
 
@@ -419,6 +430,7 @@ def _compared(condition: tree.Compare, known: Ranges, *, holds: bool) -> Ranges:
 def _step(width: Fraction) -> Fraction:
     """The largest power of ten that goes a million times, or more, into a width."""
     power = floor(log10(width.numerator) - log10(width.denominator))
+    # The logarithms are floats, which may be off by one at a power of ten.
     power += (Fraction(10) ** (power + 1) <= width) - (Fraction(10) ** power > width)
     return Fraction(10) ** (power - ROUNDED_DIGITS)
 
@@ -429,4 +441,6 @@ def _point(place: Fraction, found: Range) -> Fraction | date:
     if found.kind == "date":
         return date.fromordinal(EPOCH.toordinal() + int(place))
     moment = EPOCH + timedelta(microseconds=int(place / MICROSECOND))
-    return moment.replace(tzinfo=UTC) if found.zoned else moment
+    if found.zoned:
+        return moment.replace(tzinfo=UTC)
+    return moment

@@ -1,20 +1,29 @@
-"""From a text to a tree: predicates, and expressions of rows.
-
-What is not on the list here is refused. The words are looked at one by one before they are put
-together, so that nothing is read that is too long, too deep, or calls a function.
-"""
+"""From a text to a tree: predicates, and expressions of rows."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from sqlglot import TokenType
 
 from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions import tree
+from postri.expressions.allowed import (
+    DEEPEST,
+    INTERVALS,
+    KEYWORDS,
+    REFUSED,
+    RESERVED,
+    WORD,
+    check_characters,
+    check_depth,
+    check_words,
+    nested_too_deep,
+    refused,
+    written_too_long,
+)
 from postri.expressions.grammar import (
     COMPARISONS,
     OPERATORS,
@@ -28,91 +37,7 @@ from postri.expressions.pattern import Pattern
 from postri.expressions.tree import Expression
 from postri.expressions.words import LONGEST, SourceText, Word, Words
 
-DEEPEST = 20
 MOST_BETWEENS = 3
-ALLOWED = (
-    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
-)
-
-WORD = re.compile(r"[^\W\d]\w*")
-SIGNS = {
-    TokenType.L_PAREN,
-    TokenType.R_PAREN,
-    TokenType.COMMA,
-    TokenType.PLUS,
-    TokenType.DASH,
-    TokenType.STAR,
-    TokenType.SLASH,
-    TokenType.EQ,
-    TokenType.NEQ,
-    TokenType.LT,
-    TokenType.LTE,
-    TokenType.GT,
-    TokenType.GTE,
-    TokenType.NULLSAFE_EQ,
-    TokenType.STRING,
-    TokenType.NUMBER,
-    TokenType.IDENTIFIER,
-}
-# Words before which a parenthesis calls no function.
-KEYWORDS = {
-    TokenType.AND,
-    TokenType.OR,
-    TokenType.NOT,
-    TokenType.IN,
-    TokenType.BETWEEN,
-    TokenType.IS,
-    TokenType.NULL,
-    TokenType.LIKE,
-    TokenType.ESCAPE,
-    TokenType.CASE,
-    TokenType.WHEN,
-    TokenType.THEN,
-    TokenType.ELSE,
-    TokenType.END,
-    TokenType.TRUE,
-    TokenType.FALSE,
-    TokenType.DISTINCT,
-    TokenType.FROM,
-}
-PREFIXES = {TokenType.NOT, TokenType.DASH, TokenType.PLUS}
-# After the word INTERVAL these begin an interval of SQL; before others it is a column.
-INTERVALS = {
-    TokenType.STRING,
-    TokenType.NUMBER,
-    TokenType.PLUS,
-    TokenType.DASH,
-    TokenType.STAR,
-}
-# Columns of these names stand in double quotes.
-RESERVED = frozenset(
-    """
-    ALTER AND ANY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE CURRENT_DATETIME
-    CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DISTINCT DROP ELSE EXCEPT FETCH FOR
-    FROM GLOB GRANT HAVING ILIKE INNER INSERT INTERSECT INTO JOIN LATERAL LIKE NOTNULL ON OR OUTER
-    PARTITIONED_BY QUALIFY REGEXP RETURNING REVOKE RLIKE ROLLBACK SELECT TABLESAMPLE THEN UNCACHE
-    UNION USING WHEN WHERE WITH XOR
-    """.split()  # noqa: SIM905 - sixty words read best as one text
-)
-# What SQL has and predicates do not, as refusals call it.
-REFUSED = {
-    "AT": "AT TIME ZONE",
-    "COLLATE": "COLLATE",
-    "CURRENT_DATE": "CURRENT DATE",
-    "CURRENT_TIME": "CURRENT TIME",
-    "CURRENT_TIMESTAMP": "CURRENT TIMESTAMP",
-    "CURRENT_USER": "CURRENT USER",
-    "DISTINCT": "DISTINCT",
-    "DIV": "INT DIV",
-    "GLOB": "GLOB",
-    "ILIKE": "ILIKE",
-    "INTERVAL": "INTERVAL",
-    "OVERLAPS": "OVERLAPS",
-    "REGEXP": "REGEXP LIKE",
-    "RLIKE": "REGEXP LIKE",
-    "SELECT": "SELECT",
-    "*": "STAR",
-}
 
 
 def check_text(text: object) -> str:
@@ -127,7 +52,7 @@ def check_text(text: object) -> str:
 
 def read_expression(text: str) -> Expression:
     """The tree of a text, or InputError that names what is not allowed in it."""
-    _check_characters(check_text(text))
+    check_characters(check_text(text))
     source = SourceText(text, "predicate")
     if not source.words:
         raise InputError("the predicate is empty; leave it out to take all rows")
@@ -136,75 +61,12 @@ def read_expression(text: str) -> Expression:
 
 def read_words(source: SourceText, words: Words) -> Expression:
     """The tree of some words of a text."""
-    _check_words(words)
-    _check_depth(words)
+    check_words(words)
+    check_depth(words)
     expression = TreeReader(source, words).read_all().expression
     if len(str(expression)) > LONGEST:
-        raise _too_long()
+        raise written_too_long()
     return expression
-
-
-def _check_characters(text: str) -> None:
-    if len(text) > LONGEST:
-        raise _too_long()
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError(
-            "a predicate must not contain the character NUL or half of a surrogate pair, "
-            "which no database holds"
-        )
-
-
-def _check_words(words: Words) -> None:
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        if word.has_comment:
-            raise InputError("comments are not allowed in a predicate")
-        if word.kind in SIGNS:
-            continue
-        if word.kind == TokenType.DOT:
-            if following is None or following.kind != TokenType.NUMBER:
-                raise InputError(
-                    'a column is written without its table in a predicate: as x or as "x"'
-                )
-            continue
-        if not WORD.fullmatch(word.text):
-            raise _refused(word.text)
-        is_called = following is not None and following.kind == TokenType.L_PAREN
-        if is_called and word.kind not in KEYWORDS and word.upper != "COALESCE":
-            raise InputError(f"the function {word.text} is not allowed in a predicate; {ALLOWED}")
-
-
-def _check_depth(words: Words) -> None:
-    """Refuse what would be too deep for whoever recurses: the reader here, and the parsers of
-    databases.
-    """
-    parentheses = cases = signs = 0
-    for word in words:
-        kind = word.kind
-        parentheses += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        cases += (kind == TokenType.CASE) - (kind == TokenType.END)
-        signs = signs + 1 if kind in PREFIXES else 0
-        if max(parentheses, cases, signs) > DEEPEST:
-            raise _too_deep()
-
-
-def _too_long() -> InputError:
-    return InputError(
-        f"a predicate may have at most {LONGEST:,} characters; add a column to the data for "
-        "what it tells"
-    )
-
-
-def _too_deep() -> InputError:
-    return InputError(
-        f"a predicate may be nested at most {DEEPEST} deep; use fewer parentheses and shorter sums"
-    )
-
-
-def _refused(what: str) -> InputError:
-    hint = ""
-    if any(map(str.isalnum, what)):
-        hint = ". A column of that name stands in double quotes"
-    return InputError(f"{shown(what)} is not allowed in a predicate; {ALLOWED}{hint}")
 
 
 @dataclass(frozen=True)
@@ -223,14 +85,14 @@ class Read:
         """A tree that is made of these parts."""
         height = 1 + max(part.height for part in parts)
         if height > DEEPEST:
-            raise _too_deep()
+            raise nested_too_deep()
         return cls(expression, height)
 
 
 class TreeReader(ExpressionReader[Read]):
     """Reads predicates and expressions of rows."""
 
-    typed = {  # noqa: RUF012 - never changed
+    typed: ClassVar = {
         TokenType.DATE: lambda text: tree.Day(read_day(text)),
         TokenType.TIMESTAMP: lambda text: tree.Moment(read_moment(text)),
     }
@@ -241,28 +103,27 @@ class TreeReader(ExpressionReader[Read]):
     def unexpected(self, word: Word) -> NoReturn:
         name = REFUSED.get(word.upper)
         if name is not None and word.kind not in (TokenType.IDENTIFIER, TokenType.STRING):
-            raise _refused(name)
+            raise refused(name)
+        self._unreadable(word)
+
+    def incomplete(self) -> NoReturn:
+        self._unreadable(self.words[-1])
+
+    def _unreadable(self, word: Word) -> NoReturn:
         near = shown(self.source.within([word]))
         raise InputError(
             f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
         )
 
-    def incomplete(self) -> NoReturn:
-        near = shown(self.source.within(self.words[-1:]))
-        raise InputError(
-            f"the predicate cannot be read near {near}; write it as after WHERE in SQL"
-        )
-
     def too_deep(self) -> NoReturn:
-        raise _too_deep()
+        raise nested_too_deep()
 
     # Literals and operators.
 
     def literal(self, literal: Expression) -> Read:
-        following = self.peek()
-        adjacent = following is not None and following.kind == TokenType.STRING
-        if isinstance(literal, tree.Text) and adjacent:
-            raise _refused("CONCAT")
+        # Standard SQL joins texts that stand side by side, and databases do not agree on it.
+        if isinstance(literal, tree.Text) and self.follows(TokenType.STRING):
+            raise refused("CONCAT")
         return Read(literal)
 
     def number(self, word: Word, digits: str) -> tree.Number:
@@ -338,7 +199,7 @@ class TreeReader(ExpressionReader[Read]):
 
     def close(self) -> None:
         if self.follows(TokenType.COMMA):
-            raise _refused("TUPLE")
+            raise refused("TUPLE")
         super().close()
 
     def _case(self, depth: int) -> Read:
@@ -352,6 +213,7 @@ class TreeReader(ExpressionReader[Read]):
         parts = []
         while self.skip(TokenType.WHEN):
             condition = self.expression(OR, depth + 1)
+            # Texts without THEN, and without the AND of BETWEEN, were read from the beginning.
             self.skip(TokenType.THEN)
             value = self.expression(OR, depth + 1)
             whens.append((condition.expression, value.expression))
@@ -373,7 +235,7 @@ class TreeReader(ExpressionReader[Read]):
         return Read.above(tree.Coalesce(tuple(each.expression for each in values)), *values)
 
     def _list(self, depth: int) -> list[Read]:
-        """What stands between commas, up to the closing parenthesis. Nothing may stand there."""
+        """What stands between commas, up to the closing parenthesis. Spare commas are skipped."""
         found = []
         while not self.follows(TokenType.R_PAREN):
             if self.skip(TokenType.COMMA):
@@ -435,7 +297,7 @@ class TreeReader(ExpressionReader[Read]):
         following = self.peek()
         if following is not None and following.kind == TokenType.VAR:
             if following.upper == "SYMMETRIC":
-                raise _refused("BETWEEN with SYMMETRIC")
+                raise refused("BETWEEN with SYMMETRIC")
             if following.upper == "ASYMMETRIC":
                 self.next()
         low = self.expression(SUM, depth + 1)
@@ -461,7 +323,7 @@ class TreeReader(ExpressionReader[Read]):
             value = word.kind == TokenType.TRUE
             found = Read.above(tree.IsTruth(operand.expression, value), operand)
         else:
-            raise _refused(f"IS {word.upper}")
+            raise refused(f"IS {self.source.within([word])}")
         return _not(found) if negated else found
 
 

@@ -16,6 +16,9 @@ from postri.expressions.pattern import ESCAPE, Pattern
 Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
 Operator = Literal["+", "-", "*", "/"]
 
+# Numbers with more digits than this, or more decimal places, are written with an exponent.
+MOST_DIGITS = 20
+
 # How tightly a part binds: one that binds less tightly than its place asks for stands in
 # parentheses.
 OR, AND, NOT, TEST, SUM, PRODUCT, SIGN, ATOM = range(8)
@@ -45,7 +48,10 @@ class Column(Expression):
     quoted: bool = False
 
     def __str__(self) -> str:
-        return '"' + self.name.replace('"', '""') + '"' if self.quoted else self.name
+        if not self.quoted:
+            return self.name
+        escaped = self.name.replace('"', '""')
+        return f'"{escaped}"'
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,13 @@ class Number(Expression):
     def __str__(self) -> str:
         places = decimal_places(self.value) or 0
         digits = str(abs(self.value.numerator))
-        if places == 0 and len(digits) > 20:
-            return f"{'-' * (self.value < 0)}{digits.rstrip('0')}e{len(digits) - len(digits.rstrip('0'))}"
-        return (
-            format(as_decimal(self.value, places), "f")
-            if places <= 20
-            else f"{self.value * 10**places}e-{places}"
-        )
+        if places == 0 and len(digits) > MOST_DIGITS:
+            sign = "-" if self.value < 0 else ""
+            leading = digits.rstrip("0")
+            return f"{sign}{leading}e{len(digits) - len(leading)}"
+        if places > MOST_DIGITS:
+            return f"{self.value * 10**places}e-{places}"
+        return format(as_decimal(self.value, places), "f")
 
 
 @dataclass(frozen=True)
@@ -277,9 +283,8 @@ class Like(Expression):
 
     def __str__(self) -> str:
         written = self.pattern.written()
-        return f"{self.operand.within(SUM)} LIKE {_quoted(written)}" + (
-            f" ESCAPE '{ESCAPE}'" if ESCAPE in written else ""
-        )
+        escape = f" ESCAPE '{ESCAPE}'" if ESCAPE in written else ""
+        return f"{self.operand.within(SUM)} LIKE {_quoted(written)}{escape}"
 
 
 @dataclass(frozen=True)
@@ -291,18 +296,24 @@ class Case(Expression):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        return *(part for when in self.whens for part in when), *(
-            (self.otherwise,) if self.otherwise else ()
-        )
+        found = [part for when in self.whens for part in when]
+        if self.otherwise:
+            found.append(self.otherwise)
+        return tuple(found)
 
     @property
     def values(self) -> tuple[Expression, ...]:
         """What it can be."""
-        return *(value for _, value in self.whens), *((self.otherwise,) if self.otherwise else ())
+        found = [value for _, value in self.whens]
+        if self.otherwise:
+            found.append(self.otherwise)
+        return tuple(found)
 
     def __str__(self) -> str:
-        whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in self.whens)
-        return f"CASE {whens}{f' ELSE {self.otherwise}' if self.otherwise else ''} END"
+        words = [f"WHEN {condition} THEN {value}" for condition, value in self.whens]
+        if self.otherwise:
+            words.append(f"ELSE {self.otherwise}")
+        return f"CASE {' '.join(words)} END"
 
 
 @dataclass(frozen=True)

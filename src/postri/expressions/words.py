@@ -22,18 +22,17 @@ SHOWN = 100
 
 @dataclass(frozen=True)
 class Word:
-    """A word or sign of a text: from `start` up to `end`."""
+    """A word or sign of a text: from `start` up to `end`.
+
+    `upper` is the word in capitals, as keywords and functions are compared.
+    """
 
     kind: TokenType
     text: str
+    upper: str
     start: int
     end: int
     has_comment: bool = False
-
-    @property
-    def upper(self) -> str:
-        """The word in capitals, as keywords and functions are compared."""
-        return self.text.upper()
 
     @property
     def is_name(self) -> bool:
@@ -110,6 +109,13 @@ def _words(text: str, called: str) -> list[Word]:
             f"a quote or comment in the {called} is not closed; write ' inside a text as ''"
         ) from None
     return [
-        Word(token.token_type, token.text, token.start, token.end + 1, bool(token.comments))
+        Word(
+            token.token_type,
+            token.text,
+            token.text.upper(),
+            token.start,
+            token.end + 1,
+            bool(token.comments),
+        )
         for token in tokens
     ]

@@ -295,6 +295,7 @@ def read_fact(number: int, kind: str, body: str) -> Fact:
         )
     try:
         fact = reader(json.loads(body))
+        # Written again it must be the same text: a field that is not known would be lost.
         known = body_of(fact) == body
     except Exception:
         # Whatever is wrong with a body, it is not one that this version writes.

@@ -159,6 +159,7 @@ class HeldHead:
         if len(line) >= self._size:
             self.replace(head)
             return
+        # The newest slot stays whole while the other one is written.
         offset = 0
         if self.newest is self._first:
             offset = self._size

@@ -44,6 +44,7 @@ def above_threshold(
     `sensitivity`.
     """
     draw = coins.draw()
+    # One over the scale of a count's noise; the threshold's noise has half that scale.
     rate = epsilon / (4 * sensitivity)
     noise = _geometric(draw, ("up",), 2 * rate) - _geometric(draw, ("down",), 2 * rate)
     tries = _Tries(threshold + noise - counts, rate)
@@ -105,6 +106,7 @@ def _whole_part(uniform: Uniform, divisor: Callable[[], arb]) -> int:
     import flint
 
     precision = 128
+    # The quotient is a whole number with probability 0: enough coins settle its whole part.
     while True:
         with flint.ctx.workprec(precision):
             part = (uniform.surprise_ball() / divisor()).floor()

@@ -91,6 +91,7 @@ def below(draw: Draw, key: Key, bound: int) -> int:
     """A uniform whole number in `0..bound-1`, by rejection: no modulo, no bias."""
     bits = (bound - 1).bit_length()
     for attempt in count():
+        # As many bits as the bound has: more than half of the attempts succeed.
         words = draw.words((*key, attempt), max(1, -(-bits // 64)))
         number = int.from_bytes(words.tobytes(), "little") & ((1 << bits) - 1)
         if number < bound:

@@ -17,6 +17,7 @@ def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
     flips = _Flips(coins.draw())
     scale = noise.scale
     while True:
+        # A geometric number of scale `numerator`: its remainder, then its whole turns.
         start = flips.below(scale.numerator)
         if not flips.decays(Fraction(start, scale.numerator)):
             continue
@@ -45,6 +46,7 @@ class _Flips:
 
     def decays(self, rate: Fraction) -> bool:
         """True with probability exp(-rate), for a rate of at most 1."""
+        # The first k with a failure is odd with probability 1 - rate + rate^2/2! - ...
         for k in count(1):
             if self.below(k * rate.denominator) >= rate.numerator:
                 return k % 2 == 1

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Noise = Literal["exponential", "gumbel"]
 
+# A bonus is a logarithm, rounded to this many bits once and for all.
 BOOST_BITS = 40
 # Far above the error of the float path (about 1e-14 in the noise, an ulp or two of the score), and
 # still hit by few draws.
@@ -89,6 +90,7 @@ def noisy_max(runs: R, *, rate: Fraction, noise: Noise, coins: Coins) -> Winner[
         hidden = [entry for entry in contenders if not entry.known]
         if not hidden:
             return _fastest(contenders).winner()
+        # The parts of a run take its place, with the coins that it has: none are tossed again.
         batches += [entry.opened() for entry in hidden]
 
 
@@ -136,21 +138,24 @@ class _Batch(Generic[R]):
         self.tops = self.scaled + self.margins + NOISES[race.noise](self._least_heats())
 
     def _least_heats(self) -> Floats:
-        """The least surprise per candidate that each run can have: its largest noise."""
-        inherited = None if self.heat is None else self.heat.low
-        return self._with_inherited(least_surprise(self.words) / self.runs.sizes, inherited)
+        """The least surprise per candidate that each run can have, for its largest noise."""
+        heats = least_surprise(self.words) / self.runs.sizes
+        if self.heat is not None:
+            self._inherit(heats, self.heat.low)
+        return heats
 
     def _most_heats(self) -> Floats:
-        inherited = None if self.heat is None else self.heat.high
-        return self._with_inherited(most_surprise(self.words) / self.runs.sizes, inherited)
-
-    def _with_inherited(self, heats: Floats, inherited: float | None) -> Floats:
-        """What parts of an opened run have on top: all of them its heat, and its heir no more."""
-        if inherited is not None:
-            heats += inherited
-            if self.heir >= 0:
-                heats[self.heir] = inherited
+        """The most surprise per candidate that each run can have, for its smallest noise."""
+        heats = most_surprise(self.words) / self.runs.sizes
+        if self.heat is not None:
+            self._inherit(heats, self.heat.high)
         return heats
+
+    def _inherit(self, heats: Floats, inherited: float) -> None:
+        """Parts of an opened run have its heat on top of their own; the heir has nothing else."""
+        heats += inherited
+        if self.heir >= 0:
+            heats[self.heir] = inherited
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
@@ -200,6 +205,8 @@ class _Entry(Generic[R]):
         """The run's parts: the one with the run's best copy keeps its noise, the others have
         less.
         """
+        # Each copy is as likely to have the run's noise. Given that noise, the noises of the others
+        # are independent draws below it.
         copy = self.copy()
         parts = self.batch.runs.open(self.j)
         spans = (parts.span(i) for i in range(len(parts.scores)))
@@ -239,6 +246,7 @@ def _fastest(contenders: list[_Entry[R]]) -> _Entry[R]:
     heats = [entry.batch.heat_of(entry.j) for entry in contenders]
     uniforms = {id(uniform): uniform for heat in heats for uniform, _ in heat.terms}
     precision = 128
+    # Two noisy scores are equal with probability 0, so more coins tell them apart in the end.
     while True:
         with flint.ctx.workprec(precision):
             noisy = [entry.noisy(heat) for entry, heat in zip(contenders, heats, strict=True)]
@@ -251,6 +259,7 @@ def _fastest(contenders: list[_Entry[R]]) -> _Entry[R]:
 
 
 def _scaled(scores: NDArray[Any], rate: Fraction) -> Floats:
+    # Scores that leave int64 are Python's integers; so may their products with the rate be.
     if scores.dtype == object:
         return np.array([float(rate * int(score)) for score in scores], dtype=np.float64)
     return scores * float(rate)

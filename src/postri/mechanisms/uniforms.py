@@ -39,6 +39,7 @@ class Uniform:
         """The surprise as far as the bits tell it."""
         from flint import arb
 
+        # Of a number that begins with zeros alone nothing is known from above.
         while self.numerator == 0:
             self.refine()
         half = Fraction(1, 1 << (self.bits + 1))
@@ -66,6 +67,7 @@ def _surprise(words: Words, more: float) -> Floats:
     """-ln((words + more) / 2^64), accurate also where it is small."""
     with np.errstate(divide="ignore"):
         surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
+    # Near U = 1 the quotient has lost its last bits: its distance from 1 has not.
     small = np.flatnonzero(words > np.uint64(15 << 60))
     surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)
     return surprise

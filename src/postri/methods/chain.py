@@ -86,6 +86,7 @@ class Chain(Step):
 
     def scores(self, before: Scores, own: Scores) -> Scores:
         """How good each link is, from the depth of the link before it and its own."""
+        # How far T lies outside the segment between the two depths.
         short = self.threshold - own
         long = before - self.threshold
         scores: Scores = -np.maximum(np.maximum(short, long), 0)
@@ -95,6 +96,7 @@ class Chain(Step):
 @lru_cache(maxsize=64)
 def _offsets(furthest: int, growth: Fraction) -> tuple[int, ...]:
     reach = [0]
+    # Steps of one until growth makes more of them.
     while reach[-1] < furthest:
         reach.append(max(reach[-1] + 1, ceil(reach[-1] * growth)))
     return tuple(reach)

@@ -86,6 +86,7 @@ class Depth(Method):
         """Rows per side beyond which a candidate wins with a probability of about 2^-40 at most."""
         value = self.value_step(terms)
         points = grid.copies(grid.last + 1) - grid.copies(grid.first)
+        # As many candidates compete as if each shape had its bonus in copies.
         candidates = len(SHAPES) * self.bonus * points
         value_rows = value.scale * Fraction(log(candidates) + PATIENCE)
 

@@ -22,11 +22,12 @@ from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import noisy_max
 from postri.methods.formulas import Optimum, gamma1, gamma2, optimum, whole_step
 from postri.methods.method import QuantileTerms, Span
-from postri.methods.published import HALF, Published
-from postri.methods.tieless import (
+from postri.methods.published import (
+    HALF,
     MOST_POINTS,
     PATIENCE,
     UNIT,
+    Published,
     Ranks,
     Tieless,
     Widths,
@@ -122,6 +123,7 @@ class MedianFirst(Published):
         n = windows(0).n
         setting = self.setting(terms, size_of(n, grid))
         ranks = Ranks.near(n * HALF, windows, grid)
+        # Sensitivity 1: a row weighs eps1/2 in the exponent.
         rate = setting.spend.value / (2 * UNIT)
         position = noisy_max(ranks, rate=rate, noise="gumbel", coins=coins).copy
         half_width = setting.step * self._number(windows, grid, position, setting, coins)

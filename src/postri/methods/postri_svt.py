@@ -17,7 +17,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods.formulas import threshold_error
 from postri.methods.method import ALL_ROWS, QuantileTerms
 from postri.methods.postri import MedianFirst, Setting
-from postri.methods.tieless import Tieless, distinct, reach_numbers
+from postri.methods.published import Tieless, distinct, reach_numbers
 from postri.window import Windows
 
 

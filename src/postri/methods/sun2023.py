@@ -20,11 +20,12 @@ from postri.grid import Grid
 from postri.mechanisms.coins import Coins, below
 from postri.mechanisms.noisy_max import noisy_max
 from postri.methods.method import QuantileTerms, Span
-from postri.methods.published import HALF, Published
-from postri.methods.tieless import (
+from postri.methods.published import (
+    HALF,
     MOST_POINTS,
     PATIENCE,
     UNIT,
+    Published,
     Ranks,
     Steps,
     Tieless,
@@ -94,6 +95,7 @@ class Sun2023(Published):
             draw_end = _end_as_released
         n = windows(0).n
         tau = self.tau(terms, size_of(n, grid))
+        # Each end has half of epsilon and a utility of sensitivity 1.
         rate = terms.spend.epsilon / (4 * UNIT)
         one = draw_end(windows, grid, n * HALF - tau, rate, coins)
         other = draw_end(windows, grid, n * HALF + tau, rate, coins)
@@ -122,6 +124,7 @@ def _end_as_released(
 ) -> int:
     """An end as the released code draws it, from the runs that the window shows."""
     gaps = Ranks.near(target, windows, grid)
+    # The first slip: two ranks too high.
     aim = floor(target) + 2
     seen = Tieless.of(windows(0), grid)
     ranks = seen.below + np.searchsorted(seen.positions, gaps.starts, side="right")
@@ -138,6 +141,7 @@ def _end_as_released(
     won = noisy_max(runs, rate=rate, noise="gumbel", coins=coins)
     if not len(under) <= won.run < len(under) + len(over):
         return won.copy
+    # The second: a gap above the target was drawn by the weight of the one before it.
     gap = over[won.run - len(under)]
     return int(gaps.starts[gap]) + 1 + below(coins.draw(), ("place",), int(gaps.sizes[gap]))
 

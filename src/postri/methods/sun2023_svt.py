@@ -14,9 +14,8 @@ from postri.mechanisms.above_threshold import above_threshold
 from postri.mechanisms.coins import Coins
 from postri.methods.formulas import threshold_error
 from postri.methods.method import ALL_ROWS, QuantileTerms, Span
-from postri.methods.published import HALF, Published
+from postri.methods.published import HALF, Published, Tieless, distinct
 from postri.methods.sun2023 import between
-from postri.methods.tieless import Tieless, distinct
 from postri.window import Indexes, Windows
 
 
@@ -65,6 +64,7 @@ def _first_above(
     """The first position whose rank reaches the threshold by its noise; the last position if none
     does.
     """
+    # Ranks change at rows alone: the positions between two rows are a run of equal counts.
     starts = distinct(np.concatenate(([0], positions)))
     counts = np.searchsorted(positions, starts, side="right")
     sizes = np.diff(np.concatenate((starts, [last + 1])))

@@ -52,6 +52,7 @@ class ValueStep(Step):
         inside = left - np.abs(right)
         if shape == "left":
             inside = right - np.abs(left)
+        # Depths are even numbers of units, so halves are exact.
         lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust)
         return lopsided
 
@@ -163,6 +164,7 @@ class ValueRuns:
         step = self.step
         before = over_target(seen.before, seen.n, step.p, step.distrust)
         upto = over_target(seen.upto, seen.n, step.p, step.distrust)
+        # The score of a lopsided shape is at most the depth.
         bound = step.scores("even", before, upto)
         by_shape = [
             np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from postri.domain import Domain
-from postri.engines.base import CsvFormat
+from postri.engines.resolve import CsvFormat, PolicySource, policy_source_of
 from postri.engines.rows import Groups, Key
 from postri.errors import InputError, PolicyError, nearest
 from postri.exact import shown
@@ -25,7 +25,6 @@ from postri.policy.model import (
     ServicePolicy,
 )
 from postri.policy.section import TODO, Section, read_file
-from postri.policy.sources import SourceKind, kind_of_source
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
 ACCOUNTANTS: Mapping[str, AccountantName] = {"pure": "pure", "zcdp": "zcdp"}
@@ -89,6 +88,7 @@ def _policy(top: Section, path: Path) -> Policy:
     file = partial(v.a_file, folder=path.parent)
     ledger = top.get("ledger", file) or path.parent / "postri.ledger"
     head = top.get("ledger_head", file)
+    # A head inside its own ledger would be put back with it.
     if head == ledger:
         top.note(
             "ledger_head is the ledger itself; keep the head of its chain in another place",
@@ -173,11 +173,11 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     )
 
 
-def _kind(section: Section, source: str | None, table: str | None) -> SourceKind | None:
+def _kind(section: Section, source: str | None, table: str | None) -> PolicySource | None:
     # A table that is itself wrong was noted already.
     if source is None or (table is None and section.has("table")):
         return None
-    return section.get("source", lambda _, source: kind_of_source(source, table))
+    return section.get("source", lambda _, source: policy_source_of(source, table))
 
 
 def _accountant(section: Section) -> tuple[AccountantName, Fraction | None]:
@@ -236,9 +236,9 @@ def _protect(outer: Section) -> ProtectedChange | None:
     return UNIT_CHANGES[change](unit, rows)
 
 
-def _csv(section: Section, kind: SourceKind | None) -> tuple[CsvFormat, tuple[str, ...]]:
+def _csv(section: Section, kind: PolicySource | None) -> tuple[CsvFormat, tuple[str, ...]]:
     """How a CSV file is written, and the names of its columns if it does not tell them."""
-    if kind not in ("csv", None):
+    if kind is not None and kind.declares_types:
         for key in filter(section.has, CSV_KEYS):
             section.note(f"{key} is for CSV files; leave it out", key)
         return CsvFormat(), ()
@@ -283,7 +283,7 @@ def _names(what: str, value: object) -> tuple[str, ...]:
 
 
 def _columns(
-    section: Section, kind: SourceKind | None, names: tuple[str, ...]
+    section: Section, kind: PolicySource | None, names: tuple[str, ...]
 ) -> dict[str, ColumnPolicy]:
     found = {}
     for name, inner in section.sections("columns", COLUMN_NEEDS).items():
@@ -294,12 +294,12 @@ def _columns(
     return found
 
 
-def _column(name: str, section: Section, kind: SourceKind | None) -> ColumnPolicy | None:
+def _column(name: str, section: Section, kind: PolicySource | None) -> ColumnPolicy | None:
     section.refuse_others(COLUMN_KEYS)
     declared = section.need("type", partial(v.a_choice, known=TYPES))
     if declared is None:
         return None
-    if declared == "boolean" and kind == "csv":
+    if declared == "boolean" and kind is not None and not kind.declares_types:
         section.note(
             'a CSV file holds no booleans; write type = "text" and keys = ["true", "false"], as '
             "the cells are written",
@@ -360,6 +360,7 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
             section.note(str(error), "keys", number)
     if not keys or len(keys) < len(listed):
         return None
+    # The engines' own check of keys: no two are equal, and all can be compared.
     return section.get("keys", lambda _, __: Groups.of({name: keys}).columns[0][1])
 
 

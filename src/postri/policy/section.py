@@ -190,6 +190,7 @@ class _Locator:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        # Where lines end, so that the line of a place is found by bisection.
         self._ends = [found.start() for found in re.finditer("\n", text)]
         # How often each [[table]] has come.
         self._tables: dict[Place, int] = {}
@@ -230,6 +231,7 @@ class _Locator:
             here = self._newest((*here, name), line)
         here = (*here, last)
         if is_array:
+            # The array stands where its first table does, each table at its own header.
             self.lines.setdefault(here, line)
             number = self._tables.get(here, 0)
             self._tables[here] = number + 1

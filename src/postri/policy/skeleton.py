@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from postri.columns import ColumnType
-from postri.engines.base import CsvFormat
-from postri.engines.files import PATTERN
+from postri.engines.duckdb import PATTERN
+from postri.engines.resolve import CsvFormat, PolicySource, policy_source_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.policy.model import BOUNDED, TYPES, type_name
 from postri.policy.section import TODO
-from postri.policy.sources import SourceKind, kind_of_source, open_source, without_password
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPES = {
@@ -34,6 +33,14 @@ public.
 # It was written from the schema alone. Fill in what is marked TODO, then run: postri check
 # Choose bounds and keys from what everybody knows about the subject, never from the rows.
 """
+# Lines of the file with what is said beside them.
+LEDGER = (
+    ('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"),
+    (
+        '# ledger_head = "head.txt"',
+        "better on another disk: the head of the ledger's chain, against tampering",
+    ),
+)
 DATASET: tuple[tuple[str, str], ...] = (
     (
         'version = "1"',
@@ -85,35 +92,18 @@ def skeleton(
     `csv` and `names` say how a CSV file is written. The path of a file is written as it is seen
     from `folder`.
     """
-    style, kind = csv or CsvFormat(), kind_of_source(source, table)
-    opened = open_source(source, table, style, dict.fromkeys(names))
+    style = csv or CsvFormat()
+    kind = policy_source_of(source, table)
+    opened = Table(kind.open(source, table, dict.fromkeys(names), style))
     name = toml_key(_dataset_name(source, table))
-    lines = [
-        HEAD,
-        *_aligned(
-            [
-                ('ledger = "postri.ledger"', "where spends are recorded; guard it like the data"),
-                _LEDGER_HEAD,
-            ]
-        ),
-    ]
-    lines += [
-        "",
-        f"[datasets.{name}]",
-        *_aligned([*_source(source, table, kind, folder), *_style(style, names), *DATASET]),
-    ]
+    dataset = [*_source(source, table, kind, folder), *_style(style, names), *DATASET]
+    lines = [HEAD, *_aligned(LEDGER), "", f"[datasets.{name}]", *_aligned(dataset)]
     for column in opened.columns:
         lines += ["", *_column(name, column, opened, kind)]
     return "\n".join(lines) + "\n"
 
 
-_LEDGER_HEAD = (
-    '# ledger_head = "head.txt"',
-    "better on another disk: the head of the ledger's chain, against tampering",
-)
-
-
-def _aligned(pairs: list[tuple[str, str]]) -> list[str]:
+def _aligned(pairs: Iterable[tuple[str, str]]) -> list[str]:
     lines = []
     for line, comment in pairs:
         if comment and len(line) < WIDTH:
@@ -139,21 +129,13 @@ def _dataset_name(source: str, table: str | None) -> str:
 
 
 def _source(
-    source: str, table: str | None, kind: SourceKind, folder: str | os.PathLike[str] | None
+    source: str, table: str | None, kind: PolicySource, folder: str | os.PathLike[str] | None
 ) -> list[tuple[str, str]]:
-    written, comment = source, ""
-    if kind == "postgres":
-        written = without_password(source)
-        comment = (
-            ""
-            if written == source
-            else "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write "
-            "user:password@"
-        )
-    elif folder is not None and not os.path.isabs(source):
-        written = Path(os.path.relpath(source, folder)).as_posix()
+    written, comment = kind.written(source, folder)
     lines = [(f"source = {toml_text(written)}", comment)]
-    return lines if table is None else [*lines, (f"table = {toml_text(table)}", "")]
+    if table is not None:
+        lines.append((f"table = {toml_text(table)}", ""))
+    return lines
 
 
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -168,7 +150,7 @@ def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(line, "") for line in lines]
 
 
-def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator[str]:
+def _column(dataset: str, name: str, table: Table, kind: PolicySource) -> Iterator[str]:
     header = f"[datasets.{dataset}.columns.{toml_key(name)}]"
     try:
         declared = table.declared(name)
@@ -179,8 +161,8 @@ def _column(dataset: str, name: str, table: Table, kind: SourceKind) -> Iterator
     yield from _aligned(_typed(declared, kind))
 
 
-def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
-    if kind == "csv":
+def _typed(declared: ColumnType, kind: PolicySource) -> list[tuple[str, str]]:
+    if not kind.declares_types:
         choices = " | ".join(each for each in TYPES if each != "boolean")
         return [
             ('type = "text"', f"say what it holds: {choices}"),
@@ -189,12 +171,14 @@ def _typed(declared: ColumnType, kind: SourceKind) -> list[tuple[str, str]]:
             KEYS["text"],
         ]
     named = type_name(declared) or "text"
-    lines = (
-        [*BOUNDS, *([STEPS[named]] if named in STEPS else [])]
-        if named in BOUNDED
-        else [KEYS[named]]
-    )
-    return [(f'type = "{named}"', ""), *lines]
+    lines = [(f'type = "{named}"', "")]
+    if named in BOUNDED:
+        lines += BOUNDS
+    if named in STEPS:
+        lines.append(STEPS[named])
+    if named in KEYS:
+        lines.append(KEYS[named])
+    return lines
 
 
 def toml_key(name: str) -> str:

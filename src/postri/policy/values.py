@@ -79,6 +79,7 @@ def a_version(what: str, value: object) -> str:
 
 def a_number(what: str, value: object) -> Fraction:
     """An exact number, as TOML or as text."""
+    # A truth is a number to Python, not to a steward.
     if isinstance(value, bool | date | time | list | dict):
         raise InputError(f"{what} must be a number, got {given(value)}")
     return exact(value, what)

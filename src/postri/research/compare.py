@@ -61,6 +61,7 @@ class Study:
         self.runs = runs
         self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
+        # A method that cannot answer says so here.
         for cell in self._cells:
             method_of(cell.method).half(cell.terms, grid)
         self.subject = Subject.of_table(column, table, column, domain)

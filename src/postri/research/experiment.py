@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 EVEN = Fraction(1, 2)
+# How many cells a worker takes at once.
 CHUNK = 8
 
 COMPARED = (
@@ -119,6 +120,7 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
     method = method_of(cell.method)
     terms = cell.terms
     coins = _coins(cell)
+    # Fetched once: the times below are those of drawing, not of counting.
     windows = subject.windows(method.half(terms, subject.grid))
     spans: list[Span] = []
     times: list[float] = []
@@ -168,6 +170,7 @@ def run_all(
         yield from pool.map(_run, cells, chunksize=chunk)
 
 
+# What a worker process works on; sent once, when it starts.
 _subjects: dict[str, Subject] = {}
 
 

@@ -25,6 +25,7 @@ from postri.window import WIDER, Indexes, RankWindow, Target, Windows, trim
 Numbers = NDArray[np.float64]
 
 MEDIAN = Fraction(1, 2)
+# The paper's domain, and what the shapes `ties`, `zipf` and `constant` are made of.
 LARGEST = 10**8
 DISTINCT = 12
 RANKS = 1_000
@@ -81,6 +82,7 @@ class Subject:
         """The true median as a grid index: the middle row, or half-way between the two middle
         rows.
         """
+        # The same row twice where their number is odd.
         middle = np.array([(self.rows - 1) // 2, self.rows // 2])
         low, high = self.whole.indexes[np.searchsorted(self.whole.ranks[1:], middle, side="right")]
         return Fraction(int(low) + int(high), 2)
@@ -174,6 +176,7 @@ SHAPES: dict[str, Callable[[Coins, int], Indexes]] = {
 
 def shape_subject(name: str, n: int, seed: int) -> Subject:
     """A column of `n` rows of this shape. Each shape, size and seed has coins of its own."""
+    # A seed for each name, size and seed: no shape shares another's coins.
     own = int.from_bytes(f"{name}/{n}/{seed}".encode())
     return Subject.of_values(name, SHAPES[name](SeededCoins(own), n), Domain(0, LARGEST))
 

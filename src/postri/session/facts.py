@@ -79,6 +79,7 @@ class DatasetBudget:
     @property
     def remaining(self) -> Fraction:
         """What is left for everybody."""
+        # A steward may lower a budget below what was spent.
         return max(self.budget - self.spent, Fraction(0))
 
     def to_dict(self) -> dict[str, object]:

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.cancelling import check_cancelled
+from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
@@ -100,6 +100,7 @@ class LocalSession(Session):
                 if result is None:
                     result = self._answer(question, attempt, fresh=wording.fresh)
         except RetryKeyUsed:
+            # It is about the key, and has no place in the text.
             raise
         except InputError as error:
             raise parsed.located(error) from None
@@ -235,6 +236,7 @@ class LocalSession(Session):
         try:
             self._ledger.record(reservation, write_answers(answers))
         except LedgerError as error:
+            # A reservation ends once: whoever recorded it first has the answer, for all.
             with suppress(LedgerError):
                 past = self._ledger.past(reservation)
                 if past.answer_text is not None:
@@ -349,6 +351,7 @@ _choosing = Lock()
 @contextmanager
 def turn(question: Hashable) -> Iterator[None]:
     """One at a time for the same question; others do not wait for it."""
+    # Without this lock two threads could each put a turn of their own in place.
     with _choosing:
         mine = _turns.setdefault(question, Turn())
     with mine.lock:

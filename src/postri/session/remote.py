@@ -71,6 +71,7 @@ class RemoteSession(Session):
     def __init__(self, url: str, token: str | None, *, patience: float = PATIENCE) -> None:
         self._connection, self._path = _connection(url, patience)
         self._token = _check_token(token)
+        # The first request: a wrong address or token is told here, before any question.
         try:
             self.analyst = self._get("/v1/me", lambda fields: fields["name"])
         except BaseException:
@@ -143,6 +144,7 @@ class RemoteSession(Session):
                         f"the service at {self._connection.host!r} cannot be reached "
                         f"({type(error).__name__})"
                     ) from None
+                # Twice as long each time: 0.3 seconds at first, 2.5 before the last try.
                 wait = LONGEST_WAIT / 2**rest
             else:
                 if rest == 0 or not isinstance(fields, dict) or fields.get("code") not in AGAIN:
@@ -200,6 +202,7 @@ def _is_here(host: str) -> bool:
 
 
 def _fields(reply: HTTPResponse, text: bytes) -> Any:
+    # A proxy or another server speaks HTML: that is no refusal of ours.
     kind = (reply.getheader("Content-Type") or "").partition(";")[0].strip()
     if kind not in ("application/json", PROBLEM):
         raise ServiceError(

@@ -20,7 +20,11 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, shown
 from postri.question import Price, Wording
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
+from postri.statistics.registry import load
 from postri.statistics.statistic import Statistic
+
+# A result from a ledger or from a service holds what its statistics drew, and each reads its own.
+load()
 
 MEDIAN = "0.5"
 # How many past answers one call gives at most.

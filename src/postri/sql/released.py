@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 from sqlglot import TokenType
 
@@ -254,7 +254,7 @@ class ReleasedReader(ExpressionReader[Node]):
     """
 
     binary = frozenset(STRENGTH) - {TokenType.NULLSAFE_EQ}
-    typed = {TokenType.DATE: lambda text: tree.Day(read_day(text))}  # noqa: RUF012 - never changed
+    typed: ClassVar = {TokenType.DATE: lambda text: tree.Day(read_day(text))}
     deepest = DEEPEST
 
     def __init__(

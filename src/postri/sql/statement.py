@@ -26,7 +26,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Item:
-    """A column of the result: a key, a released value, or an end of the interval of another item."""
+    """A column of the result: a key, a released value, or an end of another item's interval."""
 
     title: str
     what: Literal["key", "value", "low", "high"]

@@ -13,7 +13,7 @@ from threading import Timer
 from time import monotonic
 from typing import TypeVar
 
-from postri.engines.cancelling import Cancel, cancelled_by
+from postri.engines.progress import Cancel, cancelled_by
 from postri.web.refusals import Shutdown, Timeout, wait
 
 Value = TypeVar("Value")

@@ -15,8 +15,7 @@ from postri.exact import plain
 from postri.methods.formulas import optimum
 from postri.methods.method import ALL_ROWS
 from postri.methods.postri import PostRI
-from postri.methods.published import HALF
-from postri.methods.tieless import UNIT, Ranks, Tieless, size_of
+from postri.methods.published import HALF, UNIT, Ranks, Tieless, size_of
 from postri.research.experiment import Cell, run_cell
 from postri.research.report.document import Block, Heading, Table, Text, two_digits
 from postri.research.report.results import EPSILONS, ONE, Published, Results
@@ -222,6 +221,7 @@ def released_ranks(values: Sequence[int], last: int) -> list[tuple[int, int, int
     in the table has the rank of the one before it.
     """
     rows = np.sort([0, *values, last])
+    # The last two distinct values: the inserted end of the domain, and the largest of the data.
     kept = np.unique(rows)[:-2]
     found = []
     for value in sorted(set(values)):

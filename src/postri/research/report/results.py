@@ -22,6 +22,7 @@ SIZES = (100, 1_000, 10_000, 100_000)
 PAIRED = ("depth", "postri-default")
 # Resamples of a table for each run: 200 at the default of 100 runs.
 RESAMPLES_PER_RUN = 2
+# Evenly spaced rows, this far apart.
 EVEN_ROWS = 20_000
 EVEN_GAP = 50
 SEED = 2026

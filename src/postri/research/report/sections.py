@@ -1,101 +1,39 @@
-"""The report's sections: what was published beside what comes out, methods beside one another."""
+"""The report: all of its sections in their order, and those that put methods beside one another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from postri.exact import plain
 from postri.methods.formulas import rank_lower_bound
 from postri.research.experiment import COMPARED, Floats, Outcome
-from postri.research.report.claims import claims_section
-from postri.research.report.document import Block, Figure, Heading, Table, Text, two_digits
+from postri.research.report.document import Block, Figure, Heading, Table, Text
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
+from postri.research.report.published import (
+    all_published_section,
+    claims_section,
+    comparisons,
+    table_1_section,
+)
 from postri.research.report.results import (
-    CLAIMED_GAIN,
     EPSILONS,
     RESAMPLES_PER_RUN,
     SIZES,
-    TABLE_1,
-    Published,
     Results,
     shape_name,
 )
 from postri.research.report.statistics import (
     LIMIT,
-    Difference,
     binomial_interval,
     covers,
-    difference,
 )
 from postri.research.subjects import SHAPES
 
 PROMISED = 0.99
 BY_EPSILON = ("table, method", *map(plain, EPSILONS))
-CAUSES = {
-    "postri-optimal": "the optimal split of another sensitivity",
-    "sun2023": "the baseline's code aims high and misplaces weights",
-}
-OTHER_CAUSE = "the half-width is drawn with half of its budget"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A published cell beside our draws, and beside draws with the slips of the released code."""
-
-    cell: Published
-    error: Difference
-    half_width: Difference
-    released_error: Difference
-    released_half_width: Difference
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both means are ours, within four combined standard errors."""
-        return self.error.agrees and self.half_width.agrees
-
-    @property
-    def explained(self) -> bool:
-        """Whether they are those of the released code's slips."""
-        return self.released_error.agrees and self.released_half_width.agrees
-
-    @property
-    def cause(self) -> str:
-        """Why they differ, where they do."""
-        if self.agrees:
-            return ""
-        if self.explained:
-            return CAUSES.get(self.cell.method, OTHER_CAUSE)
-        return "**not explained**"
-
-
-def comparisons(results: Results) -> list[Comparison]:
-    """Every published cell of the tables at hand."""
-    at_hand = [cell for cell in results.published if cell.subject in results.tables]
-    return [_compared(results, cell) for cell in at_hand]
-
-
-def _compared(results: Results, cell: Published) -> Comparison:
-    ours = results.of(cell.subject, cell.method, cell.epsilon)
-    released = results.released(cell.subject, cell.method, cell.epsilon)
-    return Comparison(
-        cell=cell,
-        error=_error_difference(ours, cell),
-        half_width=_half_width_difference(ours, cell),
-        released_error=_error_difference(released, cell),
-        released_half_width=_half_width_difference(released, cell),
-    )
-
-
-def _error_difference(outcome: Outcome, cell: Published) -> Difference:
-    return difference(outcome.errors, cell.error, cell.error_sd, cell.runs)
-
-
-def _half_width_difference(outcome: Outcome, cell: Published) -> Difference:
-    return difference(outcome.half_widths, cell.half_width, cell.half_width_sd, cell.runs)
 
 
 def report_blocks(results: Results, figures: Sequence[Figure]) -> list[Block]:
@@ -106,11 +44,11 @@ def report_blocks(results: Results, figures: Sequence[Figure]) -> list[Block]:
         Heading("In short"),
         *_in_short(results),
         Heading("Table 1, re-made"),
-        *_table_1(results),
+        *table_1_section(results),
         Heading("Error and half-width against epsilon"),
         *figures[:-1],
         Heading("Every published cell"),
-        *_all_published(results),
+        *all_published_section(results),
         Heading("Every method against `depth`"),
         *_ratios(results),
         Heading("Coverage"),
@@ -152,6 +90,7 @@ def _in_short(results: Results) -> list[Block]:
     rest = len(compared) - agree - explained
     ratios = [
         results.of(table, "postri-default", epsilon).half_widths.mean()
+        # An interval of one point has no width to divide by.
         / max(results.of(table, "depth", epsilon).half_widths.mean(), 1e-9)
         for table in results.tables
         if table != "airplane"
@@ -172,124 +111,6 @@ def _in_short(results: Results) -> list[Block]:
             "confidence."
         )
     return [Text(sentence) for sentence in words]
-
-
-def _table_1(results: Results) -> list[Block]:
-    rows = []
-    for cell in TABLE_1:
-        if cell.subject not in results.tables:
-            continue
-        ours = results.of(cell.subject, cell.method)
-        compared = _compared(results, cell)
-        rows.append(
-            [
-                f"{cell.subject}, {cell.method}",
-                _spread(cell.error, cell.error_sd),
-                _spread_of(ours.errors),
-                _flag(compared.error),
-                _spread(cell.half_width, cell.half_width_sd),
-                _spread_of(ours.half_widths),
-                _flag(compared.half_width),
-                f"{cell.coverage:.2f}",
-                f"{ours.covered.mean():.3f}",
-            ]
-        )
-    for table in results.tables:
-        ours = results.of(table, "depth")
-        error = _spread_of(ours.errors)
-        half_width = _spread_of(ours.half_widths)
-        covered = f"{ours.covered.mean():.3f}"
-        rows.append([f"{table}, depth", "", error, "", "", half_width, "", "", covered])
-    header = (
-        "table, method",
-        "error, published",
-        "ours",
-        "difference",
-        "half-width, published",
-        "ours",
-        "difference",
-        "coverage",
-        "ours",
-    )
-    caption = (
-        "Epsilon 1, beta 0.01: mean (± standard deviation); differences in combined standard "
-        "errors, bold beyond 4"
-    )
-    return [Table(caption, header, rows), *_gain(results)]
-
-
-def _gain(results: Results) -> list[Block]:
-    rows = []
-    for table in results.tables:
-        sun = results.of(table, "sun2023").errors.mean()
-        postri = results.of(table, "postri-default").errors.mean()
-        ours = results.of(table, "depth").errors.mean()
-        gains = (_percent(sun, postri), _percent(sun, ours), _percent(postri, ours))
-        rows.append([table, *gains])
-    low, high = CLAIMED_GAIN
-    return [
-        Text(
-            f"The paper claims a median with {low:.0%} to {high:.0%} higher utility than the "
-            "baseline: the baseline's error over "
-            "PostRI's, minus 1. Re-computed from our draws of the algorithms as described:"
-        ),
-        Table(
-            "How much larger the error is, at epsilon 1",
-            (
-                "table",
-                "baseline against PostRI (1:1)",
-                "baseline against `depth`",
-                "PostRI (1:1) against `depth`",
-            ),
-            rows,
-        ),
-    ]
-
-
-def _percent(larger: float, smaller: float) -> str:
-    if smaller > 0:
-        return f"{larger / smaller - 1:+.0%}"
-    if larger == 0:
-        return "0 against 0"
-    return f"{larger:.3g} against 0"
-
-
-def _all_published(results: Results) -> list[Block]:
-    rows = []
-    for each in comparisons(results):
-        cell = each.cell
-        ours = results.of(cell.subject, cell.method, cell.epsilon)
-        rows.append(
-            [
-                f"{cell.subject}, {cell.method}",
-                plain(cell.epsilon),
-                two_digits(cell.error),
-                f"{ours.errors.mean():,.2f}",
-                _flag(each.error),
-                two_digits(cell.half_width),
-                f"{ours.half_widths.mean():,.2f}",
-                _flag(each.half_width),
-                each.cause,
-            ]
-        )
-    header = (
-        "table, method",
-        "epsilon",
-        "error, published",
-        "ours",
-        "difference",
-        "half-width, published",
-        "ours",
-        "difference",
-        "cause",
-    )
-    note = (
-        "Differences in combined standard errors, sqrt(s1²/n1 + s2²/n2); a p-value of "
-        "Fisher's exact test where the published spread is 0. "
-        "A cause is named where a difference is beyond 4 and goes away once that slip of the "
-        "released code is repeated."
-    )
-    return [Text(note), Table("Published means and ours", header, rows, frozenset({8}))]
 
 
 def _ratios(results: Results) -> list[Block]:
@@ -472,17 +293,3 @@ def _brief(number: float) -> str:
     if number >= 100:
         return f"{number:,.0f}"
     return f"{number:.3g}"
-
-
-def _spread(mean: float, sd: float) -> str:
-    return f"{two_digits(mean)} (± {two_digits(sd)})"
-
-
-def _spread_of(draws: Floats) -> str:
-    return _spread(float(draws.mean()), float(draws.std()))
-
-
-def _flag(found: Difference) -> str:
-    if found.agrees:
-        return str(found)
-    return f"**{found}**"

@@ -1,4 +1,5 @@
-// A released answer: the number, its bar, what it means in words, the table, and ways to take it along.
+// A released answer: the number, its bar, what it means in words, the table, and ways to take it
+// along.
 
 import { button, h, table } from "./dom.js";
 import { MOST, chartRows, dotChart, ends, liveChart, overlapping } from "./chart.js";
@@ -30,23 +31,20 @@ export function spoken(result) {
     ? "It was recorded before and cost nothing."
     : `It cost epsilon ${plain(result.charged)}.`;
   if (result.groups.length !== 1) return `Answered: ${result.groups.length} rows. ${paid}`;
-  return `Answered: ${Object.values(result.groups[0].answers)
-    .map(
-      (answer) =>
-        `${answer.statistic} ${shown(answer.value)}, between ${ends(answer).replace(" to ", " and ")}`,
-    )
-    .join("; ")}. ${paid}`;
+  const told = Object.values(result.groups[0].answers).map(
+    (answer) => `${answer.statistic} ${shown(answer.value)}, ${between(answer)}`,
+  );
+  return `Answered: ${told.join("; ")}. ${paid}`;
 }
+
+const between = (answer) => `between ${ends(answer).replace(" to ", " and ")}`;
 
 function cost(result) {
   const number = result.answer_id ? `Answer ${result.answer_id}. ` : "";
+  const once = `it cost epsilon ${plain(result.epsilon)} once, and nothing now`;
   if (!result.recorded && result.charged !== "0")
     return h("p", { class: "cost-line" }, `${number}It cost epsilon ${plain(result.charged)}.`);
-  return h(
-    "p",
-    { class: "cost-line free" },
-    `${number}This answer is on record: it cost epsilon ${plain(result.epsilon)} once, and nothing now.`,
-  );
+  return h("p", { class: "cost-line free" }, `${number}This answer is on record: ${once}.`);
 }
 
 function aggregate(question, result, name, several) {
@@ -68,7 +66,7 @@ function one(row) {
       "p",
       { class: "headline" },
       h("strong", {}, shown(row.value)),
-      ` ${row.statistic}, between ${ends(row).replace(" to ", " and ")}`,
+      ` ${row.statistic}, ${between(row)}`,
     ),
     liveChart((width) =>
       dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar from ${ends(row)}`, true),
@@ -80,10 +78,12 @@ function one(row) {
 function many(rows) {
   const drawn = rows.slice(0, MOST);
   const overlaps = overlapping(rows);
+  const pairs = `${overlaps} of ${rows.length - 1} neighbouring pairs have bars that overlap`;
   const order = overlaps
-    ? `Sorted by value. ${overlaps} of ${rows.length - 1} neighbouring pairs have bars that overlap: noise alone may have put these in order.`
+    ? `Sorted by value. ${pairs}: noise alone may have put these in order.`
     : "Sorted by value. No two neighbouring bars overlap.";
-  const name = `${drawn.length} groups, sorted by value: ${drawn.map((row) => `${row.label} ${shown(row.value)}, bar from ${ends(row)}`).join("; ")}`;
+  const bars = drawn.map((row) => `${row.label} ${shown(row.value)}, bar from ${ends(row)}`);
+  const name = `${drawn.length} groups, sorted by value: ${bars.join("; ")}`;
   return [
     h("p", { class: "sentence" }, rows.length > 1 ? order : sentence(rows[0].sentence)),
     rows.length > MOST
@@ -100,12 +100,17 @@ function many(rows) {
 function meaning(row, several) {
   const what = several ? `each group's exact ${row.statistic}` : `the exact ${row.statistic}`;
   return (
-    `Dot: the released value, with noise that protects people. Bar: where ${what} of the table lies; ` +
-    `at least ${percent(row.confidence)} of all draws give a bar that holds it. An arrow means "or beyond".`
+    "Dot: the released value, with noise that protects people. " +
+    `Bar: where ${what} of the table lies; ` +
+    `at least ${percent(row.confidence)} of all draws give a bar that holds it. ` +
+    'An arrow means "or beyond".'
   );
 }
 
-/** What a reader must know, with the groups that it is about. That an answer was recorded stands above. */
+/**
+ * What a reader must know, with the groups that it is about. That an answer was recorded stands
+ * above.
+ */
 function notes(rows) {
   const about = new Map();
   for (const row of rows) {
@@ -137,9 +142,10 @@ function numbers(question, result) {
 function sorted(question, result) {
   if (question.sql || result.groups.length < 2) return result.rows;
   const [name] = Object.keys(result.groups[0].answers);
-  return [...result.rows].sort((one, other) =>
-    one[name] < other[name] ? 1 : one[name] > other[name] ? -1 : 0,
-  );
+  return [...result.rows].sort((one, other) => {
+    if (one[name] < other[name]) return 1;
+    return one[name] > other[name] ? -1 : 0;
+  });
 }
 
 function codes(question) {
@@ -154,7 +160,8 @@ function codes(question) {
     h(
       "p",
       { class: "hint" },
-      `Asked with ${how.join(" and ")}, each gives the answer that is on record, and costs nothing.`,
+      `Asked with ${how.join(" and ")}, ` +
+        "each gives the answer that is on record, and costs nothing.",
     ),
     sql === null ? null : code("SQL", h("pre", { tabindex: "0", "aria-label": "SQL" }, sql)),
     code("Python", h("pre", { tabindex: "0", "aria-label": "Python" }, inPython(question))),
@@ -176,20 +183,21 @@ function details(title, content, open = false) {
 
 function files(question, result, names) {
   const stem = `postri-answer-${result.answer_id ?? "new"}`;
+  const several = names.length > 1;
+  function picture(name) {
+    const rows = chartRows(result.groups, name);
+    const bar = `bar: ${percent(rows[0].confidence)} interval`;
+    const about = several ? name : inWords(question);
+    const title = `${about}: dot: released value, ${bar}; epsilon ${plain(result.epsilon)}`;
+    const file = several ? `${stem}-${name.replace(/\W+/g, "_")}.svg` : `${stem}.svg`;
+    download(file, "image/svg+xml", svgText(rows.slice(0, MOST), title));
+  }
   return h(
     "p",
     { class: "buttons" },
     button("Download CSV", () => download(`${stem}.csv`, "text/csv", csvText(result))),
     ...names.map((name) =>
-      button(names.length > 1 ? `Download SVG of ${name}` : "Download SVG", () => {
-        const rows = chartRows(result.groups, name);
-        const title = `${names.length > 1 ? name : inWords(question)}: dot: released value, bar: ${percent(rows[0].confidence)} interval; epsilon ${plain(result.epsilon)}`;
-        download(
-          `${stem}${names.length > 1 ? `-${name.replace(/\W+/g, "_")}` : ""}.svg`,
-          "image/svg+xml",
-          svgText(rows.slice(0, MOST), title),
-        );
-      }),
+      button(several ? `Download SVG of ${name}` : "Download SVG", () => picture(name)),
     ),
   );
 }

@@ -1,4 +1,5 @@
-// The service's public API. The token lives in this tab's session storage and travels in a header, never in a URL.
+// The service's public API. The token lives in this tab's session storage and travels in a header,
+// never in a URL.
 
 import { readJson } from "./values.js";
 

@@ -1,4 +1,5 @@
-// The page: sign in, then views by the part of the address after "#", which names a view and nothing else.
+// The page: sign in, then views by the part of the address after "#", which names a view and
+// nothing else.
 
 import * as api from "./api.js";
 import { announce, fill, h } from "./dom.js";
@@ -13,7 +14,8 @@ import { sentence } from "./values.js";
 
 const ASKING = { ask: plannerView, sql: sqlView, history: historyView };
 const REFUSED =
-  "This token is not accepted. It may be mistyped, expired or revoked; ask your steward for another one.";
+  "This token is not accepted. " +
+  "It may be mistyped, expired or revoked; ask your steward for another one.";
 const EXPELLED =
   "Your token is no longer accepted: it was revoked, or it expired. Sign in with another one.";
 const STEWARD = { budgets: budgetsView, trail: trailView, tokens: tokensView };

@@ -1,4 +1,5 @@
-// From a question to its answer: the price first, then the ask, then the result. Used by the planner and by the SQL editor.
+// From a question to its answer: the price first, then the ask, then the result. Used by the
+// planner and by the SQL editor.
 
 import * as api from "./api.js";
 import { announce, button, fill, h } from "./dom.js";
@@ -12,8 +13,8 @@ import { sentence } from "./values.js";
 const PAUSE = 250;
 
 /**
- * The panel beside a form. `question()` gives what the form says now, or null if it is not complete;
- * `dataset()` the name of its dataset, or null if that is not known.
+ * The panel beside a form. `question()` gives what the form says now, or null if it is not
+ * complete; `dataset()` the name of its dataset, or null if that is not known.
  */
 export function askingPanel(desk, { question, dataset, setEpsilon }) {
   const forecast = h("div", { class: "forecasts", "aria-live": "polite" });
@@ -26,7 +27,10 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   let busy = false;
   let pricing = false;
 
-  /** Ask for the price once the form has been left alone for a moment. Nothing is asked while its price is on the way. */
+  /**
+   * Ask for the price once the form has been left alone for a moment. Nothing is asked while its
+   * price is on the way.
+   */
   function refresh() {
     clearTimeout(waiting);
     asked?.abort();

@@ -3,7 +3,10 @@
 import { h } from "./dom.js";
 import { minus, plain, rational, toNumber } from "./rational.js";
 
-/** One bar: the parts in order, each `{ amount, kind }`, as shares of the total. The words beside it tell the same. */
+/**
+ * One bar: the parts in order, each `{ amount, kind }`, as shares of the total. The words beside it
+ * tell the same.
+ */
 export function bar(total, parts) {
   const whole = toNumber(rational(total)) || 1;
   const strip = h("div", { class: "budget-bar", "aria-hidden": "true" });
@@ -42,9 +45,11 @@ function one(title, total, spent, cost, accountant) {
 }
 
 function words(total, spent, cost, left, after, accountant) {
-  const start = `${plain(spent)} of ${plain(total)} is spent, ${plain(left.top < 0n ? rational("0") : left)} is left`;
+  const rest = left.top < 0n ? "0" : plain(left);
+  const start = `${plain(spent)} of ${plain(total)} is spent, ${rest} is left`;
   if (rational(cost).top === 0n) return `${start}.`;
   if (after.top < 0n) return `${start}: not enough for ${plain(cost)}.`;
   // Only pure epsilons add up; other accountants charge no more than that.
-  return `${start}; after this question ${accountant === "pure" ? "" : "at least "}${plain(after)}.`;
+  const least = accountant === "pure" ? "" : "at least ";
+  return `${start}; after this question ${least}${plain(after)}.`;
 }

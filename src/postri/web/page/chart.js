@@ -1,4 +1,5 @@
-// Answers as a picture: a dot with its bar, one row each, all on one axis. An arrow marks an end that means "or beyond".
+// Answers as a picture: a dot with its bar, one row each, all on one axis. An arrow marks an end
+// that means "or beyond".
 
 import { h, svg } from "./dom.js";
 import { fitting, scale, ticks, timeTicks } from "./scale.js";
@@ -26,7 +27,9 @@ export function ends({ low, high, low_is_edge: below, high_is_edge: above }) {
   return `${shown(low)}${below ? " or below" : ""} to ${shown(high)}${above ? " or above" : ""}`;
 }
 
-/** How many rows have a bar that overlaps the next row's: noise alone may have put these in order. */
+/**
+ * How many rows have a bar that overlaps the next row's: noise alone may have put these in order.
+ */
 export function overlapping(rows) {
   return rows.slice(1).filter((row, before) => place(row.high) >= place(rows[before].low)).length;
 }
@@ -43,9 +46,13 @@ export function liveChart(draw) {
   return box;
 }
 
-/** Dots with bars below one another, `width` pixels wide. `name` is what a screen reader says; a bare chart has no texts in its rows. */
+/**
+ * Dots with bars below one another, `width` pixels wide. `name` is what a screen reader says; a
+ * bare chart has no texts in its rows.
+ */
 export function dotChart(rows, width, name, bare = false) {
-  const lines = bare ? 0 : rows.every((row) => besides(row, width)) ? 1 : 2;
+  const textLines = rows.every((row) => besides(row, width)) ? 1 : 2;
+  const lines = bare ? 0 : textLines;
   const each = BARE + lines * TEXT;
   const top = rows.length > MANY ? FOOT : 0;
   const bottom = top + rows.length * each;
@@ -76,7 +83,10 @@ function axisOf(rows, width) {
   };
 }
 
-/** What the axis shows: all values and ends, but for far edges of the domain, which would squeeze the rest: arrows point to those. */
+/**
+ * What the axis shows: all values and ends, but for far edges of the domain, which would squeeze
+ * the rest: arrows point to those.
+ */
 function extent(rows) {
   const near = rows.flatMap((row) => [
     place(row.value),
@@ -127,7 +137,9 @@ const title = (row) => row.label || row.statistic;
 const numbers = (row) => `${shown(row.value)}  [${ends(row)}]`;
 const besides = (row, width) => letters(title(row)) + letters(numbers(row)) + 3 * SIDE <= width;
 
-/** The group to the left and its numbers to the right, or below it where there is no room for both. */
+/**
+ * The group to the left and its numbers to the right, or below it where there is no room for both.
+ */
 function texts(row, y, lines, width) {
   if (lines === 0) return [];
   const last = lines === 1 ? { x: width - SIDE, "text-anchor": "end" } : { x: SIDE };

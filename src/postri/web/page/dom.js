@@ -2,7 +2,10 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: attributes by name, listeners in `on`, properties in `prop`; texts among the children become text nodes. */
+/**
+ * An element: attributes by name, listeners in `on`, properties in `prop`; texts among the children
+ * become text nodes.
+ */
 export function h(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -60,7 +63,10 @@ export function checkbox(text, attributes = {}) {
   );
 }
 
-/** A table with a name; a narrow screen scrolls it, not the page. `numeric` tells which columns stand to the right. */
+/**
+ * A table with a name; a narrow screen scrolls it, not the page. `numeric` tells which columns
+ * stand to the right.
+ */
 export function table(name, head, rows, numeric = []) {
   const side = (place) => (numeric.includes(place) ? { class: "number" } : {});
   return h(

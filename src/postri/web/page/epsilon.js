@@ -1,4 +1,5 @@
-// The control for epsilon: a slider whose steps grow with the value, and a field for any exact number.
+// The control for epsilon: a slider whose steps grow with the value, and a field for any exact
+// number.
 
 import { field, h } from "./dom.js";
 import { rational, toNumber } from "./rational.js";
@@ -8,7 +9,8 @@ const STEPS = [0.001, 0.01, 0.1, 1]
   .flatMap((power) => DECADE.map((each) => Number((each * power).toPrecision(3))))
   .concat(10);
 export const WHAT =
-  "Epsilon is how much privacy the question spends. A larger one gives a shorter bar, and leaves less budget for later questions.";
+  "Epsilon is how much privacy the question spends. " +
+  "A larger one gives a shorter bar, and leaves less budget for later questions.";
 
 /** Slider and field; `changed` is called whenever the value is another. */
 export function epsilonControl(changed) {

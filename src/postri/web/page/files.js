@@ -55,7 +55,10 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Copy a text; says so on the button. Where the browser does not allow it, the shown text is selected, for the keyboard to copy. */
+/**
+ * Copy a text; says so on the button. Where the browser does not allow it, the shown text is
+ * selected, for the keyboard to copy.
+ */
 export async function copy(text, pressed, shown) {
   const said = pressed.textContent;
   try {

@@ -32,7 +32,10 @@ function picture(forecast) {
   return forecast.kind === "reach" ? liveChart((width) => reachPicture(forecast, width)) : null;
 }
 
-/** A bar on the percentiles of the data. A short bar is seen through a loupe: the line above shows where it looks. */
+/**
+ * A bar on the percentiles of the data. A short bar is seen through a loupe: the line above shows
+ * where it looks.
+ */
 function planPicture(forecast, width) {
   const reach = Number(forecast.reach_percentiles);
   const [begin, end] = [Number(forecast.low) * 100, Number(forecast.high) * 100];
@@ -44,8 +47,9 @@ function planPicture(forecast, width) {
   const all = scale(0, 100, SIDE, width - SIDE);
   const loupe = span < 100 ? [all(low), all(low + span)] : null;
   const [left, right] = enough ? [x(begin), x(end)] : [SIDE + 9, width - SIDE - 9];
+  const [first, last] = [ordinal(brief(begin)), ordinal(brief(end))];
   const name = enough
-    ? `Forecast: the bar will reach from about the ${ordinal(brief(begin))} to the ${ordinal(brief(end))} percentile`
+    ? `Forecast: the bar will reach from about the ${first} to the ${last} percentile`
     : "Forecast: the bar will reach the edge of the domain";
   return frame(width, loupe ? 0 : TOP - 6, name, [
     ...(loupe ? lens(loupe, width) : []),
@@ -63,19 +67,16 @@ function reachPicture(forecast, width) {
   const power = 10 ** Math.floor(Math.log10(reach * 1.25));
   const most = NICE.map((each) => each * power).find((each) => each >= reach * 1.25);
   const x = scale(-most, most, SIDE, width - SIDE);
-  const marks = fitting(ticks, -most, most, width - 6 * SIDE, 5).map(({ at, text }) =>
-    tick(x(at), at > 0 ? `+${text}` : at === 0 ? "released value" : text, width),
+  const distance = ({ at, text }) => (at > 0 ? `+${text}` : text);
+  const marks = fitting(ticks, -most, most, width - 6 * SIDE, 5).map((each) =>
+    tick(x(each.at), each.at === 0 ? "released value" : distance(each), width),
   );
-  return frame(
-    width,
-    TOP - 6,
-    `Forecast: the bar will reach ${brief(reach)} to each side of the released ${forecast.statistic}`,
-    [
-      ...marks,
-      svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),
-      ...bar(x(-reach), x(reach), x(0), false),
-    ],
-  );
+  const sides = `${brief(reach)} to each side of the released ${forecast.statistic}`;
+  return frame(width, TOP - 6, `Forecast: the bar will reach ${sides}`, [
+    ...marks,
+    svg("line", { class: "axis", x1: SIDE, x2: width - SIDE, y1: FLOOR, y2: FLOOR }),
+    ...bar(x(-reach), x(reach), x(0), false),
+  ]);
 }
 
 function frame(width, top, name, children) {

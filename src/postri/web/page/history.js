@@ -77,16 +77,9 @@ function action(past, words, place) {
   });
   function show() {
     const open = place.hasChildNodes();
-    fill(
-      place,
-      open
-        ? null
-        : answerSection(
-            { ...past.question, epsilon: past.question.epsilon ?? past.epsilon },
-            { ...past.result, charged: "0" },
-            "h3",
-          ),
-    );
+    const question = { ...past.question, epsilon: past.question.epsilon ?? past.epsilon };
+    const free = { ...past.result, charged: "0" };
+    fill(place, open ? null : answerSection(question, free, "h3"));
     toggle.textContent = open ? "Show answer" : "Hide answer";
     toggle.setAttribute("aria-label", `${toggle.textContent}: ${words}`);
     toggle.setAttribute("aria-expanded", String(!open));
@@ -96,7 +89,7 @@ function action(past, words, place) {
 
 function fate(past) {
   if (past.status === "open") return "not finished";
-  return past.status === "failed"
-    ? `failed${past.reason ? ` (${past.reason})` : ""}; its budget is spent`
-    : "answered; the answer is retired";
+  if (past.status === "answered") return "answered; the answer is retired";
+  const why = past.reason ? ` (${past.reason})` : "";
+  return `failed${why}; its budget is spent`;
 }

@@ -15,14 +15,20 @@ const TITLES = {
   retry_key_used: "This retry does not match the first try",
 };
 
-/** Whether another try may help: no answer came, or nothing was begun. The same key is sent, so that it is charged once. */
+/**
+ * Whether another try may help: no answer came, or nothing was begun. The same key is sent, so that
+ * it is charged once.
+ */
 export function mayRetry(error) {
   return (
     error instanceof LostConnection || error.code === null || [429, 503].includes(error.status)
   );
 }
 
-/** An error as a box. `retry` is offered where another try may help, `useRest` where less budget would do; `asked` says that it is about a question. */
+/**
+ * An error as a box. `retry` is offered where another try may help, `useRest` where less budget
+ * would do; `asked` says that it is about a question.
+ */
 export function problemBox(error, { retry = null, useRest = null, asked = false } = {}) {
   if (error instanceof LostConnection) return lost(error, retry, asked);
   if (!(error instanceof Problem)) throw error;
@@ -51,7 +57,8 @@ function box(title, detail, more, kind = "problem") {
 
 function lost(error, retry, asked) {
   const words =
-    "It is not known whether the question arrived. Trying again is safe: it is charged once, and the answer is the same.";
+    "It is not known whether the question arrived. " +
+    "Trying again is safe: it is charged once, and the answer is the same.";
   return box("No connection", error.message, [
     asked ? h("p", {}, words) : null,
     retry ? again(retry) : null,

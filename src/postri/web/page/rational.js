@@ -1,4 +1,5 @@
-// Exact rationals, as the service writes them: "1/2", "0.1", "3". Budgets are compared without rounding.
+// Exact rationals, as the service writes them: "1/2", "0.1", "3". Budgets are compared without
+// rounding.
 
 const WRITTEN = /^\s*([+-]?)(\d+)(?:\.(\d*))?(?:\/(\d+))?\s*$/;
 const SHORT = 12;

@@ -38,7 +38,10 @@ export function ticks(low, high, count) {
   return multiples(low, high, step).map((at) => ({ at, text: brief(at, 12) }));
 }
 
-/** Round moments within [low, high]: first days of months, or days, or hours where days are too long. */
+/**
+ * Round moments within [low, high]: first days of months, or days, or hours where days are too
+ * long.
+ */
 export function timeTicks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1);
   if (rough > LONG)

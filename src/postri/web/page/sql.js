@@ -29,7 +29,9 @@ export function sqlView(desk) {
     return sql && epsilon.value ? { sql, epsilon: epsilon.value } : null;
   }
 
-  /** The dataset that stands after FROM, for its budget's bar; the service itself reads the text. */
+  /**
+   * The dataset that stands after FROM, for its budget's bar; the service itself reads the text.
+   */
   function named() {
     const found = /\bfrom\s+("(?:[^"]|"")+"|\w+)/i.exec(text.value)?.[1] ?? "";
     const name = found.startsWith('"') ? found.slice(1, -1).replaceAll('""', '"') : found;

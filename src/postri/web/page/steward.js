@@ -28,15 +28,13 @@ function card(name, facts) {
   const analysts = Object.entries(facts.analysts ?? {}).sort(
     ([, one], [, other]) => spent(other) - spent(one),
   );
+  const spends = `${plain(facts.spent)} of ${plain(facts.budget)} is spent`;
+  const rest = `${plain(facts.remaining)} is left`;
   return h(
     "section",
     { class: "card" },
     h("h2", {}, name),
-    h(
-      "p",
-      {},
-      `${plain(facts.spent)} of ${plain(facts.budget)} is spent, ${plain(facts.remaining)} is left; ${entries(facts.entries)} in the ledger.`,
-    ),
+    h("p", {}, `${spends}, ${rest}; ${entries(facts.entries)} in the ledger.`),
     bar(
       facts.budget,
       analysts.map(([, each], place) => ({ amount: each.spent, kind: shade(place) })),

@@ -40,7 +40,9 @@ export function tokensView() {
 }
 
 const ALLOWANCE =
-  "The most that an analyst may spend on each dataset. It belongs to the name, whatever token is used. The dataset's budget binds all analysts together.";
+  "The most that an analyst may spend on each dataset. " +
+  "It belongs to the name, whatever token is used. " +
+  "The dataset's budget binds all analysts together.";
 
 async function shown(place, made) {
   try {
@@ -146,7 +148,8 @@ function confirmRevoking({ id, name }, load) {
     h(
       "p",
       {},
-      "Whoever uses it is signed out at the next request. This cannot be undone; answers and spends stay.",
+      "Whoever uses it is signed out at the next request. " +
+        "This cannot be undone; answers and spends stay.",
     ),
     outcome,
     h(

@@ -2,7 +2,10 @@
 
 const MOMENT = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$/;
 
-/** A number with the digits that the service wrote, where a float would lose some: 12.50, or whole numbers beyond 2^53. */
+/**
+ * A number with the digits that the service wrote, where a float would lose some: 12.50, or whole
+ * numbers beyond 2^53.
+ */
 class Exact extends Number {
   constructor(source) {
     super(source);

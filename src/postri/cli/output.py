@@ -1,0 +1,125 @@
+"""What commands print: results on standard output, words and the bar of a long scan on standard
+error.
+"""
+
+from __future__ import annotations
+
+import json as texts
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from postri.answer import Answer, Plan, Result
+    from postri.engines.progress import Percent
+    from postri.session import Budget, Price
+
+# After how many seconds a bar is shown, and how often it moves.
+PATIENCE = 1.0
+PACE = 0.1
+
+
+def check_picture(file: str | None) -> None:
+    """Refuse, before anything is paid for, a file that no picture can be saved to."""
+    if file is not None:
+        from postri.answer.picture import check_file
+
+        check_file(file)
+
+
+def show_answer(answer: Answer, *, json: bool, plot: str | None) -> None:
+    """An answer, and its picture if one is wanted."""
+    if json:
+        typer.echo(answer.to_json())
+    else:
+        typer.echo(str(answer))
+    if plot is not None:
+        from postri.answer.picture import save
+
+        save([answer], plot)
+        say_saved(plot)
+
+
+def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> None:
+    """A result, and its picture if one is wanted."""
+    if json:
+        typer.echo(result.to_json())
+    elif csv:
+        typer.echo(result.to_csv().rstrip("\n"))
+    else:
+        typer.echo(str(result))
+    if plot is not None:
+        from postri.answer.picture import save_result
+
+        save_result(result, plot)
+        say_saved(plot)
+
+
+def show_plain(value: Plan | Price | Budget, *, json: bool) -> None:
+    """A forecast, a price or a budget."""
+    if json:
+        typer.echo(texts.dumps(value.to_dict()))
+    else:
+        typer.echo(str(value))
+
+
+def say_saved(file: str) -> None:
+    """That a file was written."""
+    typer.echo(f"saved {file}", err=True)
+
+
+def wide_console() -> Console:
+    """A console that is never narrower than a table's numbers: a terminal wraps a line, it must not
+    lose a digit.
+    """
+    from rich.console import Console
+
+    console = Console()
+    console.width = max(console.width, 100)
+    return console
+
+
+def shown_progress() -> AbstractContextManager[None]:
+    """Show the progress of the scans inside, if somebody looks on: gone when the scan is done."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from postri.engines.progress import showing
+
+    return showing(_bar)
+
+
+@contextmanager
+def _bar(percent: Percent) -> Iterator[None]:
+    done = Event()
+    watcher = Thread(target=_draw, args=(percent, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _draw(percent: Percent, done: Event) -> None:
+    """Wait a moment, for most scans are short; then draw until the scan is done."""
+    if done.wait(PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("counting"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        while not done.wait(PACE):
+            # An engine that cannot tell how far it is says -1.
+            here = percent()
+            if here < 0:
+                progress.update(task, total=None, completed=0)
+            else:
+                progress.update(task, total=100, completed=here)

@@ -1,0 +1,153 @@
+"""`postri median` and `postri quantile`: one answer from one file. `postri plan`: how far its
+interval will reach, before anything is spent.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from postri.cli import options as o
+from postri.cli.output import check_picture, show_answer, show_plain, shown_progress
+
+Rows = Annotated[
+    int,
+    typer.Option(help="About how many rows the table has: a public number.", show_default=False),
+]
+MayCost = Annotated[
+    str | None,
+    typer.Option(help="What the answer may cost: tells how far its interval will reach."),
+]
+MayReach = Annotated[
+    str | None,
+    typer.Option(
+        help="How far it may reach to each side, as a share of the rows: tells the epsilon."
+    ),
+]
+Groups = Annotated[int, typer.Option(help="Into how many groups of equal size the rows fall.")]
+
+
+def median(
+    file: o.File,
+    column: o.Column,
+    epsilon: o.Epsilon,
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    step: o.Step = None,
+    where: o.Where = None,
+    confidence: o.Confidence = "0.95",
+    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    rows_per_person: o.RowsPerPerson = 1,
+    split: o.Split = "0.5",
+    method: o.Method = "depth",
+    json: o.Json = False,
+    plot: o.Plot = None,
+    declared: o.Declared = None,
+    delimiter: o.Delimiter = ",",
+    quote: o.Quote = '"',
+    header: o.Header = True,
+    names: o.Names = None,
+) -> None:
+    """The private median of a column, with its interval."""
+    quantile(
+        file,
+        column,
+        "1/2",
+        epsilon,
+        lower=lower,
+        upper=upper,
+        step=step,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        rows_per_person=rows_per_person,
+        split=split,
+        method=method,
+        json=json,
+        plot=plot,
+        declared=declared,
+        delimiter=delimiter,
+        quote=quote,
+        header=header,
+        names=names,
+    )
+
+
+def quantile(
+    file: o.File,
+    column: o.Column,
+    p: o.P,
+    epsilon: o.Epsilon,
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    step: o.Step = None,
+    where: o.Where = None,
+    confidence: o.Confidence = "0.95",
+    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    rows_per_person: o.RowsPerPerson = 1,
+    split: o.Split = "0.5",
+    method: o.Method = "depth",
+    json: o.Json = False,
+    plot: o.Plot = None,
+    declared: o.Declared = None,
+    delimiter: o.Delimiter = ",",
+    quote: o.Quote = '"',
+    header: o.Header = True,
+    names: o.Names = None,
+) -> None:
+    """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
+    import postri
+
+    check_picture(plot)
+    domain = o.domain_of(lower, upper, step)
+    protected = o.change_of(protect, rows_per_person)
+    table = o.open_table(file, column, declared, delimiter, quote, header, names)
+    with shown_progress():
+        answer = postri.quantile(
+            table,
+            p,
+            epsilon=epsilon,
+            column=column,
+            domain=domain,
+            where=where,
+            confidence=confidence,
+            protect=protected,
+            split=split,
+            method=method,
+        )
+    show_answer(answer, json=json, plot=plot)
+
+
+def plan(
+    rows: Rows,
+    epsilon: MayCost = None,
+    reach: MayReach = None,
+    p: Annotated[str, typer.Option(help="The quantile.")] = "0.5",
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    step: o.Step = None,
+    confidence: o.Confidence = "0.95",
+    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    rows_per_person: o.RowsPerPerson = 1,
+    split: o.Split = "0.5",
+    groups: Groups = 1,
+    json: o.Json = False,
+) -> None:
+    """How far the interval will reach, from public numbers alone. Touches no data and costs
+    nothing.
+    """
+    import postri
+
+    forecast = postri.plan(
+        rows=rows,
+        epsilon=epsilon,
+        reach=reach,
+        p=p,
+        domain=o.domain_of(lower, upper, step),
+        confidence=confidence,
+        protect=o.change_of(protect, rows_per_person),
+        split=split,
+        groups=groups,
+    )
+    show_plain(forecast, json=json)

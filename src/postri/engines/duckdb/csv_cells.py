@@ -1,0 +1,353 @@
+"""The cells of CSV files as typed columns inside DuckDB, which reads most of them itself.
+
+Numbers of up to 18 digits are whole multiples of 1 or of 10^-6, 10^-12 or 10^-16, days are days and
+moments microseconds: from there on whole-number arithmetic is exact. Longer numbers are read in
+double precision where that leaves no doubt of their index. For all other cells DuckDB calls the one
+grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from postri.columns import BOOLEAN, TEXT, ColumnType, integer_type
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.duckdb.source import Function
+from postri.engines.engine import Bracket
+from postri.engines.grammar import is_whole, key_of, read, read_as, read_index, unit_of
+from postri.engines.reading import FLOAT_INDEX, Reading
+from postri.engines.rows import KeyColumn, Selection, UnitColumn
+from postri.engines.sql.dialect import Cells, filled
+from postri.engines.sql.index_keys import keys_of
+from postri.expressions import Input
+from postri.grid import Grid
+
+INDEX = "index"
+# How many digits a number may have to be read as a whole one, and how many of them may stand after
+# the point.
+DIGITS = 18
+SCALES = (6, 12, 16)
+MICROSECOND = Fraction(1, 10**6)
+# The patterns of usual cells, and how DuckDB reads the cell `{0}`.
+WHOLE = f"[+-]?[0-9]{{1,{DIGITS}}}"
+WHOLE_NUMBER = "TRY_CAST({0} AS BIGINT)"
+PLAIN = "[+-]?[0-9]{1,40}([.][0-9]{0,40})?"
+DOUBLE_NUMBER = "TRY_CAST({0} AS DOUBLE)"
+SHORT = "[+-]?([0-9]{1,40}[.]?[0-9]{0,40}|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?"
+NUMBER = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?i:inf|infinity)"
+# DuckDB knows a year before the first.
+DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DAY_NUMBER = (
+    "CASE WHEN {0} >= '0001' THEN date_diff('day', DATE '1970-01-01', TRY_CAST({0} AS DATE)) END"
+)
+MOMENT = f"{DAY}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?)?"
+MOMENT_NUMBER = "CASE WHEN {0} >= '0001' THEN epoch_us(TRY_CAST({0} AS TIMESTAMP)) END"
+# Cells that are alike are read once, as far as there is room.
+REMEMBERED = 1 << 16
+
+# The columns that a question asks for, from the texts of the cells.
+TYPED = """
+    SELECT {columns}
+    FROM {texts}
+"""
+# Rows with the index of a cell: which form it has, its number in that form, and the index by that.
+INDEXED = """
+    SELECT *, CASE kind {indexes} END AS "{index}"
+    FROM (
+        SELECT *, {raw} AS raw, {near} AS near
+        FROM (
+            SELECT *, CASE {kinds} END AS kind
+            FROM ({typed}) AS typed
+        ) AS named
+    ) AS numbered
+"""
+# A decimal of a scale, as a multiple of its unit. With 38 digits to compute with, no product
+# overflows.
+SCALED = """
+    TRY_CAST(
+        CAST(TRY_CAST({{0}} AS DECIMAL({digits},{scale})) AS DECIMAL(38,{scale}))
+        * CAST({factor} AS DECIMAL(38,0)) AS BIGINT
+    )
+"""
+# The index of a number to which `near` is the nearest of double precision; where its place is in
+# doubt, a function is called.
+NEAR_INDEX = """
+    CASE
+        WHEN {place} < {below} THEN {first}
+        WHEN {place} > {above} THEN {last}
+        WHEN abs({place} - {nearest}) < {sure}
+            THEN CAST(least(greatest({nearest}, {first_double}), {last_double}) AS BIGINT)
+        ELSE {called}
+    END
+"""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A usual form of cells: the pattern that they match, the whole number that a cell `{0}` means,
+    and of which unit.
+    """
+
+    pattern: str
+    number: str
+    unit: Fraction
+
+
+class TypedRecords:
+    """Typed columns of the records of a file, as a question asks for them: a relation, and the
+    functions that it calls.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._places: set[int] = set()
+        self._expressions: dict[str, str] = {}
+        self._indexed: Callable[[str], str] | None = None
+        self.types: dict[str, str] = {}
+        self.inputs: dict[str | Input, Cells] = {}
+        self.functions: dict[str, Function] = {}
+
+    @property
+    def places(self) -> list[int]:
+        """The places of the columns whose texts are wanted: at place 3, `cell3`."""
+        return sorted(self._places)
+
+    def relation(self, texts: str) -> str:
+        """The typed columns from a relation of such texts."""
+        columns = [f"{each} AS {name}" for name, each in self._expressions.items()]
+        typed = filled(TYPED, columns=", ".join(["*", *columns]), texts=texts)
+        if self._indexed is not None:
+            typed = self._indexed(typed)
+        return f"({typed}) AS records"
+
+    def select(self, rows: Selection) -> Selection:
+        """The rows that a question selects, in terms of typed columns."""
+        self.read(rows.where.inputs if rows.where else ())
+        keys = tuple(self._key(f"key{i}", key) for i, key in enumerate(rows.keys))
+        if rows.units is None:
+            return replace(rows, keys=keys)
+        unit = self._add(
+            "unit", "VARCHAR", self._unit(self._cell(rows.units.column), rows.units.type)
+        )
+        return replace(rows, keys=keys, units=UnitColumn(unit, TEXT, rows.units.rows))
+
+    def read(self, inputs: Iterable[Input]) -> None:
+        """Columns as predicates and expressions read them."""
+        for wanted in inputs:
+            if wanted not in self.inputs:
+                name = f"input{len(self.inputs)}"
+                self._expressions[name] = self._typed(self._cell(wanted.column), wanted.type)
+                self.inputs[wanted] = Cells(wanted.type, name)
+
+    def present(self, column: str, declared: ColumnType) -> str:
+        """A column that is null where a cell cannot be read as what was declared; where it is
+        empty, if nothing was.
+        """
+        cell = self._cell(column)
+        if is_whole(declared):
+            read = self._unit(cell, declared)
+        elif declared.kind is None:
+            read = self._typed(cell, TEXT)
+        else:
+            read = self._typed(cell, declared)
+        present = f"CASE WHEN {read} IS NOT NULL THEN CAST(1 AS BIGINT) END"
+        return self._add("present", "BIGINT", present)
+
+    def index(self, column: str, grid: Grid, *, whole: bool) -> str:
+        """A column that tells where on a grid the cells of another lie.
+
+        `whole` reads whole numbers only.
+        """
+        cell = self._cell(column)
+        called = self._called(cell, lambda text: read_index(text, grid, whole=whole), "BIGINT")
+        self._indexed = lambda typed: _indexed(typed, cell, grid, called, whole=whole)
+        self.types[INDEX] = "BIGINT"
+        return INDEX
+
+    def _cell(self, column: str) -> str:
+        place = self._names.index(column)
+        self._places.add(place)
+        return f"cell{place}"
+
+    def _add(self, name: str, declared: str, expression: str) -> str:
+        self._expressions[name], self.types[name] = expression, declared
+        return name
+
+    def _called(
+        self, cell: str, read: Callable[[str], int | float | str | None], returns: str
+    ) -> str:
+        name = f"postri_read{len(self.functions)}"
+        self.functions[name] = Function(lru_cache(REMEMBERED)(read), returns)
+        return f"{name}({cell})"
+
+    def _typed(self, cell: str, wanted: ColumnType) -> str:
+        """A cell read as this type: raw, a text, or null."""
+        if wanted.kind == "text":
+            return f"nullif({cell}, '')"
+        if wanted == BOOLEAN:
+            return "CAST(NULL AS BIGINT)"
+        returns = "DOUBLE" if wanted.unit is None else "BIGINT"
+        called = self._called(cell, lambda text: read_as(text, wanted), returns)
+        return _either(cell, _usual_form(wanted), called)
+
+    def _unit(self, cell: str, declared: ColumnType) -> str:
+        """The text of a unit."""
+        if declared.kind != "number":
+            return self._typed(cell, TEXT)
+        called = self._called(cell, lambda text: unit_of(text, declared), "VARCHAR")
+        return _either(cell, (WHOLE, f"CAST({WHOLE_NUMBER} AS VARCHAR)"), called)
+
+    def _key(self, name: str, keys: KeyColumn) -> KeyColumn:
+        """A column of keys: of texts, of whole numbers, or of the numbers that keys have among all
+        others.
+        """
+        cell = self._cell(keys.column)
+        if keys.type.kind == "text":
+            return KeyColumn(self._add(name, "VARCHAR", self._typed(cell, TEXT)), TEXT, keys.raws)
+        unit = keys.type.unit or 1
+        exact = [
+            None if raw is None or isinstance(raw, str) else Fraction(raw * unit)
+            for raw in keys.raws
+        ]
+        known: Mapping[Any, int] = {
+            each: number for number, each in enumerate(exact) if each is not None
+        }
+        raws: tuple[int | None, ...]
+        is_number = keys.type.kind == "number" and keys.type != BOOLEAN
+        if is_number and all(each.denominator == 1 and abs(each) < 2**63 for each in known):
+            raws = tuple(None if each is None else int(each) for each in exact)
+            called = self._called(cell, _whole_of(known), "BIGINT")
+            expression = _either(cell, (WHOLE, WHOLE_NUMBER), called)
+        else:
+            raws = tuple(range(len(exact)))
+            called = self._called(cell, lambda text: known.get(key_of(text, keys.type)), "BIGINT")
+            expression = _either(cell, None, called)
+        return KeyColumn(self._add(name, "BIGINT", expression), integer_type(64), raws)
+
+
+def _usual_form(wanted: ColumnType) -> tuple[str, str] | None:
+    """The pattern of most cells of a type, and how DuckDB reads them; None if it cannot."""
+    if wanted.kind == "number" and wanted.unit is None:
+        return PLAIN, DOUBLE_NUMBER
+    if wanted.kind == "number":
+        return (WHOLE, WHOLE_NUMBER) if wanted.unit == 1 else None
+    if wanted.kind == "date":
+        return DAY, DAY_NUMBER
+    if not wanted.zoned and wanted.unit == MICROSECOND:
+        return MOMENT, MOMENT_NUMBER
+    return None
+
+
+def _either(cell: str, usual: tuple[str, str] | None, called: str) -> str:
+    """A cell of the usual form as DuckDB reads it, any other by a function; null where empty."""
+    if usual is None:
+        return f"CASE WHEN {cell} <> '' THEN {called} END"
+    pattern, number = usual
+    return (
+        f"CASE WHEN regexp_full_match({cell}, '{pattern}') THEN {number.format(cell)} "
+        f"WHEN {cell} <> '' THEN {called} END"
+    )
+
+
+def _whole_of(known: Mapping[Any, int]) -> Callable[[str], int | None]:
+    """The whole number that a text means, if it is one of those that are known."""
+
+    def whole(text: str) -> int | None:
+        number = read(text, "number")
+        return int(number) if isinstance(number, Fraction) and number in known else None
+
+    return whole
+
+
+def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool) -> str:
+    """Rows with the index of a cell beside what they have."""
+    patterns: list[str] = []
+    raws: list[str] = []
+    indexes: list[str] = []
+    for form in _forms(grid, whole=whole):
+        index = _index(form, grid)
+        if index is not None:
+            raws.append(f"WHEN {len(patterns)} THEN {form.number.format(cell)}")
+            patterns.append(form.pattern)
+            indexes.append(index)
+    near = None
+    if grid.kind == "number" and not whole:
+        near = _near_index(grid, called)
+    doubles = "NULL"
+    if near is not None:
+        doubles = f"CASE kind WHEN {len(patterns)} THEN {DOUBLE_NUMBER.format(cell)} END"
+        patterns.append(SHORT)
+        indexes.append(near)
+    if grid.kind != "date":
+        patterns.append(NUMBER if grid.kind == "number" else f"{DAY}.+")
+        indexes.append(called)
+    kinds = [
+        f"WHEN regexp_full_match({cell}, '{pattern}') THEN {i}"
+        for i, pattern in enumerate(patterns)
+    ]
+    found = [f"WHEN {i} THEN {index}" for i, index in enumerate(indexes)]
+    return filled(
+        INDEXED,
+        indexes=" ".join(found),
+        index=INDEX,
+        raw=f"CASE kind {' '.join(raws)} END" if raws else "NULL",
+        near=doubles,
+        kinds=" ".join(kinds),
+        typed=typed,
+    )
+
+
+def _forms(grid: Grid, *, whole: bool) -> Iterator[Form]:
+    if grid.kind == "date":
+        yield Form(DAY, DAY_NUMBER, Fraction(1))
+        return
+    if grid.kind == "timestamp":
+        if not grid.zoned:
+            yield Form(MOMENT, MOMENT_NUMBER, MICROSECOND)
+        return
+    yield Form(WHOLE, WHOLE_NUMBER, Fraction(1))
+    for scale in SCALES:
+        factor = 10**scale
+        number = filled(SCALED, digits=DIGITS, scale=scale, factor=factor)
+        unit = Fraction(1, factor)
+        if whole:
+            number = f"CASE WHEN {number} % {factor} = 0 THEN {number} // {factor} END"
+            unit = Fraction(1)
+        yield Form(f"[+-]?[0-9]{{1,{DIGITS - scale}}}[.][0-9]{{1,{scale}}}", number, unit)
+
+
+def _index(form: Form, grid: Grid) -> str | None:
+    """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on
+    this grid.
+    """
+    keys = keys_of(Reading(grid, form.unit), Bracket(grid.first, grid.last), DuckDialect())
+    if keys.shift is None:
+        return None
+    return f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
+
+
+def _near_index(grid: Grid, called: str) -> str | None:
+    """The index of a number in double precision; None on a grid that is too fine for that."""
+    start = float(grid.base)
+    step = float(grid.step)
+    if max(abs(grid.first), abs(grid.last), abs(start) / step) + 1 >= FLOAT_INDEX:
+        return None
+    double = DuckDialect().double
+    place = f"((near - {double(start)}) / {double(step)})"
+    return filled(
+        NEAR_INDEX,
+        place=place,
+        below=double(grid.first - 1.0),
+        first=grid.first,
+        above=double(grid.last + 1.0),
+        last=grid.last,
+        nearest=f"floor({place} + {double(0.5)})",
+        sure=double(0.5 - Reading(grid, None).doubt),
+        first_double=double(float(grid.first)),
+        last_double=double(float(grid.last)),
+        called=called,
+    )

@@ -1,0 +1,257 @@
+"""How DuckDB writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    decimal_type,
+    float_type,
+    integer_type,
+    no_order,
+    text_type,
+    timestamp_type,
+)
+from postri.engines.sql.dialect import (
+    DAYS,
+    EPOCH,
+    FURTHEST,
+    UNIT,
+    Cells,
+    between,
+    check_digits,
+    decimal_text,
+    like,
+)
+from postri.expressions.pattern import Pattern
+
+
+@dataclass(frozen=True)
+class ListText:
+    """A list as an expression; with a type, as a text that is cast to it."""
+
+    text: str
+    type: str = ""
+
+
+class DuckDialect:
+    """DuckDB."""
+
+    BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
+    FLOATS = {"FLOAT": 32, "DOUBLE": 64}  # noqa: RUF012
+    TYPED = re.compile(
+        r"CAST\((?P<whole>-?\d+(?:\.\d+)?) AS (?P<type>\w+(?:\(\d+,\d+\))?)\)"
+        r"|'(?P<double>[^']+)'::DOUBLE"
+        r"|(?P<bare>\d+)"
+    )
+    DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+    def name(self, identifier: str) -> str:
+        """A name, quoted."""
+        return '"' + identifier.replace('"', '""') + '"'
+
+    def double(self, number: float) -> str:
+        """A number as a literal of double precision."""
+        return f"'{number!r}'::DOUBLE"
+
+    def divided(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of whole numbers that are not negative."""
+        return f"({dividend} // {divisor})"
+
+    def floored(self, expression: str) -> str:
+        """The largest whole number that is not above, in double precision."""
+        return f"floor({expression})"
+
+    def integer(self, expression: str, *, unsigned: bool) -> str:
+        """An expression as a whole number of 64 bits."""
+        return f"CAST({expression} AS {'UBIGINT' if unsigned else 'BIGINT'})"
+
+    def is_number(self, expression: str) -> str:
+        """Neither null nor NaN.
+
+        Where a Parquet footer shows no NaN, which it never does, `NOT isnan` would be optimized
+        away.
+        """
+        return f"(isfinite({expression}) OR isinf({expression}))"
+
+    def count_of(self, condition: str) -> str:
+        """The number of rows on which a condition holds: much faster than a filtered count."""
+        return f"count_if({condition})"
+
+    def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
+        """A relation whose cells are the literals of each column."""
+        return self.listed_columns(
+            {column: self.list_of_literals(cells) for column, cells in columns.items()}, name
+        )
+
+    def listed_columns(self, lists: Mapping[str, ListText], name: str) -> str:
+        """A relation whose columns are lists.
+
+        Texts are cast while the query runs: a plan with long lists in it is copied slowly.
+        """
+        texts = {column: each.text for column, each in lists.items() if each.type}
+        values = ""
+        if texts:
+            values = f" FROM (VALUES ({', '.join(texts.values())})) AS texts({', '.join(texts)})"
+        columns = []
+        for column, each in lists.items():
+            cells = f"{column}::{each.type}" if each.type else each.text
+            columns.append(f"unnest({cells}) AS {column}")
+        return f"(SELECT {', '.join(columns)}{values}) AS {name}"
+
+    def list_of_literals(self, cells: Sequence[str], length: int = 0) -> ListText:
+        """Literals as a list, or as lists of some length.
+
+        Numbers of one type become one text, read a hundred times as fast as casts.
+        """
+        numbers = []
+        types = set()
+        for cell in cells:
+            match = self.TYPED.fullmatch(cell)
+            if match is None:
+                return ListText(_bracketed(cells, length))
+            numbers.append(match["whole"] or match["double"] or match["bare"])
+            types.add(match["type"] or ("DOUBLE" if match["double"] else "BIGINT"))
+        if len(types) != 1:
+            return ListText(_bracketed(cells, length))
+        return _typed_list(numbers, types.pop(), length)
+
+    def list_of_integers(
+        self, numbers: Sequence[int], length: int = 0, *, unsigned: bool = False
+    ) -> ListText:
+        """Whole numbers of 64 bits as a list, or as lists of some length."""
+        return _typed_list(list(map(str, numbers)), "UBIGINT" if unsigned else "BIGINT", length)
+
+    def list_of_doubles(self, numbers: Sequence[float]) -> ListText:
+        """Numbers of double precision as a list."""
+        return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
+
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share
+        of them lies.
+        """
+        listed = ", ".join(map(repr, shares))
+        # Written once: each time costs DuckDB milliseconds to read, and to read again.
+        return {"found": f"quantile_disc({cell}, [{listed}])"}, [
+            f"found[{i + 1}]" for i in range(len(shares))
+        ]
+
+    def list_of(self, expression: str, condition: str) -> str:
+        """The values on the rows on which a condition holds, gathered."""
+        return f"list({expression}) FILTER (WHERE {condition})"
+
+    def unnested(self, expression: str) -> str:
+        """A row for each value of such a list."""
+        return f"unnest({expression})"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest. DuckDB adds with 128 bits."""
+        return f"CAST(sum({whole}) // {UNIT} AS BIGINT)", f"CAST(sum({whole}) % {UNIT} AS BIGINT)"
+
+    def as_double(self, whole: str) -> str:
+        """The nearest number of double precision to a whole number of 64 bits."""
+        return f"CAST({whole} AS DOUBLE)"
+
+    def wide(self, whole: str) -> str:
+        """A whole number of 64 bits with room for the product of two."""
+        return f"CAST({whole} AS HUGEINT)"
+
+    def narrow(self, wide: str) -> str:
+        """A wide whole number as one of 64 bits; null where it does not fit."""
+        return f"TRY_CAST({wide} AS BIGINT)"
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """An expression of a name that stands for a value, which is computed once."""
+        return f"list_transform([{value}], lambda v: {body('v')})[1]"
+
+    def text_literal(self, text: str) -> str:
+        """A text as a literal, which compares by its code points whatever the session's collation
+        is.
+        """
+        quoted = "'" + text.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
+        return f'(({quoted}) COLLATE "binary")'
+
+    def like(self, text: str, pattern: Pattern) -> str:
+        """Whether a text fits a pattern."""
+        return like(text, self.text_literal(pattern.written()))
+
+    def text_of_integer(self, expression: str, shift: int = 0) -> str:
+        """The decimal digits of a whole number plus `shift`."""
+        return f"CAST(CAST({expression} AS HUGEINT) + {shift} AS VARCHAR)"
+
+    def joined_text(self, parts: Sequence[str]) -> str:
+        """Texts with colons between them."""
+        return "(" + " || ':' || ".join(parts) + ")"
+
+    def md5(self, expression: str) -> str:
+        """The md5 of a text's UTF-8 bytes, as lower-case digits."""
+        return f"md5({expression})"
+
+    def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
+        """How a column of this declared type is read."""
+        cell = cell or self.name(column)
+        if machine := self._machine_number(declared, cell):
+            return machine
+        if declared == "DATE":
+            # Compared as a number: some dates lie beyond DuckDB's own infinities.
+            return Cells(DATE, f"date_diff('day', {EPOCH}, {between(cell, *DAYS)})")
+        if declared.startswith("TIMESTAMP"):
+            return self._timestamp(declared, cell)
+        if found := self.DECIMAL.fullmatch(declared):
+            digits, scale = check_digits(declared, int(found[1]), int(found[2]))
+            # With 38 digits to compute with, no product of two numbers of 18 digits overflows.
+            raw = (
+                f"CAST(CAST({cell} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) "
+                "AS BIGINT)"
+            )
+            return Cells(
+                decimal_type(digits, scale),
+                raw,
+                lambda number: f"CAST({decimal_text(number, digits, scale)} AS {declared})",
+            )
+        if declared == "VARCHAR" or declared.startswith("ENUM(") or declared == "UUID":
+            return Cells(text_type(declared), f'(CAST({cell} AS VARCHAR) COLLATE "binary")')
+        raise no_order(column, declared)
+
+    def _machine_number(self, declared: str, cell: str) -> Cells | None:
+        if declared == "BOOLEAN":
+            return Cells(BOOLEAN, f"CAST({cell} AS BIGINT)")
+        if declared in self.FLOATS:
+            return Cells(float_type(self.FLOATS[declared]), f"CAST({cell} AS DOUBLE)")
+        signed = declared.removeprefix("U")
+        if signed not in self.BITS:
+            return None
+        raw = cell if declared == "UBIGINT" else f"CAST({cell} AS BIGINT)"
+        return Cells(integer_type(self.BITS[signed], signed=signed == declared), raw)
+
+    def _timestamp(self, declared: str, cell: str) -> Cells:
+        """Microseconds (nanoseconds where declared so). An infinity lies beyond all others."""
+        unit, reader = (10**9, "epoch_ns") if declared == "TIMESTAMP_NS" else (10**6, "epoch_us")
+        zoned = declared == "TIMESTAMP WITH TIME ZONE"
+        middle = f"{declared} '2000-01-01 00:00:00{'+00' if zoned else ''}'"
+        beyond = (
+            f"CASE WHEN {cell} > {middle} THEN {FURTHEST} WHEN {cell} < {middle} THEN {-FURTHEST} "
+            "END"
+        )
+        return Cells(
+            timestamp_type(declared, unit, zoned=zoned),
+            f"coalesce(TRY({reader}({cell})), {beyond})",
+        )
+
+
+def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
+    return ListText(f"'{_bracketed(numbers, length)}'", f"{declared}[]{'[]' if length else ''}")
+
+
+def _bracketed(cells: Sequence[str], length: int) -> str:
+    if not length:
+        return f"[{', '.join(cells)}]"
+    return _bracketed(
+        [_bracketed(cells[start : start + length], 0) for start in range(0, len(cells), length)], 0
+    )

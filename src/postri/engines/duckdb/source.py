@@ -1,0 +1,316 @@
+"""DuckDB: locked down to the files that it is given, or a connection of the user's.
+
+All queries of one question about a relation run in one transaction, which reads one snapshot and
+can write nothing. The only module that loads DuckDB. What it says when it fails may carry a cell,
+so its messages never leave this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import Any, cast
+
+import duckdb
+import numpy as np
+from duckdb.func import SPECIAL
+from numpy.typing import NDArray
+
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.duckdb.guided_scan import guided
+from postri.engines.progress import cancellable, watched
+from postri.engines.sql.dialect import filled
+from postri.engines.sql.engine import SqlEngine
+from postri.engines.sql.sampling import Sample
+from postri.engines.sql.statements import Scan, listed
+from postri.errors import EngineError, InputError, PostriError, SourceError
+from postri.exact import shown
+
+CONFIG = {
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    # No cell is spilled to a disk.
+    "temp_directory": "",
+}
+LOCKED = (
+    # Parquet's statistics leave NaN out, and with them DuckDB concludes that there is none: a test
+    # for it would be optimized away.
+    "SET disabled_optimizers = 'statistics_propagation'",
+    "SET enable_external_access = false",
+    # Progress is told to those who ask for it, and printed nowhere.
+    "SET enable_progress_bar = true",
+    "SET enable_progress_bar_print = false",
+    "SET progress_bar_time = 0",
+    "SET lock_configuration = true",
+)
+
+
+BEGIN = "BEGIN TRANSACTION READ ONLY"
+TRANSACTION = "SELECT txid_current()"
+
+# How many rows a sample of blocks has: of a table, of each group, and which share of all at most.
+BLOCKS_OF_TABLE = 1 << 19
+BLOCKS_OF_GROUP = 1 << 12
+MOST_OF_TABLE = 1 / 8
+# Where groups take two passes, a wider bracket costs less.
+FEWER_OF_GROUP = 1 << 11
+# How many a sample of single rows has: of a table, and of each group.
+SINGLE_ROWS = 1 << 16
+ROWS_OF_GROUP = 1 << 9
+NUMBER_OF_ROWS = "SELECT count(*) AS rows FROM {relation}"
+# How DuckDB writes a relation that is a table, before its name.
+WHOLE = "SELECT * FROM "
+# Blocks of rows, which cost next to nothing.
+SAMPLED_BLOCKS = """
+    (SELECT * FROM {table} USING SAMPLE {percent:.6f}% (system)) AS sampled
+"""
+# Rows from everywhere: a scan.
+SAMPLED_ROWS = """
+    (SELECT * FROM {relation} USING SAMPLE {size} ROWS (reservoir)) AS sampled
+"""
+FAILED = "DuckDB failed while it counted; the data may be damaged or have changed"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a text that a query calls, and the type of what it returns."""
+
+    read: Callable[[str], int | float | str | None]
+    returns: str
+
+
+NO_FUNCTIONS: Mapping[str, Function] = {}
+
+# Two threads that share a connection look and begin one after the other.
+_beginning = Lock()
+
+
+class Database:
+    """A connection that can read these files alone, installs nothing and writes nothing."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._connection = duckdb.connect(":memory:", config=dict(CONFIG))
+        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
+        for setting in LOCKED:
+            self._connection.execute(setting)
+        # These settings are the connection's own, so it is the one that works: one query at a time.
+        self._turn = Lock()
+
+    def schema(self, query: str) -> list[tuple[str, str]]:
+        """The names and declared types of a query's columns; reads no row."""
+        failure = SourceError(
+            "cannot open the file: it is damaged, or of another format than its name says"
+        )
+        with self._turn:
+            rows = quietly(
+                lambda: self._connection.execute(f"DESCRIBE {query}").fetchall(), failure
+            )
+        return [(str(row[0]), str(row[1])) for row in rows]
+
+    def columns(
+        self,
+        query: str,
+        values: Sequence[Any] = (),
+        functions: Mapping[str, Function] = NO_FUNCTIONS,
+    ) -> list[NDArray[Any]]:
+        """The result of a query, a column at a time; the query returns no nulls.
+
+        It may call functions of a text.
+        """
+        with self._turn, watched(self._connection.query_progress), ExitStack() as stack:
+            for name, function in functions.items():
+                self._connection.create_function(
+                    name, function.read, ["VARCHAR"], function.returns, null_handling=SPECIAL
+                )
+                stack.callback(self._connection.remove_function, name)
+            return run_query(
+                lambda: self._connection.execute(query, list(values)).fetchnumpy(), self._connection
+            )
+
+
+class RelationSource:
+    """A table, view or query of a connection that the user holds.
+
+    It is read where it is; nothing is created or changed.
+    """
+
+    dialect = DuckDialect()
+    relation = "source"
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+        self._in_snapshot = False
+
+    @contextmanager
+    def snapshot(self) -> Iterator[RelationSource]:
+        """The same relation, inside a transaction that reads one snapshot and can write nothing."""
+        if self._in_snapshot:
+            yield self
+            return
+        connection = self._relation._con
+        still = copy(self)
+        still._in_snapshot = True
+        began = _begin(connection)
+        try:
+            yield still
+        finally:
+            if began:
+                with suppress(Exception):
+                    connection.execute("ROLLBACK")
+
+    def statement(self, scan: Scan) -> str:
+        """Groups of a table take two passes over it.
+
+        Another relation may be no snapshot, or slow to read: it takes one.
+        """
+        if scan.grouped and scan.sampled and self._is_table:
+            return guided(scan)
+        return listed(scan)
+
+    def types(self) -> dict[str, str]:
+        """The names and declared types of the columns."""
+        return dict(zip(self._relation.columns, map(str, self._relation.types), strict=True))
+
+    def columns(self, query: str) -> list[NDArray[Any]]:
+        """What a query returns."""
+        return run_query(
+            lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(),
+            self._relation._con,
+        )
+
+    def estimate(self) -> int:
+        """DuckDB knows its tables' sizes."""
+        return int(self.columns(NUMBER_OF_ROWS.format(relation=self.relation))[0][0])
+
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Blocks of rows; then single rows, which a table that is in some order needs."""
+        of_group = FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP
+        size = max(BLOCKS_OF_TABLE, of_group * groups)
+        share = min(1.0, size / rows, MOST_OF_TABLE)
+        blocks = filled(SAMPLED_BLOCKS, table=self._table_name, percent=100 * share)
+        yield Sample(blocks, share)
+        yield single_rows(self.relation, rows, groups)
+
+    @property
+    def _table_name(self) -> str:
+        """A table by its own name: only so does DuckDB skip the blocks that are not sampled.
+
+        Other relations have no name.
+        """
+        query = self._relation.sql_query()
+        if self._is_table and query.startswith(WHOLE):
+            return query.removeprefix(WHOLE)
+        return self.relation
+
+    @property
+    def _is_table(self) -> bool:
+        return bool(self._relation.type == "TABLE_RELATION")
+
+
+def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Begin a transaction, unless the connection is in one: that one reads one snapshot too, and is
+    the user's to end.
+    """
+    with _beginning, suppress(Exception):
+        # Inside a transaction it stays the same. To try BEGIN there would undo what the user did.
+        first, second = (connection.execute(TRANSACTION).fetchall() for _ in range(2))
+        if first != second:
+            connection.execute(BEGIN)
+            return True
+    return False
+
+
+def relation_engine(relation: duckdb.DuckDBPyRelation) -> SqlEngine:
+    """The engine of a relation."""
+    source = RelationSource(relation)
+    return SqlEngine(source, source.types())
+
+
+def database_engine(database: Any, table: str) -> SqlEngine:
+    """The engine of a table of a connection, or of a database file."""
+    return relation_engine(_relation_of(database, table))
+
+
+def single_rows(relation: str, rows: int, groups: int) -> Sample:
+    """Rows from everywhere."""
+    size = min(rows, max(SINGLE_ROWS, ROWS_OF_GROUP * groups))
+    return Sample(filled(SAMPLED_ROWS, relation=relation, size=size), size / rows)
+
+
+def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
+    """What the work returns; whatever it says when it fails may carry a cell, so that stays in
+    here.
+    """
+    try:
+        return work()
+    except Exception:
+        pass
+    # Raised outside that block, so that the message stays out of the chain.
+    raise failure
+
+
+def run_query(
+    work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConnection
+) -> list[NDArray[Any]]:
+    """The columns that a query returns.
+
+    It works on a thread of its own: one that is busy with a query hears no Ctrl-C.
+    """
+    found: list[dict[str, Any]] = []
+    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+    done = Event()
+
+    def query() -> None:
+        with suppress(Exception):
+            found.append(work())
+        done.set()
+
+    with cancellable(connection.interrupt):
+        Thread(target=query, daemon=True).start()
+        try:
+            done.wait()
+        except BaseException:
+            # More than once, because the query may not have begun.
+            while not done.is_set():
+                connection.interrupt()
+                done.wait(0.1)
+            raise
+        if not found:
+            raise EngineError(FAILED)
+    return [np.ma.getdata(column) for column in found[0].values()]
+
+
+def _relation_of(database: Any, table: str) -> duckdb.DuckDBPyRelation:
+    """A table of a connection, or of a database file, which is opened for reading alone."""
+    missing = InputError(
+        f"DuckDB has no table {shown(table)} that can be read; name it as schema.table"
+    )
+    if isinstance(database, duckdb.DuckDBPyConnection):
+        return _table(database, table, missing)
+    path = os.fspath(database)
+    if not os.path.isfile(path):
+        raise InputError(f"there is no database file {path!r}")
+    config: dict[str, Any] = {**CONFIG, "enable_external_access": "false"}
+    connection = quietly(
+        lambda: duckdb.connect(path, read_only=True, config=config),
+        SourceError(f"DuckDB cannot open {path!r}"),
+    )
+    return _table(connection, table, missing)
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, table: str, missing: PostriError
+) -> duckdb.DuckDBPyRelation:
+    relation: duckdb.DuckDBPyRelation = quietly(lambda: connection.table(table), missing)
+    return relation
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,198 @@
+"""What an engine is, and how rank windows are found in it: a sample for a bracket, then one
+counting scan.
+
+An engine knows nothing of epsilon or of randomness. It is asked for windows by quantile and
+half-size alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import ceil, floor, sqrt
+from typing import Protocol
+
+import numpy as np
+
+from postri.columns import ColumnType
+from postri.engines.rows import Selection
+from postri.errors import SourceChanged
+from postri.expressions import Bound, Value
+from postri.grid import Grid
+from postri.window import Indexes, RankWindow, Target, Total, holds, trim
+
+# A table of at most this many rows is worth no guess.
+SMALL = 1 << 17
+# How many rows of a larger one are looked at in memory for a guess.
+SAMPLE = 1 << 18
+# How many standard errors a guess leaves to spare; a second one, by the same sample in memory,
+# leaves many more.
+SLACK = 4
+WIDE_SLACK = 40
+CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Grid indexes `low..high` that are counted one by one; everything below is counted in one
+    number.
+    """
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """A bracket to be counted, and the target whose window is wanted in a group: what lies beyond
+    that may be left out.
+    """
+
+    bracket: Bracket
+    target: Target
+    group: int = 0
+
+
+class Engine(Protocol):
+    """A table that can count."""
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """The names of its columns; None if it is one column without a name."""
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """The declared type of a column."""
+
+    def computed(self, columns: Mapping[str, Value]) -> Engine:
+        """The same table, which can also be asked about these columns, by names that it does not
+        list.
+        """
+
+    def snapshot(self) -> AbstractContextManager[Engine]:
+        """The same table, all of whose counts see the same rows while the block lasts.
+
+        An engine that cannot hold its rows still gives itself, and says in its docs why.
+        """
+
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection
+    ) -> list[list[RankWindow]]:
+        """For each group the window of each target, from shared scans.
+
+        The same for every engine that holds the same cells.
+        """
+
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse, by the declared type, a grid on which it cannot give each cell its index: sums
+        and units need that.
+        """
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+
+    def sizes(self, column: str | None, rows: Selection) -> list[int]:
+        """For each group how many rows there are; with a column, how many in which it has a cell
+        that can be read.
+        """
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
+
+
+class Counter(Protocol):
+    """One column on one grid, ready to be counted, group by group."""
+
+    rows: int
+    """About how many rows there are."""
+
+    groups: int
+    """How many groups there are."""
+
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """Where the windows should lie, by a sample, for each group and target: narrow first, then
+        wider.
+        """
+
+    def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
+        """For each bracket the counts of its indexes, the rows below them, and n; whole atoms."""
+
+
+Counts = tuple[Indexes, Indexes]
+
+
+def tally(indexes: Indexes, counts: Indexes) -> Counts:
+    """Counts by index, in order, each index once."""
+    atoms, inverse = np.unique(indexes, return_inverse=True)
+    totals = np.zeros(len(atoms), np.int64)
+    np.add.at(totals, inverse, counts)
+    return atoms, totals
+
+
+def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
+    """For each group the trimmed window of each target, in a constant number of scans: two guesses
+    at most, then everything.
+
+    Few rows are worth no guess: neither those of a small table, nor those of the groups whose
+    windows a first guess missed.
+    """
+    asked = [(group, target) for group in range(counter.groups) for target in targets]
+    everything = [Bracket(grid.first, grid.last)] * len(asked)
+    guesses = guessed_brackets(counter, targets, grid)
+    found: dict[int, RankWindow] = {}
+    missing = list(range(len(asked)))
+    rows = counter.rows
+    while missing:
+        brackets = everything
+        if rows > SMALL:
+            brackets = next(guesses, everything)
+        requests = [CountRequest(brackets[i], asked[i][1], asked[i][0]) for i in missing]
+        rows = 0
+        for i, window in zip(missing, counter.count(requests), strict=True):
+            target = asked[i][1]
+            if holds(window, target.p, target.half):
+                found[i] = trim(window, target.p, target.half)
+            else:
+                rows += window.n
+        missing = [i for i in missing if i not in found]
+        if missing and brackets is everything:
+            raise SourceChanged(CHANGED)
+    windows = [found[i] for i in range(len(asked))]
+    return [windows[i : i + len(targets)] for i in range(0, len(asked), len(targets))]
+
+
+def guessed_brackets(
+    counter: Counter, targets: Sequence[Target], grid: Grid
+) -> Iterator[list[Bracket]]:
+    """Where the windows should lie, narrow first: FOR SPEED ALONE.
+
+    Every guess is checked against exact counts, and a missed window is counted anew. So this may be
+    replaced by an iterator of nothing: all windows stay the same, and take longer.
+    """
+    return counter.guesses(targets, grid)
+
+
+def sampled_brackets(
+    sample: Indexes, share: float, targets: Sequence[Target], grid: Grid
+) -> Iterator[list[Bracket]]:
+    """Guesses from a sorted sample in memory, which is this share of all rows."""
+    for slack in (SLACK, WIDE_SLACK):
+        brackets = []
+        for target in targets:
+            error = sqrt(len(sample) * target.p * (1 - target.p))
+            spare = slack * error + target.half * share + 4
+            brackets.append(_between(sample, target, spare, grid))
+        yield brackets
+
+
+def _between(sample: Indexes, target: Target, spare: float, grid: Grid) -> Bracket:
+    """From `spare` places before p of the sample to `spare` places after."""
+    low = floor(target.p * len(sample) - spare)
+    high = ceil(target.p * len(sample) + spare)
+    first = grid.first
+    if low >= 0:
+        first = int(sample[low])
+    last = grid.last
+    if high < len(sample):
+        last = int(sample[high])
+    return Bracket(first, last)

@@ -1,0 +1,234 @@
+"""Columns in memory: typed, untyped, and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import ColumnType
+from postri.engines.grammar import (
+    is_present,
+    key_of,
+    read_as,
+    read_index,
+    reads_whole,
+    unit_of,
+)
+from postri.engines.memory.counter import Chunk, MemoryCounter
+from postri.engines.reading import Reading
+from postri.engines.rows import KeyColumn
+from postri.errors import SourceError
+from postri.expressions import Input, Value, Vector
+from postri.grid import Grid
+from postri.window import Indexes
+
+Places = NDArray[np.intp]
+UNEVEN = "the columns of the source have different lengths"
+
+
+@dataclass(frozen=True)
+class TypedColumn:
+    """Raw cells of a declared type."""
+
+    type: ColumnType
+    chunks: Sequence[Chunk]
+
+    def __len__(self) -> int:
+        return sum(len(chunk.values) for chunk in self.chunks)
+
+    def counter(self, grid: Grid) -> MemoryCounter:
+        """The column on a grid."""
+        return MemoryCounter(self.chunks, Reading(grid, self.type.unit))
+
+    def at(self, here: Places) -> TypedColumn:
+        """Some of its rows."""
+        return replace(self, chunks=[Chunk.joined(self.chunks).at(here)])
+
+    def vector(self, _: Input) -> Vector:
+        """Its cells, for a predicate."""
+        whole = Chunk.joined(self.chunks)
+        return Vector(whole.values, whole.valid)
+
+    def group_numbers(self, keys: KeyColumn) -> Indexes:
+        """The place of each cell among the keys; -1 where it is none of them."""
+        whole = Chunk.joined(self.chunks)
+        values = whole.values
+        if keys.ends is not None:
+            values = np.clip(values, *keys.ends)
+        found = np.full(len(values), -1, np.int64)
+        known = sorted(
+            (int(raw), number) for number, raw in enumerate(keys.raws) if isinstance(raw, int)
+        )
+        if known and len(found):
+            # Keys lie in the range of the type. In another one, NumPy would compare numbers without
+            # a sign in double precision.
+            raws = np.array([raw for raw, _ in known], values.dtype)
+            numbers = np.array([number for _, number in known])
+            spots = np.minimum(np.searchsorted(raws, values), len(raws) - 1)
+            found = np.where(raws[spots] == values, numbers[spots], -1)
+        if whole.valid is None:
+            return found
+        return np.where(whole.valid, found, -1)
+
+    def unit_texts(self) -> list[str | None]:
+        """The text of each unit."""
+        whole = Chunk.joined(self.chunks)
+        texts: list[str | None] = [str(int(cell)) for cell in whole.values]
+        if whole.valid is None:
+            return texts
+        return [text if valid else None for text, valid in zip(texts, whole.valid, strict=True)]
+
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a cell that can be read."""
+        return Chunk.joined(self.chunks).counting()
+
+    def indexes(self, grid: Grid) -> list[int | None]:
+        """The grid index of each cell; None where it is dropped."""
+        whole = Chunk.joined(self.chunks)
+        counting = whole.counting()
+        indexes = Reading(grid, self.type.unit).indexes(whole.values[counting])
+        found: list[int | None] = [None] * len(whole.values)
+        for place, index in zip(np.flatnonzero(counting), indexes, strict=True):
+            found[place] = int(index)
+        return found
+
+
+@dataclass(frozen=True)
+class UntypedColumn:
+    """Cells of any kind, read by the grammar."""
+
+    type: ColumnType
+    cells: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def counter(self, grid: Grid) -> MemoryCounter:
+        """The column on a grid: its cells become indexes once."""
+        indexes = _read_indexes(self.cells, grid, whole=reads_whole(self.type, grid))
+        # The cells are indexes by now: a grid on which every whole number is its own index.
+        own = replace(grid, base=Fraction(0), step=Fraction(1))
+        return MemoryCounter([Chunk(indexes)], Reading(own, Fraction(1)))
+
+    def at(self, here: Places) -> UntypedColumn:
+        """Some of its rows."""
+        return replace(self, cells=[self.cells[place] for place in here])
+
+    def vector(self, wanted: Input) -> Vector:
+        """Its cells, read as a predicate wants them."""
+        return _vector([read_as(cell, wanted.type) for cell in self.cells], wanted.type)
+
+    def group_numbers(self, keys: KeyColumn) -> Indexes:
+        """The place of each cell among the keys; -1 where it is none of them."""
+        unit = keys.type.unit or 1
+        numbers: dict[Any, int] = {}
+        for number, raw in enumerate(keys.raws):
+            if isinstance(raw, str):
+                numbers[raw] = number
+            elif raw is not None:
+                numbers[raw * unit] = number
+        found = (key_of(cell, keys.type) for cell in self.cells)
+        return np.array([-1 if cell is None else numbers.get(cell, -1) for cell in found], np.int64)
+
+    def unit_texts(self) -> list[str | None]:
+        """The text of each unit: of text and of whole numbers, or of whole numbers alone where they
+        were declared.
+        """
+        return [unit_of(cell, self.type) for cell in self.cells]
+
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a cell that can be read as what was declared; as anything, if
+        nothing was.
+        """
+        return np.array([is_present(cell, self.type) for cell in self.cells], np.bool_)
+
+    def indexes(self, grid: Grid) -> list[int | None]:
+        """The grid index of each cell; None where it is dropped."""
+        whole = reads_whole(self.type, grid)
+        return [read_index(cell, grid, whole=whole) for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """Texts, which have no order of numbers: they are compared with, divided by, told apart."""
+
+    type: ColumnType
+    cells: Sequence[str | None]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def vector(self, _: Input) -> Vector:
+        """Its cells, for a predicate."""
+        return _vector(self.cells, self.type)
+
+    def group_numbers(self, keys: KeyColumn) -> Indexes:
+        """The place of each cell among the keys; -1 where it is none of them."""
+        numbers: Mapping[Any, int] = {raw: number for number, raw in enumerate(keys.raws)}
+        return np.array(
+            [-1 if cell is None else numbers.get(cell, -1) for cell in self.cells], np.int64
+        )
+
+    def present(self) -> NDArray[np.bool_]:
+        """In which rows there is a text."""
+        return np.array([cell is not None for cell in self.cells], np.bool_)
+
+    def unit_texts(self) -> Sequence[str | None]:
+        """The text of each unit."""
+        return self.cells
+
+
+OrderedColumn = TypedColumn | UntypedColumn
+Column = OrderedColumn | TextColumn
+
+
+def computed_column(value: Value, column_of: Callable[[str], Column]) -> TypedColumn:
+    """The values of an expression as a column."""
+    cells = {wanted: column_of(wanted.column).vector(wanted) for wanted in value.inputs}
+    if len({len(each.values) for each in cells.values()}) > 1:
+        raise SourceError(UNEVEN)
+    found = value.vector(cells)
+    return TypedColumn(value.type, [Chunk(found.values, found.valid)])
+
+
+def _read_indexes(cells: Sequence[Any], grid: Grid, *, whole: bool) -> Indexes:
+    """The indexes of untyped cells, without those that are dropped."""
+    kinds = set(map(type, cells))
+    if len(kinds) == 1 and grid.kind == "number":
+        try:
+            return _indexes_at_once(cells, kinds.pop(), grid, whole)
+        except Exception:  # cells that cannot be read at once are read one by one
+            pass
+    found = (read_index(cell, grid, whole=whole) for cell in cells)
+    return np.array([index for index in found if index is not None], dtype=np.int64)
+
+
+def _indexes_at_once(cells: Sequence[Any], kind: type, grid: Grid, whole: bool) -> Indexes:
+    """The same for cells of one numeric kind; TypeError for another kind."""
+    if issubclass(kind, int | np.integer) and not issubclass(kind, bool | np.timedelta64):
+        dtype = np.int64 if issubclass(kind, int) else kind
+        return Reading(grid, Fraction(1)).indexes(np.array(cells, dtype=dtype))
+    if not issubclass(kind, float | np.floating):
+        raise TypeError
+    with np.errstate(over="ignore"):
+        numbers = np.array(cells, dtype=np.float64)
+    # A NaN differs from its floor as well.
+    kept = numbers == np.floor(numbers) if whole else ~np.isnan(numbers)
+    return Reading(grid, None).indexes(numbers[kept])
+
+
+def _vector(cells: Sequence[Any], kind: ColumnType) -> Vector:
+    valid = np.array([cell is not None for cell in cells], np.bool_)
+    values: NDArray[Any]
+    if kind.kind == "text":
+        values = np.empty(len(cells), object)
+        values[:] = ["" if cell is None else cell for cell in cells]
+        return Vector(values, valid)
+    dtype = np.float64 if kind.unit is None else np.int64
+    values = np.array([0 if cell is None else cell for cell in cells], dtype)
+    return Vector(values, valid)

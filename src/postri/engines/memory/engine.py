@@ -1,0 +1,204 @@
+"""The memory engine: one column or several, typed or not, and which of their rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from hashlib import md5
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import ColumnType
+from postri.engines.engine import find_windows
+from postri.engines.memory.columns import (
+    UNEVEN,
+    Column,
+    OrderedColumn,
+    Places,
+    TextColumn,
+    computed_column,
+)
+from postri.engines.memory.counter import MemoryCounter
+from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
+from postri.errors import InputError, SourceError
+from postri.expressions import Bound, Value
+from postri.grid import Grid
+from postri.window import Indexes, RankWindow, Target, Total
+
+# The number of a row's group where it is in none.
+NO_GROUP = -1
+
+
+class MemoryEngine:
+    """Columns by name, or one column under the name None.
+
+    A column is opened, or computed, when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str | None, Callable[[], Column]],
+        computed: Mapping[str, Value] | None = None,
+    ) -> None:
+        self._openers = columns
+        self._computed = computed or {}
+        self._columns: dict[str | None, Column] = {}
+        self._counters: dict[tuple[str | None, Grid, Selection], list[MemoryCounter]] = {}
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the columns; None if there is one without a name."""
+        if None in self._openers:
+            return None
+        return [name for name in self._openers if name is not None]
+
+    def _column(self, name: str | None) -> Column:
+        if name not in self._columns:
+            value = self._computed.get(str(name))
+            if value is None:
+                self._columns[name] = self._openers[name]()
+            else:
+                self._columns[name] = computed_column(value, self._column)
+        return self._columns[name]
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """The declared type of a column."""
+        value = self._computed.get(str(column))
+        if value is None:
+            return self._column(column).type
+        return value.type
+
+    def computed(self, columns: Mapping[str, Value]) -> MemoryEngine:
+        """The same table, which can also be asked about these columns.
+
+        Its own are opened once for both.
+        """
+        openers = {name: partial(self._column, name) for name in self._openers}
+        return MemoryEngine(openers, {**self._computed, **columns})
+
+    def snapshot(self) -> AbstractContextManager[MemoryEngine]:
+        """The same columns: they are read where they lie, and are the user's to leave alone."""
+        return nullcontext(self)
+
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
+        """For each group the window of each target."""
+        key = (column, grid, rows)
+        if key not in self._counters:
+            self._counters = {key: list(self._group_counters(column, grid, rows))}
+        return [
+            window
+            for counter in self._counters[key]
+            for window in find_windows(counter, grid, targets)
+        ]
+
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Any grid will do: indexes are Python's numbers here."""
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        return [counter.total() for counter in self._group_counters(column, grid, rows)]
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many rows there are, or how many in which a column has a cell."""
+        if column is None:
+            present = np.ones(self._length(), np.bool_)
+        else:
+            present = self._column(column).present()
+        # A mere row has an empty text in place of its index.
+        groups = _rows_of_groups(rows, self._column, present, lambda here: [""] * len(here))
+        return [len(here) for here in groups]
+
+    def _length(self) -> int:
+        """How many rows there are, by a column that can be opened."""
+        for name in self._openers:
+            with suppress(InputError):
+                return len(self._column(name))
+        raise InputError("the source has no column whose rows can be counted")
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
+        rows = self._length()
+        counts = []
+        for condition in conditions:
+            cells = {each: self._column(each.column).vector(each) for each in condition.inputs}
+            mask = np.broadcast_to(condition.mask(cells), rows)
+            counts.append(int(np.count_nonzero(mask)))
+        return counts
+
+    def _group_counters(
+        self, column: str | None, grid: Grid, rows: Selection
+    ) -> Iterator[MemoryCounter]:
+        """A counter for each group."""
+        value = self._column(column)
+        assert not isinstance(value, TextColumn)
+        if rows.plain:
+            yield value.counter(grid)
+            return
+        everywhere = np.ones(len(value), np.bool_)
+        texts = partial(_index_texts, value, grid)
+        for here in _rows_of_groups(rows, self._column, everywhere, texts):
+            yield value.at(here).counter(grid)
+
+
+def _index_texts(column: OrderedColumn, grid: Grid, here: Places) -> list[str | None]:
+    """The grid index of each cell, as a text; None where the cell does not count."""
+    indexes = column.at(here).indexes(grid)
+    return [None if index is None else str(index) for index in indexes]
+
+
+def _rows_of_groups(
+    selection: Selection,
+    column_of: Callable[[str], Column],
+    present: NDArray[np.bool_],
+    texts: Callable[[Places], Sequence[str | None]],
+) -> list[Places]:
+    """The rows of each group that count, of those that are present; with units, the first of each
+    unit by `texts`, which tells the text of each row's index.
+    """
+    if any(len(column_of(name)) != len(present) for name in selection.columns):
+        raise SourceError(UNEVEN)
+    numbers = np.where(present, np.int64(0), np.int64(NO_GROUP))
+    for i, keys in enumerate(selection.keys):
+        found = column_of(keys.column).group_numbers(keys)
+        outside = (found < 0) | (numbers < 0)
+        numbers = np.where(outside, NO_GROUP, numbers + found * selection.place(i))
+    if selection.where is not None:
+        cells = {each: column_of(each.column).vector(each) for each in selection.where.inputs}
+        mask = np.broadcast_to(selection.where.mask(cells), len(numbers))
+        numbers[~mask] = NO_GROUP
+    here = np.flatnonzero(numbers >= 0)
+    if selection.units is not None:
+        units = column_of(selection.units.column).unit_texts()
+        here = _first_of_units(here, numbers, units, texts(here), selection.units)
+    order = here[np.argsort(numbers[here], kind="stable")]
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, selection.number)))
+
+
+def _first_of_units(
+    here: Places,
+    numbers: Indexes,
+    units: Sequence[str | None],
+    texts: Sequence[str | None],
+    bound: UnitColumn,
+) -> Places:
+    """At most `bound.rows` rows of each unit, by the md5 of `unit:grid index:group`."""
+    rows_of: dict[str, list[tuple[str, int]]] = {}
+    for place, text in zip(here, texts, strict=True):
+        unit = units[place]
+        if unit is not None and text is not None:
+            turn = md5_of(f"{unit}:{text}:{numbers[place]}")
+            rows_of.setdefault(unit, []).append((turn, int(place)))
+    kept = []
+    for rows in rows_of.values():
+        first = rows if len(rows) <= bound.rows else sorted(rows)[: bound.rows]
+        kept += [place for _, place in first]
+    return np.array(sorted(kept), np.intp)
+
+
+def md5_of(text: str) -> str:
+    """The digits of a fixed, public shuffle: no secret is kept by it."""
+    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -1,0 +1,272 @@
+"""How PostgreSQL writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    decimal_type,
+    float_type,
+    integer_type,
+    no_order,
+    text_type,
+    timestamp_type,
+)
+from postri.engines.reading import Raw
+from postri.engines.sql.dialect import (
+    DAYS,
+    EPOCH,
+    FURTHEST,
+    MOST_DIGITS,
+    UNIT,
+    Cells,
+    between,
+    check_digits,
+    date_literal,
+    decimal_text,
+    like,
+    power,
+)
+from postri.errors import InputError
+from postri.expressions.pattern import Pattern
+
+DAY = 86_400 * 10**6
+# The calendar's first and last moment, in microseconds since 1970, and how they are written.
+FIRST, LAST = -62_135_596_800 * 10**6, 253_402_300_800 * 10**6 - 1
+# To PostgreSQL NaN is larger than all other numbers.
+BELOW_NAN = "{} < 'NaN'"
+MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
+
+
+class PostgresDialect:
+    """PostgreSQL."""
+
+    BITS = {"smallint": 16, "integer": 32, "bigint": 64}  # noqa: RUF012
+    FLOATS = {"real": 32, "double precision": 64}  # noqa: RUF012
+    NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
+    TEXT = re.compile(r"text|uuid|(?:character varying|character|bpchar)(?:\(\d+\))?")
+    TIMESTAMP = re.compile(r"timestamp(?:\(\d\))? (with|without) time zone")
+
+    def name(self, identifier: str) -> str:
+        """A name, quoted."""
+        return '"' + identifier.replace('"', '""') + '"'
+
+    def double(self, number: float) -> str:
+        """A number as a literal of double precision."""
+        return f"'{number!r}'::double precision"
+
+    def divided(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient; a literal beyond 64 bits makes a dividend numeric, whose
+        quotient would have digits.
+        """
+        return f"(CAST({dividend} AS bigint) / {divisor})"
+
+    def floored(self, expression: str) -> str:
+        """The largest whole number that is not above, in double precision."""
+        return f"floor({expression})"
+
+    def integer(self, expression: str, *, unsigned: bool) -> str:
+        """An expression as a whole number of 64 bits.
+
+        There is no unsigned one: what is beyond a signed one wraps around.
+
+        That keeps the order: no cell lies beyond, so all of them are clamped there, or none is.
+        """
+        if unsigned:
+            expression = (
+                f"CASE WHEN {expression} > {FURTHEST} THEN {expression} - {2**64} ELSE "
+                f"{expression} END"
+            )
+        return f"CAST({expression} AS bigint)"
+
+    def is_number(self, expression: str) -> str:
+        """Neither null nor NaN, which equals itself here."""
+        return f"({expression} <> 'NaN'::double precision)"
+
+    def count_of(self, condition: str) -> str:
+        """The number of rows on which a condition holds."""
+        return f"count(*) FILTER (WHERE {condition})"
+
+    def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
+        """A relation whose cells are the literals of each column."""
+        lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
+        return f"unnest({lists}) AS {name}({', '.join(columns)})"
+
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share
+        of them lies.
+        """
+        listed = ", ".join(map(repr, shares))
+        aggregate = f"percentile_disc(ARRAY[{listed}]::float8[]) WITHIN GROUP (ORDER BY {cell})"
+        return {"found": aggregate}, [f"found[{i + 1}]" for i in range(len(shares))]
+
+    def list_of(self, expression: str, condition: str) -> str:
+        """The values on the rows on which a condition holds, gathered."""
+        return f"array_agg({expression}) FILTER (WHERE {condition})"
+
+    def unnested(self, expression: str) -> str:
+        """A row for each value of such a list."""
+        return f"unnest({expression})"
+
+    def as_double(self, whole: str) -> str:
+        """The nearest number of double precision to a whole number of 64 bits."""
+        return f"CAST({whole} AS double precision)"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest.
+
+        PostgreSQL adds without a limit.
+        """
+        return (
+            f"CAST(div(sum({whole}), {UNIT}) AS bigint)",
+            f"CAST(mod(sum({whole}), {UNIT}) AS bigint)",
+        )
+
+    def wide(self, whole: str) -> str:
+        """A whole number with room for any product."""
+        return f"CAST({whole} AS numeric)"
+
+    def narrow(self, wide: str) -> str:
+        """A wide whole number as one of 64 bits; null where it does not fit."""
+        return self.let(
+            wide,
+            lambda value: (
+                f"CASE WHEN {value} BETWEEN {-FURTHEST - 1} AND {FURTHEST} THEN CAST({value} "
+                "AS bigint) END"
+            ),
+        )
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """An expression of a name that stands for a value, which is computed once.
+
+        OFFSET keeps the planner from putting it in place.
+        """
+        return f"(SELECT {body('v')} FROM (SELECT {value} AS v OFFSET 0) AS let)"
+
+    def text_literal(self, text: str) -> str:
+        """A text as a literal, which compares by its code points.
+
+        One with a NUL, which no cell holds, equals nothing.
+        """
+        doubled = text.replace("\\", "\\\\").replace("'", "''")
+        literal = "NULL" if "\0" in text else f"E'{doubled}'"
+        return f'(CAST({literal} AS text) COLLATE "C")'
+
+    def like(self, text: str, pattern: Pattern) -> str:
+        """Whether a text fits a pattern."""
+        return like(text, self.text_literal(pattern.written()))
+
+    def text_of_integer(self, expression: str, shift: int = 0) -> str:
+        """The decimal digits of a whole number plus `shift`."""
+        return f"CAST(CAST({expression} AS numeric) + {shift} AS text)"
+
+    def joined_text(self, parts: Sequence[str]) -> str:
+        """Texts with colons between them."""
+        return "(" + " || ':' || ".join(parts) + ")"
+
+    def md5(self, expression: str) -> str:
+        """The md5 of a text's bytes, as lower-case digits.
+
+        They are not converted to UTF-8, which could fail: almost all servers use it.
+        """
+        return f"md5({expression})"
+
+    def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
+        """How a column of this declared type is read."""
+        cell = cell or self.name(column)
+        if machine := self._machine_number(declared, cell):
+            return machine
+        if declared == "date":
+            return Cells(DATE, f"CAST({between(cell, *DAYS)} - {EPOCH} AS bigint)", date_literal)
+        if found := self.TIMESTAMP.fullmatch(declared):
+            return self._timestamp(declared, cell, zoned=found[1] == "with")
+        if declared == "numeric":
+            raise InputError(
+                f"the column {column!r} is declared numeric without a number of digits; "
+                f"cast it to a numeric of at most {MOST_DIGITS} digits, such as "
+                "numeric(18,2), in a view"
+            )
+        if found := self.NUMERIC.fullmatch(declared):
+            return self._decimal(*check_digits(declared, int(found[1]), int(found[2])), cell)
+        if self.TEXT.fullmatch(declared):
+            return Cells(text_type(declared), f'(CAST({cell} AS text) COLLATE "C")')
+        raise no_order(column, declared)
+
+    def _machine_number(self, declared: str, cell: str) -> Cells | None:
+        if declared == "boolean":
+            return Cells(BOOLEAN, f"CAST(CAST({cell} AS integer) AS bigint)")
+        if declared in self.FLOATS:
+            return Cells(
+                float_type(self.FLOATS[declared]),
+                f"CAST({cell} AS double precision)",
+                self.double,
+                BELOW_NAN,
+            )
+        if declared not in self.BITS:
+            return None
+        return Cells(
+            integer_type(self.BITS[declared]), f"CAST({cell} AS bigint)", self._integer_literal
+        )
+
+    def _decimal(self, digits: int, scale: int, cell: str) -> Cells:
+        """NaN lies above all numbers, and is dropped.
+
+        The limits keep a cell that is not what its type declares from failing.
+        """
+        most = 10**digits - 1
+        limit, factor = power(most, -scale), power(1, scale)
+        beyond = f"CASE WHEN {cell} = 'NaN'::numeric THEN NULL ELSE {most} END"
+        whole = f"CAST({cell} * {factor} AS bigint)"
+        raw = (
+            f"CASE WHEN {cell} > {limit} THEN {beyond} WHEN {cell} < -{limit} THEN -{most} ELSE "
+            f"{whole} END"
+        )
+        return Cells(
+            decimal_type(digits, scale),
+            raw,
+            lambda number: decimal_text(number, digits, scale),
+            BELOW_NAN,
+        )
+
+    def _timestamp(self, declared: str, cell: str, *, zoned: bool) -> Cells:
+        """Microseconds. Infinities, and what lies outside the calendar, are clamped to it.
+
+        The day is a whole number. The time of day is one of at most 37 bits by a million in double
+        precision: multiplied by a million it is within 2^-15 of that whole number, to which the
+        cast rounds.
+        """
+        first, last = (
+            f"TIMESTAMPTZ '{each}+00'" if zoned else f"TIMESTAMP '{each}'" for each in MOMENTS
+        )
+        moment = f"({cell} AT TIME ZONE 'UTC')" if zoned else cell
+        days = f"CAST(CAST({moment} AS date) - {EPOCH} AS bigint) * {DAY}"
+        time = f"CAST(date_part('epoch', CAST({moment} AS time)) * 1000000 AS bigint)"
+        raw = (
+            f"CASE WHEN {cell} > {last} THEN {LAST} WHEN {cell} < {first} THEN {FIRST} ELSE "
+            f"{days} + {time} END"
+        )
+        return Cells(
+            timestamp_type(declared, 10**6, zoned=zoned),
+            raw,
+            lambda number: self._moment(number, zoned=zoned),
+        )
+
+    def _integer_literal(self, number: Raw) -> str:
+        return self.integer(str(int(min(max(number, -FURTHEST - 1), FURTHEST))), unsigned=False)
+
+    def _moment(self, number: Raw, *, zoned: bool) -> str:
+        """A moment of the calendar; what lies outside it is as good as infinite, as cells are that
+        do.
+        """
+        if not FIRST <= number <= LAST:
+            return (
+                f"{'TIMESTAMPTZ' if zoned else 'TIMESTAMP'} '{'' if number > 0 else '-'}infinity'"
+            )
+        text = (datetime(1970, 1, 1) + timedelta(microseconds=int(number))).isoformat(sep=" ")
+        return f"TIMESTAMPTZ '{text}+00'" if zoned else f"TIMESTAMP '{text}'"

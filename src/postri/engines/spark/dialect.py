@@ -1,0 +1,223 @@
+"""How Spark writes.
+
+Its queries are format strings, in which `{source}` stands for the data frame: a brace in a name is
+doubled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import isinf
+
+from postri.columns import (
+    BOOLEAN,
+    DATE,
+    decimal_type,
+    float_type,
+    integer_type,
+    no_order,
+    text_type,
+    timestamp_type,
+)
+from postri.engines.sql.dialect import UNIT, Cells, between, check_digits
+from postri.errors import InputError
+from postri.expressions.pattern import Pattern, Segment
+
+# Stands for the declared type of columns whose names Spark does not tell apart.
+AMBIGUOUS = "ambiguous"
+LOCAL_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+LOCAL_TIMES = ("TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'")
+
+
+class SparkDialect:
+    """Spark's SQL, with or without its ANSI mode."""
+
+    BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
+    DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+    TEXT = re.compile(r"(?:var)?char\(\d+\)")
+    VARIABLE = re.compile(r"\$\{[^}$ ]+\}")
+
+    def name(self, identifier: str) -> str:
+        """A name, quoted."""
+        if self.VARIABLE.search(identifier):
+            raise InputError(
+                f"the column {identifier!r} has a name in which Spark replaces a variable; "
+                "rename it"
+            )
+        return "`" + identifier.replace("`", "``").replace("{", "{{").replace("}", "}}") + "`"
+
+    def double(self, number: float) -> str:
+        """A number as a literal of double precision."""
+        return f"CAST('{number!r}' AS DOUBLE)" if isinf(number) else f"{float(number)!r}D"
+
+    def divided(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of whole numbers that are not negative."""
+        return f"({dividend} DIV {divisor})"
+
+    def floored(self, expression: str) -> str:
+        """The largest whole number that is not above.
+
+        Spark's own `floor` is one of 64 bits and fails beyond them; `rint` never fails.
+        """
+        return (
+            f"(rint({expression}) - CASE WHEN rint({expression}) > {expression} THEN 1D ELSE 0D "
+            "END)"
+        )
+
+    def integer(self, expression: str, *, unsigned: bool) -> str:
+        """An expression as a whole number of 64 bits; Spark has no type without a sign."""
+        return f"CAST({expression} AS {'DECIMAL(20,0)' if unsigned else 'BIGINT'})"
+
+    def is_number(self, expression: str) -> str:
+        """Neither null nor NaN, which to Spark is larger than all numbers."""
+        return f"({expression} IS NOT NULL AND NOT isnan({expression}))"
+
+    def count_of(self, condition: str) -> str:
+        """The number of rows on which a condition holds."""
+        return f"count_if({condition})"
+
+    def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
+        """A relation whose cells are the literals of each column."""
+        rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
+        return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
+
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name; in their terms, for each share the cell below which about that share
+        of them lies.
+        """
+        ranks = [f"CAST(greatest(1, ceil({share!r}D * count(*))) AS INT)" for share in shares]
+        cells = {
+            f"cell{i}": f"element_at(array_sort(collect_list({cell})), {rank})"
+            for i, rank in enumerate(ranks)
+        }
+        return cells, list(cells)
+
+    def list_of(self, expression: str, condition: str) -> str:
+        """The values on the rows on which a condition holds, gathered."""
+        return f"collect_list({expression}) FILTER (WHERE {condition})"
+
+    def unnested(self, expression: str) -> str:
+        """A row for each value of such a list."""
+        return f"explode({expression})"
+
+    def as_double(self, whole: str) -> str:
+        """The nearest number of double precision to a whole number of 64 bits."""
+        return f"CAST({whole} AS DOUBLE)"
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers, in units of 2^48, and the rest.
+
+        Spark adds decimals of 30 digits, and would wrap others around.
+        """
+        added, unit = f"sum(CAST({whole} AS DECIMAL(20,0)))", f"CAST({UNIT} AS DECIMAL(20,0))"
+        return f"CAST({added} DIV {unit} AS BIGINT)", f"CAST({added} % {unit} AS BIGINT)"
+
+    def wide(self, whole: str) -> str:
+        """A whole number of 64 bits with room for the product of two."""
+        return f"CAST({whole} AS DECIMAL(38,0))"
+
+    def narrow(self, wide: str) -> str:
+        """A wide whole number as one of 64 bits; null where it does not fit."""
+        return f"try_cast({wide} AS BIGINT)"
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """An expression of a name that stands for a value, which is computed once."""
+        return f"transform(array({value}), v -> {body('v')})[0]"
+
+    def text_literal(self, text: str) -> str:
+        """A text as a literal, by its bytes: in quotes, Spark would look for escapes, variables and
+        the names of data frames.
+        """
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+    def like(self, text: str, pattern: Pattern) -> str:
+        """Whether a text fits a pattern.
+
+        Spark's own LIKE can take for ever, and fails on a long text where there are many `_`.
+        """
+        return f"({text} RLIKE {self.text_literal(_regular(pattern))})"
+
+    def text_of_integer(self, expression: str, shift: int = 0) -> str:
+        """The decimal digits of a whole number plus `shift`."""
+        return (
+            f"CAST(CAST({expression} AS DECIMAL(38,0)) + CAST({shift} AS DECIMAL(20,0)) AS STRING)"
+        )
+
+    def joined_text(self, parts: Sequence[str]) -> str:
+        """Texts with colons between them."""
+        return f"concat_ws(':', {', '.join(parts)})"
+
+    def md5(self, expression: str) -> str:
+        """The md5 of a text's UTF-8 bytes, as lower-case digits."""
+        return f"md5(CAST({expression} AS BINARY))"
+
+    def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
+        """How a column of this declared type is read."""
+        if declared == AMBIGUOUS:
+            raise InputError(
+                f"the data frame has more than one column that Spark takes for {column!r}; "
+                "rename them"
+            )
+        cell = cell or self.name(column)
+        if declared in self.BITS or declared == "boolean":
+            return Cells(
+                BOOLEAN if declared == "boolean" else integer_type(self.BITS[declared]),
+                f"CAST({cell} AS BIGINT)",
+            )
+        if declared in ("float", "double"):
+            return Cells(float_type(32 if declared == "float" else 64), f"CAST({cell} AS DOUBLE)")
+        if declared == "date":
+            # This one and `unix_micros` hand over the number that Spark stores: they fail on none,
+            # however far off.
+            return Cells(DATE, f"CAST(unix_date({cell}) AS BIGINT)")
+        if declared in ("timestamp", "timestamp_ntz"):
+            zoned = declared == "timestamp"
+            return Cells(
+                timestamp_type(declared, 10**6, zoned=zoned),
+                f"unix_micros({cell})" if zoned else _local_micros(cell),
+            )
+        if found := self.DECIMAL.fullmatch(declared):
+            digits, scale = check_digits(declared, int(found[1]), int(found[2]))
+            # The product has at most 38 digits, which no cell exceeds.
+            return Cells(
+                decimal_type(digits, scale),
+                f"CAST({cell} * CAST({10**scale} AS DECIMAL({scale + 1},0)) AS BIGINT)",
+            )
+        if declared == "string" or self.TEXT.fullmatch(declared):
+            return Cells(text_type(declared), f"CAST({cell} AS STRING)")
+        raise no_order(column, declared)
+
+
+def _local_micros(cell: str) -> str:
+    """Microseconds of a timestamp without a zone.
+
+    A difference of two such ones, unlike a conversion, looks at no session's time zone.
+    """
+    since = f"({between(cell, *LOCAL_TIMES)} - {LOCAL_EPOCH})"
+    return (
+        f"CAST(CAST(CAST({since} AS INTERVAL SECOND) AS DECIMAL(20,6)) * CAST(1000000 AS "
+        "DECIMAL(7,0)) AS BIGINT)"
+    )
+
+
+def _regular(pattern: Pattern) -> str:
+    """A pattern as a regular expression of Java.
+
+    The first place for a segment is the best one, so the groups never try another.
+    """
+    first, *others = map(_regular_part, pattern.segments)
+    if not others:
+        return rf"(?s)\A{first}\z"
+    return rf"(?s)\A{first}{''.join(f'(?>.*?{part})' for part in others[:-1])}.*{others[-1]}\z"
+
+
+def _regular_part(segment: Segment) -> str:
+    return "".join(
+        f".{{{piece}}}"
+        if isinstance(piece, int)
+        else "".join(rf"\x{{{ord(character):x}}}" for character in piece)
+        for piece in segment.pieces
+    )

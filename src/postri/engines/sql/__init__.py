@@ -1,0 +1,1 @@
+"""What all databases share: statements, their results, and the engine that runs them."""

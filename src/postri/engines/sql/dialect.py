@@ -1,0 +1,190 @@
+"""What databases write differently: names, literals, whole-number arithmetic, and how a cell of
+each declared type becomes raw.
+
+A raw expression fails on no cell: cells are clamped before they are converted. It is null where the
+cell is null. Each database has a `dialect.py`; what they share is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Protocol
+
+from postri.columns import ColumnType
+from postri.engines.reading import Raw
+from postri.errors import InputError
+from postri.expressions.pattern import ESCAPE
+from postri.expressions.plan import Dialect as PredicateDialect
+
+# A decimal of more digits does not fit a whole number of 64 bits.
+MOST_DIGITS = 18
+FURTHEST = 2**63 - 1
+# A sum of whole numbers of 64 bits comes back in two parts: this many bits below, the rest above.
+UNIT_BITS = 48
+UNIT = 1 << UNIT_BITS
+# The ends of the calendar.
+DAYS = ("DATE '0001-01-01'", "DATE '9999-12-31'")
+EPOCH = "DATE '1970-01-01'"
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+def filled(template: str, **parts: object) -> str:
+    """A statement from its template, on one line.
+
+    White space is taken out of the template alone: a part may be a text of the user's, in which
+    every blank counts.
+    """
+    return _on_one_line(template).format(**parts)
+
+
+@cache
+def _on_one_line(template: str) -> str:
+    line = " ".join(template.split())
+    return re.sub(r"(?<=\() | (?=\))", "", line)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How a column is read: its declared type, and the expression of its raw cells, which no cell
+    makes fail. A null is dropped.
+
+    Where `literal` writes a raw number as one of the column's own type, cells can be compared as
+    they stand in the table, in the same order: only the few that matter become raw. `present` is
+    then the condition on which the cell `{}` counts.
+    """
+
+    type: ColumnType
+    raw: str
+    literal: Callable[[Raw], str] | None = None
+    present: str = "{} IS NOT NULL"
+
+
+class Dialect(PredicateDialect, Protocol):
+    """What a database writes in its own way."""
+
+    def name(self, identifier: str) -> str:
+        """A name, quoted."""
+
+    def cells(self, column: str, declared: str, cell: str | None = None) -> Cells:
+        """How a column of this type is read: by its name, or where `cell` stands for it."""
+
+    def double(self, number: float) -> str:
+        """A number as a literal of double precision."""
+
+    def divided(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of whole numbers that are not negative."""
+
+    def floored(self, expression: str) -> str:
+        """The largest whole number that is not above a number of double precision, in double
+        precision.
+        """
+
+    def integer(self, expression: str, *, unsigned: bool) -> str:
+        """An expression as a whole number of 64 bits."""
+
+    def is_number(self, expression: str) -> str:
+        """Whether a number of double precision is one: neither null nor NaN.
+
+        No statistics of the database may decide it.
+        """
+
+    def count_of(self, condition: str) -> str:
+        """The number of rows on which a condition holds."""
+
+    def total(self, whole: str) -> tuple[str, str]:
+        """The sum of whole numbers of 64 bits over the rows, as two of 64 bits: in units of 2^48,
+        and the rest.
+        """
+
+    def as_double(self, expression: str) -> str:
+        """A whole number of 64 bits in double precision, the nearest one."""
+
+    def listed_rows(self, columns: Mapping[str, Sequence[str]], name: str) -> str:
+        """A relation of this name whose cells are the literals of each column.
+
+        There may be thousands: planning must not suffer.
+        """
+
+    def order_statistics(
+        self, cell: str, shares: Sequence[float]
+    ) -> tuple[dict[str, str], list[str]]:
+        """Aggregates by name, which share one pass; in their terms, for each share the cell below
+        which about that share of them lies.
+        """
+
+    def list_of(self, expression: str, condition: str) -> str:
+        """The values of an expression on the rows on which a condition holds, gathered."""
+
+    def unnested(self, expression: str) -> str:
+        """A row for each value of such a list."""
+
+    def text_literal(self, text: str) -> str:
+        """A text as a literal."""
+
+    def text_of_integer(self, expression: str, shift: int = 0) -> str:
+        """The decimal digits of a whole number of 64 bits plus `shift`."""
+
+    def joined_text(self, parts: Sequence[str]) -> str:
+        """Texts with colons between them."""
+
+    def md5(self, expression: str) -> str:
+        """The md5 of a text's UTF-8 bytes, as lower-case digits."""
+
+
+def between(cell: str, low: str, high: str) -> str:
+    """The cell, clamped. Unlike `least` and `greatest`, this leaves a null alone."""
+    return f"CASE WHEN {cell} > {high} THEN {high} WHEN {cell} < {low} THEN {low} ELSE {cell} END"
+
+
+def like(text: str, literal: str) -> str:
+    """A comparison with a pattern that uses the escape character of all patterns."""
+    return f"({text} LIKE {literal} ESCAPE '{ESCAPE}')"
+
+
+def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:
+    if digits > MOST_DIGITS:
+        raise InputError(
+            f"the column has the declared type {declared}; cast it to a decimal of at most "
+            f"{MOST_DIGITS} digits"
+        )
+    return digits, scale
+
+
+def power(number: int, exponent: int) -> str:
+    """A whole number times a power of ten, as an exact literal."""
+    if exponent >= 0:
+        return str(number * 10**exponent)
+    digits = str(number).rjust(1 - exponent, "0")
+    return f"{digits[:exponent]}.{digits[exponent:]}"
+
+
+def decimal_text(raw: Raw, digits: int, scale: int) -> str:
+    """A raw number of DECIMAL(digits, scale) as a decimal; one beyond its digits as the nearest
+    within.
+    """
+    most = 10**digits - 1
+    number = int(min(max(raw, -most), most))
+    sign = "-" if number < 0 else ""
+    return sign + power(abs(number), -scale)
+
+
+def date_literal(raw: Raw) -> str:
+    """A day by its number since 1970-01-01.
+
+    What lies outside the calendar is as good as infinite, as cells are that do.
+    """
+    if not date.min.toordinal() <= raw + EPOCH_DAY <= date.max.toordinal():
+        return "DATE 'infinity'" if raw > 0 else "DATE '-infinity'"
+    return f"DATE '{date.fromordinal(int(raw) + EPOCH_DAY).isoformat()}'"
+
+
+def qualified_name(table: str, schema: str) -> str:
+    """The name of a table with its schema, by which two names of it can be told to be one."""
+    bare = table.replace('"', "").lower()
+    if "." in bare:
+        return bare
+    return f"{schema}.{bare}"

@@ -1,0 +1,235 @@
+"""The engine of a table inside a database: a sample for a bracket, then one statement for n, what
+lies below a point, and the counts near the window.
+
+The counts are cut to the window inside the database, so that no more returns than the window needs.
+Rows are never sorted: only the few distinct keys of a bracket are. All groups share the scans. What
+databases write differently is in their `Dialect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from copy import copy
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from postri.columns import ColumnType
+from postri.engines.engine import CHANGED, SMALL, Bracket, CountRequest, find_windows
+from postri.engines.reading import Reading
+from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.sql.dialect import Cells, Dialect, filled
+from postri.engines.sql.index_keys import LARGEST_UNSIGNED, keys_of
+from postri.engines.sql.row_source import RowSource
+from postri.engines.sql.sampling import Sample, sampled_guesses
+from postri.engines.sql.scan_result import ScanResult
+from postri.engines.sql.statements import Scan, grouped
+from postri.engines.sql.units import bounded_windows, indexed_keys, sizes, totals
+from postri.errors import SourceChanged
+from postri.expressions import Bound, Input, Value
+from postri.grid import Grid
+from postri.window import RankWindow, Target, Total
+
+NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
+
+MATCHING = """
+    SELECT {counts}
+    FROM {relation}
+"""
+
+
+class Source(Protocol):
+    """A table inside a database. It reads one snapshot, or its scans show that it did not."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the database writes."""
+
+    @property
+    def relation(self) -> str:
+        """What stands after FROM."""
+
+    def snapshot(self) -> AbstractContextManager[Source]:
+        """The same table, all of whose queries see the same rows while the block lasts; the table
+        itself where the database cannot say so.
+        """
+
+    def statement(self, scan: Scan) -> str:
+        """The form of a scan that is the fastest here."""
+
+    def columns(self, query: str) -> list[NDArray[Any]]:
+        """What a query returns, a column at a time, without nulls."""
+
+    def estimate(self) -> int:
+        """About how many rows there are, if that is cheap to know; 0 if not.
+
+        Only speed depends on it.
+        """
+
+    def samples(self, rows: int, groups: int) -> Iterator[Sample]:
+        """Some of the rows, as cheap as can be, then less cheap where the first may mislead.
+
+        Speed alone depends on them.
+        """
+
+
+class SqlEngine:
+    """The columns of one table inside a database.
+
+    What is computed stands beside them: by its name, or as a predicate reads a column.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        types: dict[str, str],
+        computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED,
+    ) -> None:
+        self._source = source
+        self._types = types
+        self._computed = computed
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._types)
+
+    def _cells(self, column: str | None) -> Cells:
+        return self._row_source(str(column), EVERY_ROW).cells
+
+    def _input_cells(self, wanted: Input) -> Cells:
+        return self._row_source(None, EVERY_ROW).input_cells(wanted)
+
+    def _row_source(self, column: str | None, rows: Selection) -> RowSource:
+        return RowSource(self._source.dialect, column, self._types, rows, self._computed)
+
+    def _reading(self, column: str | None, grid: Grid) -> Reading:
+        return Reading(grid, self._cells(column).type.unit)
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """The declared type of a column."""
+        return self._cells(column).type
+
+    def computed(self, columns: Mapping[str, Value]) -> SqlEngine:
+        """The same table, which can also be asked about these columns: expressions of the raw cells
+        of others.
+        """
+        dialect = self._source.dialect
+        cells: dict[str | Input, Cells] = {
+            name: Cells(value.type, value.sql(dialect, self._input_cells))
+            for name, value in columns.items()
+        }
+        engine = copy(self)
+        engine._computed = {**self._computed, **cells}
+        return engine
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqlEngine]:
+        """The same table, all of whose queries see the same rows where the database can say so."""
+        with self._source.snapshot() as source:
+            engine = copy(self)
+            engine._source = source
+            yield engine
+
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
+        """For each group the window of each target."""
+        reading = self._reading(column, grid)
+        with self._source.snapshot() as source:
+            row_source = self._row_source(column, rows)
+            if rows.units is not None:
+                return bounded_windows(
+                    source.relation, source.columns, row_source, reading, targets
+                )
+            return find_windows(SqlCounter(source, row_source, reading), grid, targets)
+
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse a grid whose indexes the database cannot compute."""
+        indexed_keys(self._reading(column, grid), self._source.dialect)
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._source.snapshot() as source:
+            return totals(source.relation, source.columns, row_source, reading)
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many rows there are, or how many in which a column has a cell."""
+        with self._source.snapshot() as source:
+            return sizes(source.relation, source.columns, self._row_source(column, rows))
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds, by one scan."""
+        dialect = self._source.dialect
+        counts = []
+        for i, condition in enumerate(conditions):
+            count = dialect.count_of(condition.sql(dialect, self._input_cells))
+            counts.append(f"{dialect.integer(count, unsigned=False)} AS number{i}")
+        with self._source.snapshot() as source:
+            statement = filled(MATCHING, counts=", ".join(counts), relation=source.relation)
+            return [int(column[0]) for column in source.columns(statement)]
+
+
+class SqlCounter:
+    """One column on one grid, counted by queries."""
+
+    def __init__(self, source: Source, row_source: RowSource, reading: Reading) -> None:
+        self._source = source
+        self._row_source = row_source
+        self._reading = reading
+        self.rows = source.estimate()
+        self.groups = row_source.rows.number
+        # How many rows each group had in the scans so far.
+        self._n: dict[int, int] = {}
+
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """By order statistics of samples, which the database picks out."""
+        for sample in self._source.samples(self.rows, self.groups):
+            yield sampled_guesses(
+                sample, self._source.columns, self._row_source, self._reading, targets, self.rows
+            )
+
+    def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
+        """One scan for all groups and targets."""
+        targets = list(dict.fromkeys(request.target for request in requests))
+        brackets = [
+            {each.group: each.bracket for each in requests if each.target == target}
+            for target in targets
+        ]
+        result = self._scan(targets, brackets)
+        return [result.window(request, targets.index(request.target)) for request in requests]
+
+    def _scan(
+        self, targets: Sequence[Target], brackets: Sequence[Mapping[int, Bracket]]
+    ) -> ScanResult:
+        every = [bracket for each in brackets for bracket in each.values()]
+        whole = Bracket(min(each.low for each in every), max(each.high for each in every))
+        keys = keys_of(
+            self._reading,
+            whole,
+            self._source.dialect,
+            unsigned=self._row_source.cells.type.high == LARGEST_UNSIGNED,
+        )
+        scan = Scan(self._row_source, self._reading, self._source.relation, targets, brackets, keys)
+        if self.groups == 1 and self.rows > SMALL and self._is_everything(whole):
+            # Everything is too much for a list.
+            statement = grouped(scan)
+        else:
+            statement = self._source.statement(scan)
+        result = ScanResult.of(self._source.columns(statement), keys)
+        self._check_unchanged(result, scan.groups)
+        return result
+
+    def _is_everything(self, bracket: Bracket) -> bool:
+        grid = self._reading.grid
+        return bracket.low == grid.first and bracket.high == grid.last
+
+    def _check_unchanged(self, result: ScanResult, groups: Sequence[int]) -> None:
+        """Refuse a scan that saw other rows than those before it."""
+        counts = {group: result.n(group) for group in groups}
+        if self._n and any(self._n.get(group, 0) != n for group, n in counts.items()):
+            raise SourceChanged(CHANGED)
+        self._n |= counts

@@ -1,0 +1,103 @@
+"""The forms of answers: what the ledger keeps is read for ever, and a statistic brings its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pytest
+
+import postri
+from postri import AddOrRemoveRows, Domain, Interval, SeededCoins, agg
+from postri.answer import drawn, words
+from postri.answer.drawn import read_drawn, register_drawn
+from postri.answer.forms import read_answers, write_answers
+from postri.answer.words import register_words
+
+# Written by the first version that kept answers.
+RECORD = (
+    '{"form":1,"groups":[[{"value":["integer","3"],"interval":[["decimal","2.5"],'
+    '["decimal","3.5"],false,false],"confidence":0.95,"spend":["1/2","1/2"],"method":"depth",'
+    '"p":"1/2","private":false,"notes":[],"statistic":"quantile","drawn":null},'
+    '{"value":["integer","200"],"interval":[["integer","197"],["integer","203"],false,false],'
+    '"confidence":0.95,"spend":["1","0"],"method":"discrete-laplace","p":null,"private":false,'
+    '"notes":[],"statistic":"count","drawn":{"drawn":"200","unit":"1","scale":"1",'
+    '"negative":false}},{"value":["decimal","2.9975"],"interval":[["decimal","2.7331"],'
+    '["decimal","3.2440"],false,false],"confidence":0.95,"spend":["1","0"],'
+    '"method":"discrete-laplace","p":null,"private":false,"notes":[],"statistic":"mean",'
+    '"drawn":{"total":{"drawn":"-801","unit":"1/2","scale":"20","negative":true},'
+    '"count":{"drawn":"200","unit":"1","scale":"2","negative":false},"lower":"0","upper":"10",'
+    '"step":"1/2"}}]]}'
+)
+
+
+@pytest.fixture
+def answers() -> list[postri.Answer]:
+    result = postri.ask(
+        {"x": [1, 2, 3, 4, 5] * 40},
+        {
+            "mid": agg.median("x", domain=Domain(0, 10)),
+            "n": agg.count(),
+            "mean": agg.mean("x", domain=Domain(0, 10, "0.5")),
+        },
+        epsilon=3,
+        coins=SeededCoins(7),
+    )
+    return result.answers
+
+
+def test_what_the_ledger_keeps_is_the_same_byte_for_byte(answers):
+    assert write_answers([answers]) == RECORD
+
+
+def test_what_the_ledger_kept_reads_as_the_same_answers(answers):
+    assert read_answers(RECORD, AddOrRemoveRows(1)) == [answers]
+    assert write_answers(read_answers(RECORD, AddOrRemoveRows(1))) == RECORD
+
+
+def test_a_kept_mean_still_gives_intervals_of_other_confidences(answers):
+    ((*_, mean),) = read_answers(RECORD, AddOrRemoveRows(1))
+    assert mean.at("0.99") == answers[-1].at("0.99")
+    assert mean.at("0.99").interval.width > mean.interval.width
+
+
+def test_answers_of_another_form_are_not_guessed_at():
+    with pytest.raises(ValueError, match="another form"):
+        read_answers('{"form": 2, "groups": []}', AddOrRemoveRows(1))
+    with pytest.raises(ValueError, match="another form"):
+        read_drawn({"colour": "red"})
+
+
+@dataclass(frozen=True)
+class Dozens:
+    """What a statistic of somebody else keeps of its draw."""
+
+    dozens: int
+
+    @property
+    def value(self) -> int:
+        return self.dozens * 12
+
+    def interval(self, beta: Fraction) -> Interval:
+        return Interval(self.value - 12, self.value + 12)
+
+    def to_fields(self) -> dict[str, str]:
+        return {"dozens": str(self.dozens)}
+
+    @classmethod
+    def from_fields(cls, fields):
+        return cls(int(fields["dozens"]))
+
+
+def test_a_statistic_brings_what_it_draws_and_its_words(answers, monkeypatch):
+    monkeypatch.setattr(drawn, "_CLASSES", dict(drawn._CLASSES))
+    monkeypatch.setattr(words, "_EXPLANATIONS", dict(words._EXPLANATIONS))
+    register_drawn("dozens", Dozens)
+    register_words("dozens", explanation="A dozen has twelve rows.")
+    answer = replace(answers[1], statistic="dozens", drawn=Dozens(3), value=36)
+    assert read_answers(write_answers([[answer]]), answer.protect) == [[answer]]
+    assert answer.at("0.5").interval == Interval(24, 48)
+    assert str(answer).startswith("dozens 36, between")
+    assert " A dozen has twelve rows. " in answer.explain()
+    with pytest.raises(ValueError, match="already"):
+        register_drawn("dozens", type("Others", (Dozens,), {}))

@@ -1,0 +1,160 @@
+SELECT grp,
+    size,
+    found[1] AS raw0,
+    found[2] AS raw1,
+    found[3] AS raw2,
+    found[4] AS raw3,
+    found[5] AS raw4,
+    found[6] AS raw5,
+    found[7] AS raw6,
+    found[8] AS raw7,
+    found[9] AS raw8,
+    found[10] AS raw9,
+    found[11] AS raw10,
+    found[12] AS raw11,
+    found[13] AS raw12,
+    found[14] AS raw13,
+    found[15] AS raw14,
+    found[16] AS raw15,
+    found[17] AS raw16,
+    found[18] AS raw17,
+    found[19] AS raw18,
+    found[20] AS raw19,
+    found[21] AS raw20,
+    found[22] AS raw21,
+    found[23] AS raw22,
+    found[24] AS raw23
+FROM (
+    SELECT grp,
+        count(*) AS size,
+        quantile_disc(cell, [0.4998568932067995, 0.499728786413599, 0.499442572827198,
+            0.49931446603399754, 0.4990282524475965, 0.49861393206799504, 0.498061504895193,
+            0.49694775821560466, 0.49583785211218817, 0.49306308685364697, 0.486126173707294,
+            0.4667028168975056, 0.5001431067932005, 0.500271213586401, 0.5005574271728019,
+            0.5006855339660025, 0.5009717475524035, 0.501386067932005, 0.5019384951048069,
+            0.5030522417843953, 0.5041621478878118, 0.506936913146353, 0.5138738262927061,
+            0.5332971831024944]) AS found
+    FROM (
+        SELECT cell, 0 AS grp
+        FROM (
+            SELECT CAST("tip" AS DOUBLE) AS cell
+            FROM (
+                SELECT *
+                FROM "trips" USING SAMPLE 5.242880% (system)
+            ) AS sampled
+            WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE
+                    "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE
+                    '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE
+                    '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
+        ) AS cells
+        WHERE (isfinite(cell) OR isinf(cell))
+    ) AS kept
+    GROUP BY grp
+) AS tallied;
+
+WITH scanned AS MATERIALIZED (
+    SELECT 0 AS grp,
+        count(*) AS n,
+        count_if(cell < '99.995'::DOUBLE) AS below0,
+        list(cell) FILTER (WHERE (cell >= '99.995'::DOUBLE AND cell <= 'inf'::DOUBLE)) AS inside0
+    FROM (
+        SELECT cell, 0 AS grp
+        FROM (
+            SELECT CAST("tip" AS DOUBLE) AS cell
+            FROM source
+            WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE
+                    "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE
+                    '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE
+                    '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
+        ) AS cells
+        WHERE (isfinite(cell) OR isinf(cell))
+    ) AS kept
+),
+cells0 AS MATERIALIZED (
+    SELECT grp, raw, floor((least(greatest(CAST(raw AS DOUBLE), '99.98499999999997'::DOUBLE),
+            '100.00500000000004'::DOUBLE) - '99.97499999999995'::DOUBLE) / '0.020000000000056844'::DOUBLE)
+            AS bucket
+    FROM (
+        SELECT 0 AS grp, cell AS raw
+        FROM (
+            SELECT grp, unnest(inside0) AS cell
+            FROM scanned
+        ) AS unnested
+    ) AS raws
+),
+buckets0 AS MATERIALIZED (
+    SELECT grp,
+        bucket,
+        number,
+        below0 + sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) AS
+            upto,
+        n
+    FROM (
+        SELECT grp, bucket, count(*) AS number
+        FROM cells0
+        GROUP BY grp, bucket
+    ) AS counts
+        JOIN scanned USING (grp)
+),
+chosen0 AS MATERIALIZED (
+    SELECT grp,
+        min(CASE WHEN upto >= ('0.5'::DOUBLE * n - 54) THEN bucket END) - 2 AS first_bucket,
+        max(CASE WHEN upto - number <= ('0.5'::DOUBLE * n + 54) THEN bucket END) + 2 AS last_bucket
+    FROM buckets0
+    GROUP BY grp
+),
+near0 AS MATERIALIZED (
+    SELECT grp, raw
+    FROM cells0
+        JOIN chosen0 USING (grp)
+    WHERE bucket >= first_bucket AND bucket <= last_bucket
+),
+unders0 AS MATERIALIZED (
+    SELECT grp, n, min(upto - number) AS under
+    FROM buckets0
+        JOIN chosen0 USING (grp)
+    WHERE bucket >= first_bucket
+    GROUP BY grp, n
+)
+SELECT grp, 0 AS target, held, place, doubt, number, upto, n
+FROM (
+    SELECT *,
+        min(CASE WHEN held = 1 AND upto >= ('0.5'::DOUBLE * n - 54) THEN CAST(place AS DOUBLE) END)
+            OVER (PARTITION BY grp) AS lowest0,
+        max(CASE WHEN held = 1 AND upto - number <= ('0.5'::DOUBLE * n + 54) THEN CAST(place AS
+            DOUBLE) END) OVER (PARTITION BY grp) AS highest0
+    FROM (
+        SELECT grp,
+            1 AS held,
+            place,
+            doubt,
+            number,
+            CAST(under + sum(number) OVER (PARTITION BY grp ORDER BY place, doubt ROWS UNBOUNDED
+                PRECEDING) AS BIGINT) AS upto,
+            n
+        FROM (
+            SELECT grp, place, doubt, count(*) AS number
+            FROM (
+                SELECT grp,
+                    CASE WHEN raw < '99.995'::DOUBLE THEN '0'::DOUBLE WHEN raw >= '99.995'::DOUBLE
+                        THEN '10000'::DOUBLE WHEN (abs(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE) -
+                        floor(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE) + '0.5'::DOUBLE)) <
+                        '0.49999999999111644'::DOUBLE) THEN floor(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE)
+                        + '0.5'::DOUBLE) ELSE floor(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE)) +
+                        '0.5'::DOUBLE END AS place,
+                    CASE WHEN raw < '99.995'::DOUBLE THEN '0.0'::DOUBLE WHEN raw >= '99.995'::DOUBLE
+                        THEN '0.0'::DOUBLE WHEN (abs(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE) -
+                        floor(((raw - '0.0'::DOUBLE) / '0.01'::DOUBLE) + '0.5'::DOUBLE)) <
+                        '0.49999999999111644'::DOUBLE) THEN '0.0'::DOUBLE ELSE raw END AS doubt
+                FROM near0
+            ) AS keyed
+            GROUP BY grp, place, doubt
+        ) AS counted
+            JOIN unders0 USING (grp)
+    ) AS ranked
+) AS bounded
+WHERE held = 0 OR (CAST(place AS DOUBLE) >= lowest0 - '1'::DOUBLE AND CAST(place AS DOUBLE) <=
+        highest0 + '1'::DOUBLE)
+UNION ALL
+SELECT grp, 0 AS target, 0 AS held, '0.0'::DOUBLE, '0.0'::DOUBLE, 0, below0, n
+FROM scanned;

@@ -1,0 +1,22 @@
+SELECT grp, count(*) AS n
+FROM (
+    SELECT cell, keys0.number * 1 AS grp
+    FROM (
+        SELECT CAST("fare" AS BIGINT) AS cell, (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+        FROM source
+        WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE "binary"))
+                AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE '9999-12-31' THEN
+                DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day"
+                END)) >= (19723))), FALSE))
+    ) AS cells
+        JOIN (
+        SELECT unnest([(('Oslo') COLLATE "binary"), (('Bergen') COLLATE "binary"), (('Bodø') COLLATE
+                "binary")]) AS name,
+            unnest(number::BIGINT[]) AS number
+        FROM (
+            VALUES ('[0, 1, 2]')
+        ) AS texts(number)
+    ) AS keys0 ON key0 = keys0.name
+    WHERE cell IS NOT NULL
+) AS kept
+GROUP BY grp;

@@ -1,0 +1,42 @@
+SELECT grp, place, number, upto, total
+FROM (
+    SELECT grp,
+        place,
+        number,
+        CAST(sum(number) OVER (PARTITION BY grp ORDER BY place ROWS UNBOUNDED PRECEDING) AS bigint)
+            AS upto,
+        CAST(sum(number) OVER (PARTITION BY grp) AS bigint) AS total
+    FROM (
+        SELECT grp, place, count(*) AS number
+        FROM (
+            SELECT grp, place
+            FROM (
+                SELECT grp,
+                    place,
+                    row_number() OVER (PARTITION BY unit ORDER BY md5((unit || ':' || CAST(CAST(place
+                        AS numeric) + 0 AS text) || ':' || CAST(CAST(grp AS numeric) + 0 AS text))))
+                        AS turn
+                FROM (
+                    SELECT grp,
+                        unit,
+                        CAST(CASE WHEN raw > 1000 THEN 1000 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw
+                            END END AS bigint) AS place
+                    FROM (
+                        SELECT CAST(cell AS bigint) AS raw, grp, unit
+                        FROM (
+                            SELECT cell, 0 AS grp, unit
+                            FROM (
+                                SELECT "fare" AS cell, (CAST("rider" AS text) COLLATE "C") AS unit
+                                FROM "public"."trips"
+                            ) AS cells
+                            WHERE cell IS NOT NULL AND unit IS NOT NULL
+                        ) AS kept
+                    ) AS raws
+                ) AS numbered
+            ) AS turns
+            WHERE turn <= 3
+        ) AS bounded
+        GROUP BY grp, place
+    ) AS counted
+) AS ranked
+WHERE (upto >= 0.5 * total - 54 AND upto - number <= 0.5 * total + 54);

@@ -1,0 +1,43 @@
+SELECT grp, place, number, upto, total
+FROM (
+    SELECT grp,
+        place,
+        number,
+        CAST(sum(number) OVER (PARTITION BY grp ORDER BY place ROWS UNBOUNDED PRECEDING) AS BIGINT)
+            AS upto,
+        CAST(sum(number) OVER (PARTITION BY grp) AS BIGINT) AS total
+    FROM (
+        SELECT grp, place, count(*) AS number
+        FROM (
+            SELECT grp, place
+            FROM (
+                SELECT grp,
+                    place,
+                    row_number() OVER (PARTITION BY unit ORDER BY md5(CAST(concat_ws(':', unit, CAST(CAST(place
+                        AS DECIMAL(38,0)) + CAST(0 AS DECIMAL(20,0)) AS STRING), CAST(CAST(grp AS
+                        DECIMAL(38,0)) + CAST(0 AS DECIMAL(20,0)) AS STRING)) AS BINARY))) AS turn
+                FROM (
+                    SELECT grp,
+                        unit,
+                        CAST(CASE WHEN raw > 1000 THEN 1000 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw
+                            END END AS BIGINT) AS place
+                    FROM (
+                        SELECT cell AS raw, grp, unit
+                        FROM (
+                            SELECT cell, 0 AS grp, unit
+                            FROM (
+                                SELECT CAST(`fare` AS BIGINT) AS cell,
+                                    CAST(`rider` AS STRING) AS unit
+                                FROM {source}
+                            ) AS cells
+                            WHERE cell IS NOT NULL AND unit IS NOT NULL
+                        ) AS kept
+                    ) AS raws
+                ) AS numbered
+            ) AS turns
+            WHERE turn <= 3
+        ) AS bounded
+        GROUP BY grp, place
+    ) AS counted
+) AS ranked
+WHERE (upto >= 0.5 * total - 54 AND upto - number <= 0.5 * total + 54);

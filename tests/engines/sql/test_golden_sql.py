@@ -1,0 +1,172 @@
+"""The statements that each database runs, as files that its administrator can review.
+
+Compared up to white space. Where a change is meant, `POSTRI_REWRITE_GOLDEN=1` with these tests
+writes the files anew: read the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from readable_sql import readable
+
+from postri import Domain
+from postri.engines.duckdb.source import RelationSource
+from postri.engines.postgres.source import PostgresSource
+from postri.engines.rows import Groups, Rows, Units, bind
+from postri.engines.spark.source import SparkSource
+from postri.engines.sql.engine import SqlEngine
+from postri.expressions import Predicate
+from postri.grid import grid_of
+from postri.window import Target
+
+GOLDEN = Path(__file__).parent / "golden"
+LARGE = 10_000_000
+SMALL = 1_000
+COLUMNS = ("fare", "tip", "day", "city", "rider")
+TIPS = Domain(0, 100, step="0.01")
+MEDIAN = Target(Fraction(1, 2), 50)
+
+
+class RecordedError(Exception):
+    """A scan would have run."""
+
+
+class Recording:
+    """A table that runs nothing: a sample is as smooth as can be, and a scan ends the question."""
+
+    def start(self, rows: int) -> None:
+        self.statements: list[str] = []
+        self.rows = rows
+
+    def snapshot(self):
+        return nullcontext(self)
+
+    def estimate(self) -> int:
+        return self.rows
+
+    def columns(self, query: str) -> list[np.ndarray]:
+        self.statements.append(query)
+        if query.startswith("SELECT DISTINCT raw"):
+            return [np.array([12.345])]
+        if " AS raw0" not in query or "AS size" not in query:
+            raise RecordedError
+        groups = np.arange(3 if "key0" in query else 1)
+        marks = query.count(" AS raw")
+        return [
+            groups,
+            np.full(len(groups), 60_000),
+            *_marks(groups, marks - query.count("AS raw ")),
+        ]
+
+
+def _marks(groups: np.ndarray, number: int) -> list[np.ndarray]:
+    """Cells around 500: below it from near to far, then above."""
+    steps = np.arange(1, number // 2 + 1)
+    return [500 + side * step + 0 * groups for side in (-1, 1) for step in steps]
+
+
+class DuckDB(Recording, RelationSource):
+    declared = ("BIGINT", "DOUBLE", "DATE", "VARCHAR", "VARCHAR")
+    _is_table = True
+    _table_name = '"trips"'
+
+    def __init__(self) -> None:
+        pass
+
+
+class Postgres(Recording, PostgresSource):
+    declared = ("bigint", "double precision", "date", "text", "text")
+    relation = '"public"."trips"'
+    samplable = True
+
+    def __init__(self) -> None:
+        pass
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _pages(self) -> int:
+        return 80_000
+
+
+class Spark(Recording, SparkSource):
+    declared = ("bigint", "double", "date", "string", "string")
+
+    def __init__(self) -> None:
+        pass
+
+
+ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is counted: the window of a quantile, or the total, of a column."""
+
+    column: str
+    rows: Rows
+    size: int = SMALL
+    what: str = "window"
+
+
+OSLO = Predicate.parse("city = 'Oslo' AND day >= DATE '2024-01-01'")
+CITIES = Groups.of({"city": ["Oslo", "Bergen", "Bodø"]})
+QUESTIONS = {
+    "median": Question("fare", Rows()),
+    "median_of_many_rows": Question("fare", Rows(), LARGE),
+    "filtered_median": Question("tip", Rows(where=OSLO)),
+    "filtered_median_of_many_rows": Question("tip", Rows(where=OSLO), LARGE),
+    "groups": Question("fare", Rows(groups=CITIES)),
+    "groups_of_many_rows": Question("fare", Rows(groups=CITIES), LARGE),
+    "units": Question("fare", Rows(units=Units("rider", 3))),
+    "units_of_floats": Question("tip", Rows(units=Units("rider", 3))),
+    "totals": Question("fare", Rows(groups=CITIES), what="totals"),
+    "totals_of_floats": Question("tip", Rows(), what="totals"),
+    "totals_of_units": Question("fare", Rows(units=Units("rider", 3)), what="totals"),
+    "numbers_of_rows": Question("fare", Rows(where=OSLO, groups=CITIES), what="sizes"),
+}
+
+
+def statements(engine_name: str, question: Question) -> list[str]:
+    """All statements of a question, up to its first scan."""
+    source = ENGINES[engine_name]()
+    source.start(question.size)
+    engine = SqlEngine(source, dict(zip(COLUMNS, source.declared, strict=True)))
+    domain = TIPS if question.column == "tip" else Domain(0, 1000)
+    grid = grid_of(engine.type_of(question.column), domain)
+    rows = bind(question.rows, engine.names, engine.type_of)
+    counts = {
+        "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
+        "totals": lambda: engine.totals(question.column, grid, rows),
+        "sizes": lambda: engine.sizes(question.column, rows),
+    }
+    with pytest.raises(RecordedError):
+        counts[question.what]()
+    return source.statements
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_statements_are_those_that_were_reviewed(engine, question):
+    found = statements(engine, QUESTIONS[question])
+    laid_out = [readable(each) for each in found]
+    for statement, text in zip(found, laid_out, strict=True):
+        assert text.split() != [] and "".join(text.split()) == "".join(statement.split())
+    path = GOLDEN / engine / f"{question}.sql"
+    text = ";\n\n".join(each.rstrip("\n") for each in laid_out) + ";\n"
+    if os.environ.get("POSTRI_REWRITE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert path.read_text().split() == text.split()
+
+
+def test_no_file_is_left_of_a_question_that_is_gone():
+    known = {f"{engine}/{question}.sql" for engine in ENGINES for question in QUESTIONS}
+    assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*.sql")} == known

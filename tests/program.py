@@ -1,0 +1,67 @@
+"""The program as people run it: words in; an exit code and two streams out.
+
+Most tests run it in this process, for a start of Python takes longer than the work. That it starts
+at all is tested once for each command, in `test_processes.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import chdir
+from pathlib import Path
+from unittest.mock import patch
+
+from typer.testing import CliRunner
+
+from postri.cli import main
+
+POSTRI = Path(sys.executable).with_name("postri")
+# What the surroundings of the tests must not decide.
+FORGOTTEN = ("POSTRI_ANALYST", "POSTRI_DATA", "POSTRI_POLICY", "POSTRI_TOKEN", "COLUMNS")
+
+
+def run(
+    *words: object, code: int = 0, folder: Path | None = None, typed: str = "", **variables: str
+) -> tuple[str, str]:
+    """Run it here; what it says on both streams."""
+    surroundings = {**dict.fromkeys([*FORGOTTEN, "FORCE_COLOR"]), **variables}
+    arguments = ["postri", *map(str, words)]
+    with (
+        chdir(folder or Path.cwd()),
+        patch.object(sys, "argv", arguments),
+        CliRunner().isolation(typed, surroundings) as (out, err, _),
+    ):
+        try:
+            main()
+            ended = 0
+        except SystemExit as stop:
+            ended = stop.code or 0
+        # The streams are closed with the block.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        said = out.getvalue().decode()
+        complained = err.getvalue().decode()
+    assert ended == code, complained
+    assert "Traceback" not in complained
+    return said, complained
+
+
+def start(
+    *words: object, code: int = 0, folder: Path | None = None, **variables: str
+) -> tuple[str, str]:
+    """Run it in a process of its own."""
+    kept = {name: value for name, value in os.environ.items() if name not in FORGOTTEN}
+    done = subprocess.run(
+        [str(POSTRI), *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        timeout=120,
+        env={**kept, **variables},
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr

@@ -1,6 +1,0 @@
-"""The tests of statistics ask a service too: what starts one lies beside the service's own tests."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "web"))
