@@ -17,7 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from postri import Domain
+from proving import sized
 
+# So many rows that engines sample them.
+MANY = sized(135_000, 300_000)
 WHOLE = Domain(-1_000, 1_000)
 FINE = Domain(-100, 100, step="0.01")
 COARSE = Domain(-10_000, 10_000, step=250)
@@ -42,7 +45,7 @@ def _random(rows: int, scale: int = 10_000, seed: int = 7) -> np.ndarray:
 
 
 def _many() -> np.ndarray:
-    return _random(300_000, 10**6)
+    return _random(MANY, 10**6)
 
 
 FAR = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1, None]
@@ -130,10 +133,10 @@ CASES: dict[str, Case] = {
     ),
     "many shuffled": Case(pa.array(_many())),
     "many sorted": Case(pa.array(np.sort(_many()))),
-    "many clustered": Case(pa.array(np.repeat(_many()[:3_000], 100))),
-    "many constant": Case(pa.array(np.full(300_000, 7, np.int64))),
-    "many floats": Case(pa.array(np.random.default_rng(3).standard_normal(200_000) * 40), FINE),
-    "many on coarse steps": Case(pa.array(_random(200_000, 4_000)), COARSE),
+    "many clustered": Case(pa.array(np.repeat(_many()[: MANY // 100], 100))),
+    "many constant": Case(pa.array(np.full(MANY, 7, np.int64))),
+    "many floats": Case(pa.array(np.random.default_rng(3).standard_normal(MANY) * 40), FINE),
+    "many on coarse steps": Case(pa.array(_random(MANY, 4_000)), COARSE),
 }
 
 
@@ -377,7 +380,6 @@ ASKED: dict[str, Asked] = {
 
 # ---- tables so large that they are sampled
 
-MANY = 135_000
 WIDE = Domain(-10_000, 10_000)
 
 

@@ -27,7 +27,7 @@ FEW = [name for name in CASES if not name.startswith("many")]
 
 def cells(name: str) -> pa.Table:
     column = CASES[name].cells
-    return pa.table({"other": pa.array(["text"] * len(column)), "x": column})
+    return pa.table({"other": pa.array(["text"] * len(column), pa.string()), "x": column})
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,14 @@ def opened(request, tmp_path_factory) -> Callable[[str, str], Table]:
     return cache(lambda engine, name: loaded(engine, cells(name), place))
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("engine", [pytest.param(each, marks=marks(each)) for each in ENGINES])
+SEEN = [
+    pytest.param(engine, name, marks=marks(engine) if name in FEW else pytest.mark.slow)
+    for engine in ENGINES
+    for name in CASES
+]
+
+
+@pytest.mark.parametrize(("engine", "name"), SEEN)
 def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
     case, memory, table = CASES[name], postri.open(cells(name)), opened(engine, name)
     grids = [grid_of(each.type_of("x"), case.domain) for each in (memory, table)]

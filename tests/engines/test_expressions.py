@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,12 @@ class Computed:
     text: str
     domain: Domain | None = None
 
-    @property
+    @cached_property
     def expression(self) -> Expression:
         found = read_expression(self.text)
         return found if self.domain else clamped(found, DOMAINS)
 
-    @property
+    @cached_property
     def on(self) -> Domain:
         return self.domain or domain_of(read_expression(self.text), DOMAINS)
 
@@ -296,13 +296,8 @@ def _plain(found) -> tuple:
     return found.indexes.tolist(), found.counts.tolist(), found.below, found.n
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(engine, marks=slow(engine))
-        for engine in ("Arrow", "DuckDB", "Parquet files", "PostgreSQL")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["Arrow", "DuckDB", "Parquet files", "PostgreSQL"])
 def test_computed_columns_of_large_tables_are_sampled(engine, request, tmp_path):
     source, domain = (
         loaded(engine, large_table(), Place(tmp_path, request)),

@@ -207,7 +207,7 @@ def test_the_same_coins_give_the_answers_of_the_rows_that_count(engine, name, op
 SAMPLED = ("Arrow", "DuckDB", "Parquet files", "PostgreSQL", "Spark")
 SPARK_SAMPLED = ("three hundred groups in order", "units of one row and of thousands")
 OF_MANY = [
-    pytest.param(engine, name, marks=slow(engine))
+    pytest.param(engine, name, marks=pytest.mark.slow)
     for engine in SAMPLED
     for name in (SPARK_SAMPLED if engine == "Spark" else MANY_ASKED)
 ]

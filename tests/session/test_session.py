@@ -474,6 +474,7 @@ class TestBudget:
 
 
 class TestConcentrated:
+    @pytest.mark.slow
     def test_a_hundred_small_medians_cost_far_less_than_their_sum(self, tmp_path):
         path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"', table=bank(60))
         path.write_text(path.read_text().replace('budget = "5"', 'budget = "1.8"'))

@@ -21,8 +21,11 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.grid import grid_of
 from postri.window import RankWindow, Target
+from proving import sized
 
-ROWS = 400_000
+pytestmark = pytest.mark.slow
+
+ROWS = sized(150_000, 400_000)
 MEDIAN = Target(Fraction(1, 2), 60)
 TARGETS = (Target(Fraction(1, 10), 40), MEDIAN, Target(Fraction(99, 100), 90))
 # Mixes the digits of a row's number, so that rows are in no order.
@@ -108,7 +111,7 @@ MANY = {
         value=f"CAST(power(2, {MIXED} / 20000.0) AS BIGINT)", targets=TARGETS
     ),
     "groups of very different sizes": Many(
-        key="CAST(100 * power(range / 400000, 8) AS INTEGER)", by={"k": list(range(101))}
+        key=f"CAST(100 * power(range / {ROWS}, 8) AS INTEGER)", by={"k": list(range(101))}
     ),
     "groups of a few rows": Many(key="range % 50000", by={"k": list(range(0, 50000, 25))}),
     "the ends of all whole numbers": Many(
