@@ -74,17 +74,19 @@ def median(
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """
-    question = plain_question(
-        {"answer": Quantile(column, domain, HALF)},
+    return quantile(
+        source,
+        HALF,
         epsilon=epsilon,
+        column=column,
+        domain=domain,
+        where=where,
         confidence=confidence,
         protect=protect,
         method=method,
         split=split,
         coins=coins,
-        where=where,
     )
-    return _answers(question, source)[0]
 
 
 def quantile(
