@@ -22,7 +22,15 @@ from postri.expressions.tree import Column
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import SUBQUERIES, Clauses, split_clauses
 from postri.sql.functions import ENDS, aggregate_of, commas
-from postri.sql.released import Constant, Drawn, Key, Kind, Node, ReleasedReader, kind_of
+from postri.sql.released import (
+    Constant,
+    Key,
+    Kind,
+    ReleasedAggregate,
+    ReleasedNode,
+    ReleasedReader,
+    kind_of,
+)
 from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
 from postri.statistics.registry import usual_name
@@ -89,7 +97,7 @@ class StatementReader:
         self._dataset = dataset
         self._aggregates: dict[Statistic, str] = {}
         self._computed: dict[str, Computed] = {}
-        self._titles: dict[str, Node] = {}
+        self._titles: dict[str, ReleasedNode] = {}
         self._by: list[str] = []
 
     def read(self) -> Statement:
@@ -275,11 +283,11 @@ class StatementReader:
             return Item(alias or f"{name}_low", "low", of=name)
         return Item(alias or f"{name}_high", "high", of=name)
 
-    def _released(self, words: Words, *, aliases: bool) -> Node:
+    def _released(self, words: Words, *, aliases: bool) -> ReleasedNode:
         name = self._alias_or_key if aliases else self._key
         return ReleasedReader(self._source, words, self._aggregate, name).read_all()
 
-    def _key(self, word: Word) -> Node:
+    def _key(self, word: Word) -> ReleasedNode:
         """A column that rows are divided by."""
         column = self._known(word)
         if column not in self._by:
@@ -290,17 +298,17 @@ class StatementReader:
             )
         return self._key_node(column)
 
-    def _key_node(self, column: str) -> Node:
+    def _key_node(self, column: str) -> ReleasedNode:
         keys = self._dataset.columns[column].keys or ("",)
         return Key(kind_of(keys[0]), column)
 
-    def _alias_or_key(self, word: Word) -> Node:
+    def _alias_or_key(self, word: Word) -> ReleasedNode:
         title = _named(word, self._titles)
         return self._key(word) if title is None else self._titles[title]
 
     # Aggregates.
 
-    def _aggregate(self, name: Word, inside: Words, within: Words) -> Node:
+    def _aggregate(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
         statistic = aggregate_of(self._source, name, inside, within, self._operand)
@@ -309,7 +317,7 @@ class StatementReader:
             self._located(inside, lambda: check_fits(statistic, column))
         domain = self._domain(statistic.column)
         new_name = self._new_name(usual_name(self._source.within([name, *inside, *within])))
-        return Drawn(
+        return ReleasedAggregate(
             _released_kind(statistic, domain),
             self._aggregates.setdefault(statistic, new_name),
             counts=statistic.counts_rows,
@@ -355,7 +363,7 @@ class StatementReader:
 
     # HAVING, ORDER BY, LIMIT.
 
-    def _having(self) -> Node | None:
+    def _having(self) -> ReleasedNode | None:
         if TokenType.HAVING not in self._clauses.starts:
             return None
         words = self._condition(TokenType.HAVING)
@@ -366,7 +374,7 @@ class StatementReader:
             )
         return node
 
-    def _ordering(self, words: Words, items: list[Item]) -> tuple[Node, bool]:
+    def _ordering(self, words: Words, items: list[Item]) -> tuple[ReleasedNode, bool]:
         """What rows are ordered by, and whether the largest come first."""
         descending = words[-1].upper == "DESC"
         if words[-1].upper in ("ASC", "DESC"):
@@ -380,7 +388,7 @@ class StatementReader:
             node = self._item_at(node, words, items)
         return node, descending
 
-    def _item_at(self, number: Constant, words: Words, items: list[Item]) -> Node:
+    def _item_at(self, number: Constant, words: Words, items: list[Item]) -> ReleasedNode:
         """The column of the result with this number, from 1 on."""
         place = 0
         if number.kind == "number" and number.literal.denominator == 1:

@@ -60,7 +60,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Node(ABC):
+class ReleasedNode(ABC):
     """A part of an expression."""
 
     kind: Kind
@@ -77,7 +77,7 @@ class Node(ABC):
         return value, value
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[ReleasedNode, ...]:
         """What it is made of."""
         return ()
 
@@ -98,7 +98,7 @@ class Node(ABC):
 
 
 @dataclass(frozen=True)
-class Constant(Node):
+class Constant(ReleasedNode):
     """A literal."""
 
     literal: Any
@@ -112,7 +112,7 @@ class Constant(Node):
 
 
 @dataclass(frozen=True)
-class Key(Node):
+class Key(ReleasedNode):
     """A column that rows are divided by."""
 
     column: str
@@ -122,7 +122,7 @@ class Key(Node):
 
 
 @dataclass(frozen=True)
-class Drawn(Node):
+class ReleasedAggregate(ReleasedNode):
     """An aggregate. A quotient by a count means something only where that is at least 1."""
 
     name: str
@@ -152,18 +152,18 @@ class Drawn(Node):
 
 
 @dataclass(frozen=True)
-class Arithmetic(Node):
+class ReleasedArithmetic(ReleasedNode):
     """A sum, difference, product or quotient.
 
     No divisor's interval can hold 0, but that of a bare count, which is taken as 1 at least.
     """
 
     sign: str
-    left: Node
-    right: Node
+    left: ReleasedNode
+    right: ReleasedNode
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[ReleasedNode, ...]:
         return self.left, self.right
 
     def value(self, row: Row) -> Fraction:
@@ -197,15 +197,15 @@ class Arithmetic(Node):
 
 
 @dataclass(frozen=True)
-class Test(Node):
+class Test(ReleasedNode):
     """A comparison of released values."""
 
     sign: str
-    left: Node
-    right: Node
+    left: ReleasedNode
+    right: ReleasedNode
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[ReleasedNode, ...]:
         return self.left, self.right
 
     def value(self, row: Row) -> bool:
@@ -213,14 +213,14 @@ class Test(Node):
 
 
 @dataclass(frozen=True)
-class Logic(Node):
+class Logic(ReleasedNode):
     """AND, OR, or NOT of one."""
 
     word: str
-    items: tuple[Node, ...]
+    items: tuple[ReleasedNode, ...]
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[ReleasedNode, ...]:
         return self.items
 
     def value(self, row: Row) -> bool:
@@ -246,7 +246,7 @@ def kind_of(value: object) -> Kind:
     return "text" if isinstance(value, str) else "number"
 
 
-class ReleasedReader(ExpressionReader[Node]):
+class ReleasedReader(ExpressionReader[ReleasedNode]):
     """Reads one expression of released values, with the grammar of all expressions.
 
     `call` reads an aggregate from its name, the words inside its parentheses and those of WITHIN
@@ -261,8 +261,8 @@ class ReleasedReader(ExpressionReader[Node]):
         self,
         source: SqlText,
         words: Words,
-        call: Callable[[Word, Words, Words], Node],
-        name: Callable[[Word], Node],
+        call: Callable[[Word, Words, Words], ReleasedNode],
+        name: Callable[[Word], ReleasedNode],
     ) -> None:
         super().__init__(source, words)
         self._call = call
@@ -283,7 +283,7 @@ class ReleasedReader(ExpressionReader[Node]):
 
     # Atoms.
 
-    def literal(self, literal: tree.Expression) -> Node:
+    def literal(self, literal: tree.Expression) -> ReleasedNode:
         assert isinstance(literal, tree.Boolean | tree.Number | tree.Text | tree.Day)
         return Constant(LITERALS[type(literal)], literal.value)
 
@@ -299,14 +299,14 @@ class ReleasedReader(ExpressionReader[Node]):
         except InputError as error:
             self._refuse(text, str(error))
 
-    def atom(self, word: Word, depth: int) -> Node:
+    def atom(self, word: Word, depth: int) -> ReleasedNode:
         if self.follows(TokenType.L_PAREN):
             return self._called(word)
         if not word.is_name:
             self.unexpected(word)
         return self._name(word)
 
-    def _called(self, name: Word) -> Node:
+    def _called(self, name: Word) -> ReleasedNode:
         """A function with what stands in its parentheses, and what `WITHIN GROUP` adds to it."""
         inside = self._inside()
         within: Words = ()
@@ -330,15 +330,17 @@ class ReleasedReader(ExpressionReader[Node]):
 
     # Operators, with their checks of kinds.
 
-    def negative(self, sign: Word, operand: Node) -> Node:
+    def negative(self, sign: Word, operand: ReleasedNode) -> ReleasedNode:
         return self._computed(sign, Constant("number", Fraction(0)), operand, [sign])
 
-    def opposite(self, negation: Word, operand: Node) -> Node:
+    def opposite(self, negation: Word, operand: ReleasedNode) -> ReleasedNode:
         if operand.kind != "truth":
             self._refuse(negation, "NOT takes a condition")
         return Logic("truth", "NOT", (operand,))
 
-    def joined(self, operator: Word, left: Node, right: Node, place: Words) -> Node:
+    def joined(
+        self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words
+    ) -> ReleasedNode:
         if operator.kind in OPERATORS:
             return self._computed(operator, left, right, place)
         if operator.kind in COMPARISONS:
@@ -349,7 +351,9 @@ class ReleasedReader(ExpressionReader[Node]):
             self._refuse(operator, f"{operator.upper} takes two conditions")
         return Logic("truth", operator.upper, (left, right))
 
-    def _computed(self, operator: Word, left: Node, right: Node, place: Words) -> Node:
+    def _computed(
+        self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words
+    ) -> ReleasedNode:
         for operand in left, right:
             if operand.kind != "number":
                 self._refuse(
@@ -364,4 +368,4 @@ class ReleasedReader(ExpressionReader[Node]):
                 "the interval of this divisor may hold 0; divide by a number, by COUNT, or "
                 "by a median or mean whose domain has no 0",
             )
-        return Arithmetic("number", sign, left, right)
+        return ReleasedArithmetic("number", sign, left, right)

@@ -17,7 +17,7 @@ from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
 from postri.privacy import Spend
 from postri.question.dataset import Computed
-from postri.sql.released import Drawn, Node, Row
+from postri.sql.released import ReleasedAggregate, ReleasedNode, Row
 from postri.sql.text import SqlText, Words
 from postri.statistics.statistic import Statistic
 
@@ -30,7 +30,7 @@ class Item:
 
     title: str
     what: Literal["key", "value", "low", "high"]
-    node: Node | None = None
+    node: ReleasedNode | None = None
     of: str = ""
 
 
@@ -50,13 +50,13 @@ class Statement:
     by: Sequence[str] = ()
     where: Predicate | None = None
     where_words: Words = ()
-    having: Node | None = None
-    order: Sequence[tuple[Node, bool]] = ()
+    having: ReleasedNode | None = None
+    order: Sequence[tuple[ReleasedNode, bool]] = ()
     limit: int | None = None
     offset: int = 0
 
     @property
-    def values(self) -> dict[str, Node]:
+    def values(self) -> dict[str, ReleasedNode]:
         """The released values by their titles."""
         return {
             item.title: item.node
@@ -131,9 +131,9 @@ class Statement:
         return cells
 
 
-def _answer(node: Node, row: Row, beta: Fraction, result: Result) -> Answer:
+def _answer(node: ReleasedNode, row: Row, beta: Fraction, result: Result) -> Answer:
     """A released value as an answer: the aggregate's own, or one that is computed from several."""
-    if isinstance(node, Drawn):
+    if isinstance(node, ReleasedAggregate):
         return row.answers[node.name]
     names = sorted(set(node.drawn()))
     parts = [row.answers[name] for name in names]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Required, TypedDict
 
+from postri.ledger.trail import EntryFields
 from postri.statistics.registry import StatisticFields
 from postri.web.tokens import Role, Token, TokenFields
 
@@ -102,19 +103,6 @@ class AllowanceFields(TypedDict):
 
     name: str
     allowance: str | None
-
-
-class EntryFields(TypedDict):
-    """An entry of the ledger: who spent what on which question."""
-
-    number: int
-    time: str
-    kind: str
-    dataset: str | None
-    analyst: str | None
-    epsilon: str
-    question: str | None
-    fate: str
 
 
 class TrailFields(TypedDict):

@@ -87,7 +87,7 @@ NEAR_INDEX = """
 
 
 @dataclass(frozen=True)
-class Form:
+class CellForm:
     """A usual form of cells: the pattern that they match, the whole number that a cell `{0}` means,
     and of which unit.
     """
@@ -302,15 +302,15 @@ def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool) -> 
     )
 
 
-def _forms(grid: Grid, *, whole: bool) -> Iterator[Form]:
+def _forms(grid: Grid, *, whole: bool) -> Iterator[CellForm]:
     if grid.kind == "date":
-        yield Form(DAY, DAY_NUMBER, Fraction(1))
+        yield CellForm(DAY, DAY_NUMBER, Fraction(1))
         return
     if grid.kind == "timestamp":
         if not grid.zoned:
-            yield Form(MOMENT, MOMENT_NUMBER, MICROSECOND)
+            yield CellForm(MOMENT, MOMENT_NUMBER, MICROSECOND)
         return
-    yield Form(WHOLE, WHOLE_NUMBER, Fraction(1))
+    yield CellForm(WHOLE, WHOLE_NUMBER, Fraction(1))
     for scale in SCALES:
         factor = 10**scale
         number = filled(SCALED, digits=DIGITS, scale=scale, factor=factor)
@@ -318,10 +318,10 @@ def _forms(grid: Grid, *, whole: bool) -> Iterator[Form]:
         if whole:
             number = f"CASE WHEN {number} % {factor} = 0 THEN {number} // {factor} END"
             unit = Fraction(1)
-        yield Form(f"[+-]?[0-9]{{1,{DIGITS - scale}}}[.][0-9]{{1,{scale}}}", number, unit)
+        yield CellForm(f"[+-]?[0-9]{{1,{DIGITS - scale}}}[.][0-9]{{1,{scale}}}", number, unit)
 
 
-def _index(form: Form, grid: Grid) -> str | None:
+def _index(form: CellForm, grid: Grid) -> str | None:
     """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on
     this grid.
     """
