@@ -31,6 +31,8 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
+# A file that has one of these names looks at less outside `make prove`.
+TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "spark_session")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -67,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What has two sizes is what `make prove` runs."""
     for item in items:
         module = getattr(item, "module", None)
-        if any(hasattr(module, name) for name in ("PROVE", "sized", "examples")):
+        if any(hasattr(module, name) for name in TWO_SIZES):
             item.add_marker("prove")
 
 

@@ -26,8 +26,25 @@ SERVICES = {
 # Files that take longest, longest first: by their names, which are the same in every folder.
 LONG = (
     "test_reproduction",
+    "test_expressions",
+    "test_rows",
     "test_report",
+    "test_contract",
+    "test_group_scans",
+    "test_published_methods",
     "test_web_kills",
+    "test_web_neighbours",
+    "test_web_schema",
+    "test_web_load",
+    "test_web_serve",
+    "test_hard_tables",
+    "test_additive_coverage",
+    "test_findings",
+    "test_research_cli",
+    "test_exhaustive",
+    "test_sampler",
+    "test_laziness",
+    "test_crashes",
 )
 
 

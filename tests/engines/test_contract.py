@@ -37,10 +37,11 @@ def opened(request, tmp_path_factory) -> Callable[[str, str], Table]:
     return cache(lambda engine, name: loaded(engine, cells(name), place))
 
 
+# A query of Spark takes a second, whatever it counts: `make test` asks it less.
 SEEN = [
     pytest.param(engine, name, marks=marks(engine) if name in FEW else pytest.mark.slow)
     for engine in ENGINES
-    for name in CASES
+    for name in (list(CASES)[:: sized(3, 1)] if engine == "Spark" else CASES)
 ]
 
 
@@ -54,14 +55,13 @@ def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
         grids[1].base,
         grids[1].step,
     )
-    # A query of Spark takes a second, whatever it counts.
     for half in (400,) if engine == "Spark" else (3, 400):
         targets = [Target(p, half) for p in (QUANTILES[:1] if engine == "Spark" else QUANTILES)]
         seen, expected = (each.windows("x", grids[0], targets) for each in (table, memory))
         assert [window(0) for window in seen] == [window(0) for window in expected]
 
 
-# Where windows are the same, answers are; Spark is asked for a few in `make test`.
+# Where windows are the same, answers are.
 ANSWERED = [
     pytest.param(engine, name, marks=marks(engine))
     for engine in ENGINES

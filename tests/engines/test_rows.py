@@ -40,7 +40,7 @@ from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 from proving import examples
-from services.real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant
+from services.real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant, some_of
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
 
@@ -109,7 +109,7 @@ SPARK_ASKED = (
 
 
 def asked_of(engine: str) -> list[str]:
-    names = SPARK_ASKED if engine == "Spark" else ASKED
+    names = SPARK_ASKED if engine == "Spark" else some_of(engine, ASKED)
     return [
         name
         for name in names

@@ -24,7 +24,9 @@ pytestmark = WITH_SYSTEM_COINS
 Figures = Callable[[str], None]
 Stop = tuple[int, int] | None
 
-DRAWS, FEW_DRAWS = sized(20_000, 200_000), sized(3_000, 50_000)
+DRAWS, FEW_DRAWS = sized((10_000, 1_500), (200_000, 50_000))
+# Enough to reject 30 % less noise for sure.
+ENOUGH = sized(9_000, 150_000)
 # Noise that is 30 % smaller.
 MORE = Fraction(10, 7)
 
@@ -122,7 +124,7 @@ def test_a_sensitivity_of_three_is_a_third_of_epsilon():
 def test_thirty_percent_less_noise_is_rejected(name: str):
     epsilon = Fraction(2)
     assert not fits(
-        drawn(3 * FEW_DRAWS, *WALKS[name], epsilon=epsilon * MORE),
+        drawn(ENOUGH, *WALKS[name], epsilon=epsilon * MORE),
         place_chances(*WALKS[name], epsilon=epsilon),
     )
 

@@ -104,6 +104,7 @@ def branches(monkeypatch: pytest.MonkeyPatch) -> Branches:
     return Branches(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 4])
 @EVERY_METHOD
 def test_a_row_that_becomes_null_is_as_private_as_any_other(
@@ -207,6 +208,7 @@ def test_a_table_without_missing_rows_keeps_its_windows():
 # What users see.
 
 
+@pytest.mark.slow
 @EVERY_METHOD
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 0.6, 1.0])
 def test_the_same_coins_give_the_answer_of_the_filled_table(method: Method, share: float):

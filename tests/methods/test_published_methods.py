@@ -45,7 +45,7 @@ pytestmark = WITH_SYSTEM_COINS
 Figures = Callable[[str], None]
 
 HALF = Fraction(1, 2)
-DRAWS, ENOUGH = sized(1_500, 100_000), 4_000
+DRAWS, ENOUGH = sized(700, 100_000), 4_000
 CASES = range(sized(60, 1_000))
 METHODS: list[Method] = [
     PostRI(),

@@ -122,6 +122,7 @@ def test_no_output_is_much_likelier_on_a_neighbour(method: Method, epsilon: int,
     assert ratio <= epsilon + SLACK
 
 
+@pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD
 def test_what_ships_has_the_chances_of_the_definition(
@@ -136,6 +137,7 @@ def test_what_ships_has_the_chances_of_the_definition(
         assert found == pytest.approx(expected[rows], rel=1e-5), rows
 
 
+@pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD
 def test_what_ships_is_private(method: Method, epsilon: int, branches: Branches, figures: Figures):

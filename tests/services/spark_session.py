@@ -38,6 +38,8 @@ COMPILED = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.codegen.wholeStage": "true",
 }
+# A JVM that lives for minutes earns nothing back of what its second compiler takes.
+QUICKLY_STARTED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -126,12 +128,17 @@ def _started(folder: Path, properties: Path) -> Any:
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").appName("postri-tests")
-        logs = f"-Dlog4j2.configurationFile={properties.as_uri()}"
         settings = (
             SETTINGS
             | sized(INTERPRETED, COMPILED)
             | {
-                "spark.driver.extraJavaOptions": f"{logs} -Dderby.system.home={folder}",
+                "spark.driver.extraJavaOptions": " ".join(
+                    [
+                        *QUICKLY_STARTED,
+                        f"-Dlog4j2.configurationFile={properties.as_uri()}",
+                        f"-Dderby.system.home={folder}",
+                    ]
+                ),
                 "spark.local.dir": os.fspath(folder / "local"),
                 "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
             }
