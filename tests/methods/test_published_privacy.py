@@ -101,6 +101,7 @@ def test_the_tables_and_their_neighbours_are_all_there():
     assert sum(len(rows) == 2 for rows, _ in PAIRS) == k * (k - 1) + k * (k - 1) // 2 * 2 * (k - 1)
 
 
+@pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD
 def test_chances_add_up_and_no_output_is_impossible(method: Method, epsilon: int):

@@ -262,6 +262,7 @@ def test_another_server_is_no_service():
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_service_that_is_gone_says_so(tmp_path):
     with served(write(tmp_path)) as service:
         db = service.session(new_token(service.policy))
@@ -270,6 +271,7 @@ def test_a_service_that_is_gone_says_so(tmp_path):
     db.close()
 
 
+@pytest.mark.slow
 def test_a_second_client_of_a_key_is_charged_nothing(service: Service):
     with (
         service.session(new_token(service.policy, "fay")) as one,
