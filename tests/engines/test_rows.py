@@ -51,6 +51,8 @@ from services.real_tables import (
     some_of,
 )
 
+pytestmark = pytest.mark.slow
+
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
 
 

@@ -19,7 +19,7 @@ from postri.mechanisms.coins import Coins, SeededCoins, SystemCoins
 from privacy.chi_square import chance_of_worse, fits
 from proving import WITH_SYSTEM_COINS, sized
 
-pytestmark = WITH_SYSTEM_COINS
+pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
 
 Figures = Callable[[str], None]
 Stop = tuple[int, int] | None

@@ -33,6 +33,8 @@ from postri.methods.method import QuantileTerms
 from postri.privacy import ReplaceRows, Spend
 from proving import sized
 
+pytestmark = pytest.mark.slow
+
 POINTS = sized(4, 5)
 TABLES: dict[int, list[Rows]] = {
     n: list(combinations_with_replacement(range(POINTS), n)) for n in sized((2, 3), (2, 3, 4))

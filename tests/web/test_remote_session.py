@@ -24,6 +24,8 @@ import postri
 from bank import COLUMNS, dataset_text
 from postri import InputError, ServiceError, Session, agg
 
+pytestmark = pytest.mark.slow
+
 POLICY = "[service]\ntime_grid = 0\n" + dataset_text(
     budget="20",
     more='max_epsilon_per_question = "4"',
