@@ -69,6 +69,7 @@ ANSWERED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), ANSWERED)
 def test_the_same_coins_give_the_same_answer(engine, name, opened):
     answers = [

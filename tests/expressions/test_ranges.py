@@ -253,6 +253,7 @@ randomly = settings(
 )
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 @randomly
 def test_no_value_leaves_the_domain(source, depth):
@@ -267,6 +268,7 @@ def test_no_value_leaves_the_domain(source, depth):
             assert abs(point - value) <= step / 2
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 @randomly
 def test_where_no_quotient_is_rounded_every_value_is_a_point_of_the_domain(source, depth):
@@ -281,6 +283,7 @@ def test_where_no_quotient_is_rounded_every_value_is_a_point_of_the_domain(sourc
         )
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 @randomly
 def test_clamping_changes_nothing_inside_the_domains(source, depth):

@@ -26,7 +26,7 @@ from postri.noise import DiscreteLaplace
 from postri.statistics import additive
 from proving import WITH_SYSTEM_COINS, sized
 
-pytestmark = WITH_SYSTEM_COINS
+pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
 
 EPSILON = Fraction(3, 4)
 DOMAINS = {

@@ -15,6 +15,8 @@ from postri.errors import BudgetExceeded, InputError, RetryKeyUsed
 from postri.policy import read_policy
 from postri.web.requests import as_object
 
+pytestmark = pytest.mark.slow
+
 SQL = {
     "sql": "SELECT city, MEDIAN(x) AS mid, COUNT(*) AS n FROM bank GROUP BY city",
     "epsilon": "1/2",
