@@ -31,6 +31,7 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
+SERVICES = {"postgres", "spark", "chromium", "terminal"}
 # A file that has one of these names looks at less outside `make prove`.
 TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "spark_session")
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,9 +66,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Units(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What has two sizes is what `make prove` runs."""
+    """What has two sizes is what `make prove` runs; what needs a service is never quick."""
     for item in items:
+        if not SERVICES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
         module = getattr(item, "module", None)
         if any(hasattr(module, name) for name in TWO_SIZES):
             item.add_marker("prove")

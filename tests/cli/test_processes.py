@@ -77,6 +77,7 @@ def test_a_command_ends_with_its_exit_code(folder, command):
     assert err != ""
 
 
+@pytest.mark.slow
 def test_a_wrong_request_and_a_spent_budget_have_their_exit_codes(folder):
     assert (
         "did you mean" in start("ask", "stuff", "count()", "--epsilon", 1, folder=folder, code=2)[1]

@@ -259,6 +259,7 @@ class Careless(Depth):
         return super().chain(replace(question, beta=5 * question.beta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "name"),
     [(Fearless, "smooth, given domain"), *((Careless, name) for name in list(SHARP)[:2])],

@@ -16,6 +16,8 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Seede
 from postri.engines.table import Table
 from services.real_tables import LOADERS, SERVICES, Place, loaded
 
+pytestmark = pytest.mark.slow
+
 BALANCES = Domain(-1_000, 9_000)
 WANTED = {
     "rows": agg.count(),

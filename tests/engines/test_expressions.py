@@ -31,7 +31,6 @@ from postri.window import Target, Total
 from services.real_tables import (
     FULLY,
     LOADERS,
-    SERVICES,
     SIGNED,
     Place,
     loaded,
@@ -153,10 +152,6 @@ def hows(engine: str, name: str) -> tuple[str, ...]:
     )
 
 
-def slow(engine: str) -> list:
-    return [pytest.mark.slow] if engine in SERVICES else []
-
-
 def fits(engine: str, name: str) -> bool:
     return (engine != "Spark" or name in SPARK) and (
         engine not in (*SIGNED, "CSV") or not {"large", "natural"} & _columns(name)
@@ -238,7 +233,7 @@ def selection(table: Table, asked: Asked) -> Selection:
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
-        pytest.param(engine, name, marks=slow(engine))
+        pytest.param(engine, name, marks=[] if engine == "Arrow" else pytest.mark.slow)
         for engine in LOADERS
         for name in some_of(engine, COMPUTED)
         if fits(engine, name)

@@ -193,6 +193,7 @@ def window_of(rows: list, grid: Grid) -> RankWindow:
     ][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(ODD)))
 def test_an_odd_cell_is_read_or_dropped(place):
     """Alone in a list, and among whole numbers in an object array."""

@@ -40,7 +40,18 @@ from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
 from proving import examples
-from services.real_tables import LOADERS, MEMORY, SERVICES, SIGNED, Place, loaded, meant, some_of
+from services.real_tables import (
+    LOADERS,
+    MEMORY,
+    SIGNED,
+    Place,
+    loaded,
+    marks,
+    meant,
+    some_of,
+)
+
+pytestmark = pytest.mark.slow
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
 
@@ -74,10 +85,6 @@ def _plain(found) -> Window:
 def true(counts: list, half: int) -> list[list[Window]]:
     """The windows that there are, by the slow reading."""
     return [[window(group, p, half) for p in QUANTILES] for group in counts]
-
-
-def slow(engine: str) -> list:
-    return [pytest.mark.slow] if engine in SERVICES else []
 
 
 # ---- odd cells of every type
@@ -118,7 +125,7 @@ def asked_of(engine: str) -> list[str]:
 
 
 EVERYWHERE = [
-    pytest.param(engine, name, marks=slow(engine))
+    pytest.param(engine, name, marks=marks(engine))
     for engine in LOADERS
     for name in asked_of(engine)
 ]
@@ -160,7 +167,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("engine", [pytest.param(engine, marks=slow(engine)) for engine in LOADERS])
+@pytest.mark.parametrize(
+    "engine", [pytest.param(engine, marks=marks(engine)) for engine in LOADERS]
+)
 def test_the_same_coins_give_the_answers_of_the_rows_that_count(engine, name, opened):
     """As if a table of these rows alone had been asked, each with the number of its group."""
     asked, table, (change, of_rows) = ASKED[name], opened(engine), CHANGES[name]
@@ -775,7 +784,7 @@ WRONG: dict[str, tuple[dict, str]] = {
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(name, marks=slow(name)) for name in UNREADABLE]
+    scope="module", params=[pytest.param(name, marks=marks(name)) for name in UNREADABLE]
 )
 def unreadable(request) -> Iterator[Table]:
     return UNREADABLE[request.param](request)

@@ -32,6 +32,8 @@ from postri.expressions.reader import read_expression
 from services.postgres_server import SECRET as PASSWORD
 from services.real_tables import LOADERS, SERVICES, Place, loaded
 
+pytestmark = pytest.mark.slow
+
 NUMBER = 918_273_645_546_372_819
 TEXT = "xq-secret-cell-zz"
 DAY = date(7731, 11, 19)

@@ -19,6 +19,8 @@ from postri.expressions import Predicate
 from proving import sized
 from services.spark_session import COMPILED, INTERPRETED
 
+pytestmark = pytest.mark.slow
+
 TABLE = extreme_table()
 ROWS = plain_rows(TABLE)
 ODD = '"' + ODD_NAME.replace('"', '""') + '"'

@@ -19,7 +19,7 @@ from postri.mechanisms.coins import Coins, SeededCoins, SystemCoins
 from privacy.chi_square import chance_of_worse, fits
 from proving import WITH_SYSTEM_COINS, sized
 
-pytestmark = WITH_SYSTEM_COINS
+pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
 
 Figures = Callable[[str], None]
 Stop = tuple[int, int] | None
@@ -100,6 +100,7 @@ def check(found: Counter[Hashable], chances: dict[Hashable, float], figures: Fig
     assert fits(found, chances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 def test_every_stop_is_as_likely_as_it_should_be(walk, epsilon: Fraction, figures: Figures):
@@ -120,6 +121,7 @@ def test_a_sensitivity_of_three_is_a_third_of_epsilon():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rising", "falling"])
 def test_thirty_percent_less_noise_is_rejected(name: str):
     epsilon = Fraction(2)
@@ -129,6 +131,7 @@ def test_thirty_percent_less_noise_is_rejected(name: str):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0, 4, 8])
 def test_none_is_as_frequent_as_it_should_be(threshold: int):
     """Within 5 standard deviations."""
@@ -144,6 +147,7 @@ def test_none_is_as_frequent_as_it_should_be(threshold: int):
 LONG = 10**12
 
 
+@pytest.mark.slow
 def test_long_runs_are_passed_and_stopped_in_as_often_as_they_should_be(figures: Figures):
     """Three runs of 10^12 counts, each told in tenths: stops are spread inside a run as the closed
     form says.

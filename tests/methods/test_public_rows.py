@@ -123,6 +123,7 @@ def test_a_row_that_becomes_null_is_as_private_as_any_other(
     assert largest <= epsilon + SLACK
 
 
+@pytest.mark.slow
 @EVERY_METHOD
 def test_a_null_cell_has_the_chances_of_the_lower_end(method: Method, branches: Branches):
     terms = QuantileTerms(HALF, Spend(HALF, HALF), Fraction(1, 10), ReplaceRows(1))

@@ -336,6 +336,7 @@ def test_an_aim_within_reach_leaves_every_answer_its_chance(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "less", [(Fraction(7, 10), 1), (1, Fraction(7, 10))], ids=["median", "interval"]
 )

@@ -33,6 +33,8 @@ from postri.methods.method import QuantileTerms
 from postri.privacy import ReplaceRows, Spend
 from proving import sized
 
+pytestmark = pytest.mark.slow
+
 POINTS = sized(4, 5)
 TABLES: dict[int, list[Rows]] = {
     n: list(combinations_with_replacement(range(POINTS), n)) for n in sized((2, 3), (2, 3, 4))
@@ -101,6 +103,7 @@ def test_the_tables_and_their_neighbours_are_all_there():
     assert sum(len(rows) == 2 for rows, _ in PAIRS) == k * (k - 1) + k * (k - 1) // 2 * 2 * (k - 1)
 
 
+@pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD
 def test_chances_add_up_and_no_output_is_impossible(method: Method, epsilon: int):

@@ -26,6 +26,8 @@ from postri.policy import check_policy, open_dataset, read_policy
 from postri.policy.sources import places_of
 from services.postgres_server import SECRET
 
+pytestmark = pytest.mark.slow
+
 
 def checked(folder, text):
     """The errors and the warnings, each with its line."""

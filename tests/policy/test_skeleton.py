@@ -92,6 +92,7 @@ def test_it_lists_every_column_with_its_type(kind, tmp_path, request):
     )
 
 
+@pytest.mark.slow
 def test_it_is_the_same_whatever_the_rows_are(kind, tmp_path, request):
     full, empty = (written(kind, tmp_path, request, rows) for rows in (ROWS, ()))
     many = written(kind, tmp_path, request, ROWS * 50)

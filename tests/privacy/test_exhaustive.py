@@ -43,6 +43,8 @@ from postri.methods.scores import units_per_row
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
 from proving import sized
 
+pytestmark = pytest.mark.slow
+
 BETA = Fraction(1, 10)
 PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
 ONE_ROW: tuple[ProtectedChange, ...] = (AddOrRemoveRows(1), ReplaceRows(1))

@@ -89,6 +89,7 @@ class OneGroupsReplaceRows(ReplaceRows):
         return super().sensitivity(p, 1)
 
 
+@pytest.mark.slow
 def test_the_sensitivity_of_one_group_is_caught_where_there_are_several():
     """At the median it suffices; at another quantile it does not."""
     case = Case(
@@ -139,6 +140,7 @@ def counts(rows: tuple[Row, ...], bound: int) -> list[dict[int, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 2])
 def test_one_person_adds_at_most_the_bound_whatever_all_others_do(bound: int):
     """The counts of a table are those of each person's rows alone, added up; each person's are at

@@ -28,6 +28,8 @@ import postri
 from postri import Domain, ReplaceRows
 from postri.cli import main
 
+pytestmark = pytest.mark.slow
+
 NUMBER = 918_273_645_546_372_819
 TEXT = "xq-secret-cell-zz"
 DAY = date(7731, 11, 19)

@@ -78,6 +78,7 @@ def check(found: Counter[Hashable], chances: dict[Hashable, float], figures: Fig
     assert fits(found, chances)
 
 
+@pytest.mark.slow
 @RUNS
 @NOISE
 def test_every_copy_wins_as_often_as_it_should(runs: Parts, noise: Noise, figures: Figures):
@@ -85,12 +86,14 @@ def test_every_copy_wins_as_often_as_it_should(runs: Parts, noise: Noise, figure
     check(copies(runs, noise), runs.chances(noise, RATE), figures)
 
 
+@pytest.mark.slow
 @RUNS
 @NOISE
 def test_thirty_percent_less_noise_is_rejected(runs: Parts, noise: Noise):
     assert not fits(copies(runs, noise, RATE * MORE, ENOUGH), runs.chances(noise, RATE))
 
 
+@pytest.mark.slow
 def test_the_other_noise_is_rejected():
     assert not fits(copies(FLAT, "gumbel", number=3 * ENOUGH), FLAT.chances("exponential", RATE))
 
@@ -105,6 +108,7 @@ def restarted(entry: noisy_max_module._Entry) -> noisy_max_module._Batch:
     return noisy_max_module._Batch(entry.batch.race, entry.batch.runs.open(entry.j), entry.key)
 
 
+@pytest.mark.slow
 @NOISE
 def test_fresh_coins_for_an_opened_run_are_rejected(noise: Noise, monkeypatch: pytest.MonkeyPatch):
     """A run is opened because its noise is large: its parts must keep that noise."""
@@ -158,6 +162,7 @@ def test_a_narrow_window_leaves_every_value_its_chance(
     assert len(opened) > DRAWS
 
 
+@pytest.mark.slow
 @NOISE
 def test_thirty_percent_less_noise_is_rejected_in_a_narrow_window(noise: Noise):
     rate = Depth(noise).value_step(QUESTION).rate * MORE
@@ -221,6 +226,7 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
 
 
+@pytest.mark.slow
 @NOISE
 def test_ball_arithmetic_names_the_winner_that_floats_name(
     noise: Noise, unsure: Callable[[], None]

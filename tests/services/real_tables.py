@@ -252,6 +252,7 @@ LOADERS: dict[str, Loader] = MEMORY | {
 # Those that some tests take in place of others.
 RELATIVES: dict[str, Loader] = {"DuckDB database": in_duckdb_database}
 SERVICES = ("PostgreSQL", "Spark")
+QUICK = ("Arrow", "DuckDB")
 # One of each kind. Where `make test` asks these everything, it asks their relatives a third of it.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
 # Neither has whole numbers without a sign.
@@ -271,8 +272,8 @@ def some_of(engine: str, names: Iterable[str]) -> list[str]:
 
 
 def marks(engine: str) -> list[pytest.MarkDecorator]:
-    """Those of a test that asks this engine."""
-    return [pytest.mark.slow] if engine in SERVICES else []
+    """Those of a test that asks this engine: `make test-fast` asks one in memory and one database."""
+    return [] if engine in QUICK else [pytest.mark.slow]
 
 
 def signed(table: pa.Table) -> pa.Table:

@@ -24,6 +24,8 @@ import postri
 from bank import COLUMNS, dataset_text
 from postri import InputError, ServiceError, Session, agg
 
+pytestmark = pytest.mark.slow
+
 POLICY = "[service]\ntime_grid = 0\n" + dataset_text(
     budget="20",
     more='max_epsilon_per_question = "4"',
@@ -262,6 +264,7 @@ def test_another_server_is_no_service():
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_service_that_is_gone_says_so(tmp_path):
     with served(write(tmp_path)) as service:
         db = service.session(new_token(service.policy))
@@ -270,6 +273,7 @@ def test_a_service_that_is_gone_says_so(tmp_path):
     db.close()
 
 
+@pytest.mark.slow
 def test_a_second_client_of_a_key_is_charged_nothing(service: Service):
     with (
         service.session(new_token(service.policy, "fay")) as one,

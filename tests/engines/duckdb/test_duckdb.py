@@ -25,6 +25,8 @@ from postri.errors import SourceChanged
 from postri.grid import grid_of
 from postri.window import Target
 
+pytestmark = pytest.mark.slow
+
 SECRET = "4711-0815"
 
 

@@ -216,6 +216,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=sized(15, 40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],

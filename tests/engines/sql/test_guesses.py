@@ -48,6 +48,7 @@ def _plain(window) -> tuple:
     return window.indexes.tolist(), window.counts.tolist(), window.below, window.n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [pytest.param(engine, marks=marks(engine)) for engine in ENGINES],
