@@ -272,7 +272,7 @@ def some_of(engine: str, names: Iterable[str]) -> list[str]:
 
 
 def marks(engine: str) -> list[pytest.MarkDecorator]:
-    """Those of a test that asks this engine: `make test-fast` asks one in memory and one database."""
+    """Those of a test of this engine: `make test-fast` asks one in memory and one database."""
     return [] if engine in QUICK else [pytest.mark.slow]
 
 
