@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVICES := $(VENV)/.services
-# Workers for the test suite: the machine's cores. tests/sharing_out.py says which test runs where.
-WORKERS ?= auto
+# Workers for the test suite: one more than cores, for tests of services wait a good deal.
+# tests/sharing_out.py says which test runs where.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
