@@ -193,7 +193,7 @@ def load_trips(server: PostgresServer, rows: int) -> None:
 def spark_engine() -> dict[str, float]:
     """A Parquet file of 1e7 rows against Spark's own exact median."""
     _, parquet = make_trips(10_000_000)
-    with TemporaryDirectory() as folder, spark_session(Path(folder)) as spark:
+    with TemporaryDirectory() as folder, spark_session(Path(folder), compiled=True) as spark:
         session = spark.session
         trips = session.read.parquet(str(parquet))
         trips.createOrReplaceTempView("trips")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from proving import sized
+from proving import PROVE
 
 LOG = """
 rootLogger.level = info
@@ -92,14 +92,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
 
 
 @contextmanager
-def spark_session(folder: Path) -> Iterator[Spark]:
-    """A session that keeps its files in this folder; a process has one, which all share."""
+def spark_session(folder: Path, *, compiled: bool = PROVE) -> Iterator[Spark]:
+    """A session that keeps its files in this folder; a process has one, which all share.
+
+    A benchmark wants Spark as people run it: `compiled`, by both compilers.
+    """
     if _running:
         yield _running[0]
         return
     log, properties = folder / "driver.log", folder / "log4j2.properties"
     properties.write_text(LOG.format(path=log))
-    running = Spark(_started(folder, properties), log)
+    running = Spark(_started(folder, properties, compiled=compiled), log)
     _running.append(running)
     try:
         yield running
@@ -121,28 +124,26 @@ def _missing() -> str | None:
     return None
 
 
-def _started(folder: Path, properties: Path) -> Any:
+def _started(folder: Path, properties: Path, *, compiled: bool) -> Any:
     # PySpark warns of what it imports, such as a pandas that is newer than itself.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").appName("postri-tests")
-        settings = (
-            SETTINGS
-            | sized(INTERPRETED, COMPILED)
-            | {
-                "spark.driver.extraJavaOptions": " ".join(
-                    [
-                        *QUICKLY_STARTED,
-                        f"-Dlog4j2.configurationFile={properties.as_uri()}",
-                        f"-Dderby.system.home={folder}",
-                    ]
-                ),
-                "spark.local.dir": os.fspath(folder / "local"),
-                "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
-            }
-        )
+        options = [
+            f"-Dlog4j2.configurationFile={properties.as_uri()}",
+            f"-Dderby.system.home={folder}",
+        ]
+        settings = SETTINGS | COMPILED
+        if not compiled:
+            options = [*QUICKLY_STARTED, *options]
+            settings = SETTINGS | INTERPRETED
+        settings |= {
+            "spark.driver.extraJavaOptions": " ".join(options),
+            "spark.local.dir": os.fspath(folder / "local"),
+            "spark.sql.warehouse.dir": os.fspath(folder / "warehouse"),
+        }
         for name, value in settings.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
