@@ -49,8 +49,6 @@ from postri.question.rules import (
 )
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 
-EVEN = Fraction(1, 2)
-
 
 @dataclass(frozen=True)
 class Question:
@@ -259,55 +257,57 @@ def plain_question(
     for statistic in aggregates.values():
         check_domain(statistic.domain)
     shares = shares_of(weights, list(aggregates))
-    checked_confidence = check_share(confidence, "confidence")
-    checked_protect = check_protect(protect)
-    checked_method = check_method(method)
-    checked_split = check_share(split, "split")
+    terms = Terms(
+        total,
+        1 - check_share(confidence, "confidence"),
+        check_share(confidence, "confidence"),
+        check_protect(protect),
+        method=check_method(method),
+        split=check_share(split, "split"),
+    )
     checked_coins = check_coins(coins)
     predicate = Predicate.of(where)
     groups = None
     if by is not None:
         groups = Groups.of(by)
     check_rows(
-        checked_method,
+        terms.method,
         where=predicate is not None,
         by=groups is not None,
-        protect=checked_protect,
+        protect=terms.protect,
     )
-    number = 1
-    if groups is not None:
-        number = groups.size
-    intervals = len(aggregates) * number
-    beta = 1 - checked_confidence
-    if simultaneous:
-        beta /= intervals
-    terms = Terms(
-        total,
-        beta,
-        checked_confidence,
-        checked_protect,
-        number,
-        method=checked_method,
-        split=checked_split,
-        notes=_joint(simultaneous, intervals),
-    )
+    terms = _in_groups(terms, len(aggregates), groups, simultaneous=simultaneous)
     together = parts or {}
     asked = tuple(
         Asked(statistic, replace(terms, epsilon=total * share, parts=together.get(name, 1)))
         for (name, statistic), share in zip(aggregates.items(), shares, strict=True)
     )
+    columns = groups.columns if groups else ()
     return Question(
-        asked,
-        tuple(aggregates),
-        tuple(range(len(asked))),
-        checked_confidence,
-        checked_protect,
-        checked_coins,
-        predicate,
-        groups,
-        tuple(name for name, _ in groups.columns) if groups else (),
-        simultaneous,
+        asked=asked,
+        names=tuple(aggregates),
+        places=tuple(range(len(asked))),
+        confidence=terms.confidence,
+        protect=terms.protect,
+        coins=checked_coins,
+        where=predicate,
+        groups=groups,
+        by=tuple(name for name, _ in columns),
+        simultaneous=simultaneous,
     )
+
+
+def _in_groups(terms: Terms, asked: int, groups: Groups | None, *, simultaneous: bool) -> Terms:
+    """The terms of each of `asked` statistics in all groups.
+
+    Intervals that are to hold at once divide beta.
+    """
+    number = groups.size if groups else 1
+    if not simultaneous:
+        return replace(terms, groups=number)
+    intervals = asked * number
+    notes = _joint(simultaneous, intervals)
+    return replace(terms, groups=number, beta=terms.beta / intervals, notes=notes)
 
 
 def dataset_question(
@@ -360,17 +360,17 @@ def dataset_question(
     if isinstance(where, str) and predicate is not None:
         predicate = predicate.normal(list(dataset.columns))
     return DatasetQuestion(
-        question.asked,
-        tuple(names),
-        tuple(order.index(name) for name in names),
-        question.confidence,
-        question.protect,
-        question.coins,
-        predicate,
-        question.groups,
-        tuple(keys),
-        question.simultaneous,
-        {name: each.expression for name, each in expressions.items()},
+        asked=question.asked,
+        names=tuple(names),
+        places=tuple(order.index(name) for name in names),
+        confidence=question.confidence,
+        protect=question.protect,
+        coins=question.coins,
+        where=predicate,
+        groups=question.groups,
+        by=tuple(keys),
+        simultaneous=question.simultaneous,
+        computed={name: each.expression for name, each in expressions.items()},
         dataset=dataset,
     )
 
