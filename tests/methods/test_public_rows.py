@@ -35,7 +35,7 @@ from postri import (
     Sun2023SVT,
 )
 from postri.methods.method import QuantileTerms, check_rows
-from postri.methods.published import ROWS_ARE_PUBLIC, Published
+from postri.methods.published import NOT_ALWAYS, ROWS_ARE_PUBLIC, Published
 from postri.privacy import Spend
 from postri.window import WIDER, RankWindow, Target, Windows, holds, trim, with_lowest
 from privacy.tiny_tables import whole_window
@@ -239,6 +239,7 @@ def test_cells_of_a_file_that_cannot_be_read_count_as_the_lower_end(method: str,
 def test_an_answer_says_that_the_number_of_rows_is_public(method: Method):
     answer = median([1, 2, 3], method, 10)
     assert ROWS_ARE_PUBLIC in answer.notes
+    assert NOT_ALWAYS in answer.notes
     assert "counts as the domain's lower end" in str(answer)
     assert "counts as the domain's lower end" in answer.explain()
 

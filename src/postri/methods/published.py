@@ -33,6 +33,10 @@ ROWS_ARE_PUBLIC = (
     "the number of rows is taken to be public; a cell that is null or cannot be read counts as "
     "the domain's lower end"
 )
+NOT_ALWAYS = (
+    "as published: the confidence holds only with rows enough and a median away from the domain's "
+    "edges; depth holds it always"
+)
 # How many units of a utility are a row.
 UNIT = 1 << 20
 MOST_POINTS = 2**62
@@ -44,7 +48,7 @@ PATIENCE = log(MOST_POINTS) + 40 * log(2)
 class Published(Method, ABC):
     """A method from a paper: the median alone, one replaced row, n public."""
 
-    notes: ClassVar[tuple[str, ...]] = (ROWS_ARE_PUBLIC,)
+    notes: ClassVar[tuple[str, ...]] = (ROWS_ARE_PUBLIC, NOT_ALWAYS)
     every_row: ClassVar[bool] = True
 
     def check(self, terms: QuantileTerms, grid: Grid) -> None:
