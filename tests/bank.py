@@ -58,6 +58,18 @@ COLUMNS = {
         keys = [true, false]
     """,
 }
+# A smaller table, of which the command line is asked.
+STAFF_COLUMNS = {
+    "salary": """
+        type = "integer"
+        lower = 0
+        upper = 100000
+    """,
+    "team": """
+        type = "text"
+        keys = ["blue", "red"]
+    """,
+}
 ONE_ROW = 'change = "add-or-remove-rows", rows = 1'
 
 

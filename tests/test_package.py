@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ def loaded_by(code: str) -> set[str]:
             f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
         ).split()
     )
+
+
+def test_no_two_classes_of_the_package_have_one_name():
+    """Who reads a class's name in an error or a docstring finds one class."""
+    package = Path(postri.__file__).parent
+    names = Counter(
+        node.name
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 class TestNames:
@@ -62,7 +75,7 @@ class TestNames:
         assert seen | {"__version__"} == set(postri.__all__)
 
     def test_they_hold_what_the_contract_names(self):
-        """CONTRACT.md, as far as issue 2 builds it."""
+        """Those without which no script of a user runs."""
         functions = {"median", "quantile", "quantiles", "open", "plan"}
         values = {
             "Domain",

@@ -13,21 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from bank import dataset_text
 from postri.cli import app
 from program import start
 
-POLICY = """
-[datasets.staff]
-source = "staff.csv"
-version = "1"
-budget = "3"
-rows = 100
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.staff.columns.salary]
-type = "integer"
-lower = 0
-upper = 1000
-"""
+POLICY = dataset_text(
+    "staff",
+    source="staff.csv",
+    budget="3",
+    rows=100,
+    columns={"salary": 'type = "integer"\nlower = 0\nupper = 1000'},
+)
 FILE = ("staff.csv", "salary", "--lower", 0, "--upper", 1_000)
 COMMANDS = {
     "median": ("median", *FILE, "--epsilon", 1, "--json"),

@@ -12,23 +12,15 @@ from pathlib import Path
 import pytest
 
 import program
+from bank import STAFF_COLUMNS, dataset_text
 
-POLICY = """
-[datasets.staff]
-source = "staff.csv"
-version = "1"
-budget = "3"
-rows = 2000
-max_epsilon_per_question = "2"
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.staff.columns.salary]
-type = "integer"
-lower = 0
-upper = 100000
-[datasets.staff.columns.team]
-type = "text"
-keys = ["blue", "red"]
-"""
+POLICY = dataset_text(
+    "staff",
+    source="staff.csv",
+    budget="3",
+    more='max_epsilon_per_question = "2"',
+    columns=STAFF_COLUMNS,
+)
 
 
 @pytest.fixture
@@ -165,7 +157,7 @@ def test_a_wrong_policy_says_every_line(folder):
         POLICY.replace("lower = 0", "lowr = 0").replace('budget = "3"', 'budget = "-3"')
     )
     err = asked(folder, "count()", "--epsilon", 1, code=2)[1]
-    assert "line 5" in err and "lowr" in err
+    assert "line 4" in err and "lowr" in err
 
 
 def test_the_policy_and_the_analyst_may_stand_in_the_environment(folder, tmp_path_factory):

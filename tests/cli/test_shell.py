@@ -15,34 +15,20 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from bank import STAFF_COLUMNS, dataset_text
 from postri.ledger import SqliteLedger
 
 POSTRI = Path(sys.executable).with_name("postri")
-POLICY = """
-[datasets.staff]
-source = "staff.csv"
-version = "1"
-budget = "3"
-rows = 500
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.staff.columns.salary]
-type = "integer"
-lower = 0
-upper = 100000
-[datasets.staff.columns.team]
-type = "text"
-keys = ["blue", "red"]
-[datasets.slow]
-source = "slow.duckdb"
-table = "main.slow"
-version = "1"
-budget = "3"
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.slow.columns.x]
-type = "integer"
-lower = 0
-upper = 100
-"""
+POLICY = dataset_text(
+    "staff", source="staff.csv", budget="3", rows=500, columns=STAFF_COLUMNS
+) + dataset_text(
+    "slow",
+    source="slow.duckdb",
+    table="main.slow",
+    budget="3",
+    rows=None,
+    columns={"x": 'type = "integer"\nlower = 0\nupper = 100'},
+)
 # Seconds that something may take to show, on a machine that is busy with other tests.
 PATIENCE = 120
 

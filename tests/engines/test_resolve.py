@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import postri
+from bank import dataset_text
 from postri import InputError, SeededCoins
 from postri.engines import resolve
 from postri.engines.memory.source import memory_engine
@@ -23,17 +24,12 @@ from postri.engines.resolve import (
 )
 from postri.policy import check_policy, read_policy, skeleton
 
-POLICY = """
-[datasets.dice]
-source = "dice:600"
-version = "1"
-budget = "5"
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.dice.columns.eyes]
-type = "integer"
-lower = 1
-upper = 6
-"""
+POLICY = dataset_text(
+    "dice",
+    source="dice:600",
+    rows=None,
+    columns={"eyes": 'type = "integer"\nlower = 1\nupper = 6'},
+)
 
 
 class Dice:

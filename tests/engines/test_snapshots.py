@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import postri
+from bank import dataset_text
 from postri import Domain, SeededCoins, agg
 from postri.engines.duckdb.source import RelationSource
 from postri.engines.postgres import source as postgres_source
@@ -30,19 +31,6 @@ AGGREGATES = {
     "mean": agg.mean("x", domain=WIDE),
 }
 ZEROS = "INSERT INTO cells SELECT 0 FROM generate_series(1, 1000) AS r"
-
-POLICY = """
-[datasets.cells]
-source = "{url}"
-table = "cells"
-version = "1"
-budget = "1000000"
-protect = {{ change = "add-or-remove-rows", rows = 1 }}
-[datasets.cells.columns.x]
-type = "integer"
-lower = 0
-upper = 100
-"""
 
 
 @pytest.fixture
@@ -129,7 +117,15 @@ class TestPostgres:
             assert still.sizes(None, EVERY_ROW) == [ROWS + 1_000]
 
     def test_a_question_in_sql_takes_one_connection(self, postgres, writer, connections, tmp_path):
-        (tmp_path / "postri.toml").write_text(POLICY.format(url=postgres.url()))
+        policy = dataset_text(
+            "cells",
+            source=postgres.url(),
+            table="cells",
+            budget="1000000",
+            rows=None,
+            columns={"x": 'type = "integer"\nlower = 0\nupper = 100'},
+        )
+        (tmp_path / "postri.toml").write_text(policy)
         with postri.connect(tmp_path / "postri.toml", analyst="ann") as session:
             text = "SELECT MEDIAN(x) AS median, COUNT(*) AS count, AVG(x) AS mean FROM cells"
             result = session.sql(text, epsilon=EPSILON)

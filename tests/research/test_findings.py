@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import SeededCoins
-from postri.research.experiment import AS_RELEASED, Cell, run_cell
-from postri.research.report.document import Table
+from postri.research.experiment import AS_RELEASED, ExperimentCell, run_cell
+from postri.research.report.document import TableBlock
 from postri.research.report.findings import (
     Finding,
     best_utility,
@@ -92,7 +92,9 @@ POSTRI, SUN = "postri-default", "sun2023"
 @pytest.fixture(scope="module")
 def counted() -> dict[tuple[str, str], Claim]:
     subject = even_subject()
-    found = claims(*(run_cell(Cell("even", method, ONE, 200), subject) for method in (POSTRI, SUN)))
+    found = claims(
+        *(run_cell(ExperimentCell("even", method, ONE, 200), subject) for method in (POSTRI, SUN))
+    )
     return {(claim.words, claim.method): claim for claim in found}
 
 
@@ -155,7 +157,7 @@ def results(tables) -> Results:
     methods = ("depth", *PUBLISHED, *(AS_RELEASED[method].name for method in PUBLISHED))
     found = Results(subjects, published_cells(tables), RUNS)
     found.add(
-        run_cell(Cell(name, method, epsilon, RUNS), subject)
+        run_cell(ExperimentCell(name, method, epsilon, RUNS), subject)
         for name, subject in subjects.items()
         for epsilon in EPSILONS
         for method in methods
@@ -163,7 +165,7 @@ def results(tables) -> Results:
     for number in range(1, RESAMPLES + 1):
         resample = bootstrap(subjects["bank"], SeededCoins(number))
         found.add(
-            run_cell(Cell("bank", method, ONE, 1, resample=number), resample)
+            run_cell(ExperimentCell("bank", method, ONE, 1, resample=number), resample)
             for method in ("depth", POSTRI)
         )
     return found
@@ -174,11 +176,11 @@ def by_title(results) -> dict[str, Finding]:
     return {finding.title: finding for finding in findings(results)}
 
 
-def cells(table: Table, row: int) -> list[str]:
+def cells(table: TableBlock, row: int) -> list[str]:
     return list(table.rows[row])
 
 
-def numbers(table: Table, name: str) -> np.ndarray:
+def numbers(table: TableBlock, name: str) -> np.ndarray:
     """A column of the example."""
     place = list(table.header).index(name)
     return np.array([float(row[place].replace(",", "")) for row in table.rows])
@@ -290,7 +292,7 @@ def test_a_value_of_many_rows_is_lost_by_expansion_and_kept_by_depth(by_title, r
 def test_published_spreads_are_those_of_half_the_budget(by_title):
     """A standard deviation of 20 draws is off by a sixth: the median of all ratios is not."""
     example = by_title["The released code leaves half of the interval's budget unused"].example
-    fine = Table(
+    fine = TableBlock(
         example.caption,
         example.header,
         [row for row in example.rows if row[0] in ("bank", "adult")],

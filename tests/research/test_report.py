@@ -16,20 +16,20 @@ import numpy as np
 import pytest
 
 from postri.errors import InputError
-from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
+from postri.research.experiment import COMPARED, ExperimentCell, Outcome, run_all, run_cell
 from postri.research.report.document import (
     Block,
     Figure,
     Heading,
-    Table,
-    Text,
+    TableBlock,
+    TextBlock,
     as_html,
     as_markdown,
 )
 from postri.research.report.findings import findings
 from postri.research.report.results import ONE, TABLE_1, Results, all_cells, published_cells
 from postri.research.report.sections import report_blocks
-from postri.research.reproduce import Files, draw_results, write_report
+from postri.research.reproduce import ReportFiles, draw_results, write_report
 from postri.research.subjects import shape_subject
 from postri.research.tables import load_tables
 
@@ -123,10 +123,10 @@ class Page(HTMLParser):
 
 BLOCKS: list[Block] = [
     Heading("A & B", 1),
-    Text("**Strong**, *soft* and `code` where 1 < 2, 3 * 4 * 5."),
+    TextBlock("**Strong**, *soft* and `code` where 1 < 2, 3 * 4 * 5."),
     Heading("Smaller"),
     Heading("Smallest", 3),
-    Table(
+    TableBlock(
         "Rows of `x`", ("name", "a < b"), [["either|or", "**1**"], ["<b> & c", ""]], frozenset({1})
     ),
     Figure("line", 'A "line" & more'),
@@ -232,7 +232,7 @@ def assert_same_draws(one: Outcome, other: Outcome) -> None:
 
 @pytest.mark.parametrize("method", COMPARED)
 def test_a_cell_gives_the_same_draws_whenever_it_is_run(method: str):
-    cell, subject = Cell("uniform", method, ONE, 5), shape_subject("uniform", 10_000, 1)
+    cell, subject = ExperimentCell("uniform", method, ONE, 5), shape_subject("uniform", 10_000, 1)
     once = run_cell(cell, subject)
     assert_same_draws(once, run_cell(cell, subject))
     assert len(set(once.values)) > 1
@@ -242,7 +242,10 @@ def test_another_cell_gives_other_draws():
     subject = shape_subject("uniform", 1_000, 1)
     draws = [
         run_cell(cell, subject).values
-        for cell in (Cell("uniform", "depth", ONE, 5), Cell("other", "depth", ONE, 5))
+        for cell in (
+            ExperimentCell("uniform", "depth", ONE, 5),
+            ExperimentCell("other", "depth", ONE, 5),
+        )
     ]
     assert not np.array_equal(*draws)
 
@@ -250,12 +253,12 @@ def test_another_cell_gives_other_draws():
 def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells():
     subjects = {name: shape_subject(name, 1_000, 1) for name in ("uniform", "zipf")}
     cells = [
-        Cell(name, method, epsilon, 3)
+        ExperimentCell(name, method, epsilon, 3)
         for epsilon in (Fraction(4), Fraction(1, 2), ONE)
         for method in ("sun2023", "depth", "postri-default")
         for name in ("zipf", "uniform")
     ]
-    again = [Cell("zipf", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
+    again = [ExperimentCell("zipf", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
     outcomes = list(run_all([*cells, *again], subjects, workers=2))
     assert [outcome.cell for outcome in outcomes] == [*cells, *again]
     for outcome in outcomes[: len(cells)]:
@@ -285,7 +288,7 @@ def drawn(tables) -> tuple[Results, list[Outcome]]:
 
 
 @pytest.fixture(scope="module")
-def files(drawn, tmp_path_factory) -> Files:
+def files(drawn, tmp_path_factory) -> ReportFiles:
     return write_report(*drawn, tmp_path_factory.mktemp("reproduction") / "out")
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from postri.research.experiment import AS_RELEASED, Cell, run_all
+from postri.research.experiment import AS_RELEASED, ExperimentCell, run_all
 from postri.research.report.published import CAUSES, OTHER_CAUSE, comparisons
 from postri.research.report.results import (
     EPSILONS,
@@ -38,7 +38,7 @@ def results(tables) -> Results:
     subjects, missing = load_tables(tables)
     assert not missing
     cells = [
-        Cell(table, method, epsilon, RUNS)
+        ExperimentCell(table, method, epsilon, RUNS)
         for table in TABLES
         for epsilon in EPSILONS
         for method in (
@@ -50,7 +50,7 @@ def results(tables) -> Results:
         )
     ]
     cells += [
-        Cell(table, method, epsilon, 1, resample=number)
+        ExperimentCell(table, method, epsilon, 1, resample=number)
         for table in TABLES
         for number in range(1, RESAMPLES + 1)
         for epsilon in EPSILONS
@@ -72,7 +72,7 @@ def shapes() -> dict[tuple[str, int, str], int]:
         for method in ("depth", "depth-gumbel", "postri-default")
     ]
     cells = [
-        Cell(shape_name(shape, rows), method, Fraction(1), SHAPE_RUNS)
+        ExperimentCell(shape_name(shape, rows), method, Fraction(1), SHAPE_RUNS)
         for shape, rows, method in asked
     ]
     return {

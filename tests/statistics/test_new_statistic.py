@@ -14,6 +14,7 @@ from dozens import FORM
 from typer.testing import CliRunner
 
 import postri
+from bank import dataset_text
 from postri import SeededCoins, agg
 from postri.cli import app
 from postri.ledger import SqliteLedger
@@ -22,17 +23,12 @@ from postri.session import LocalSession
 from postri.statistics.registry import described, registered
 
 ROWS = 1_200
-POLICY = """
-[datasets.trips]
-source = "trips.csv"
-version = "1"
-budget = "5"
-rows = 1200
-protect = { change = "add-or-remove-rows", rows = 1 }
-[datasets.trips.columns.city]
-type = "text"
-keys = ["Bergen", "Oslo"]
-"""
+POLICY = dataset_text(
+    "trips",
+    source="trips.csv",
+    rows=ROWS,
+    columns={"city": 'type = "text"\nkeys = ["Bergen", "Oslo"]'},
+)
 # At epsilon 1 the noise of a number that one row moves by 1 passes 3 with a chance below 1/20.
 REACH = 3
 

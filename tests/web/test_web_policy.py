@@ -6,17 +6,11 @@ from fractions import Fraction
 
 import pytest
 
+from bank import dataset_text
 from postri.errors import PolicyError
 from postri.policy import ServicePolicy, read_policy
 
-DATASET = """\
-[datasets.d]
-source = "d.csv"
-version = "1"
-budget = 1
-protect = { change = "replace-rows", rows = 1 }
-[service]
-"""
+DATASET = dataset_text("d", source="d.csv", budget="1", rows=None, columns={}) + "[service]\n"
 
 
 def read(folder, lines, before=DATASET):
@@ -116,5 +110,5 @@ def test_every_problem_is_told_with_its_line(tmp_path, name):
 
 
 def test_problems_stand_among_the_others(tmp_path):
-    before = DATASET.replace("budget = 1", "budget = 0")
+    before = DATASET.replace('budget = "1"', 'budget = "0"')
     assert [line for line, _ in problems(tmp_path, "port = -1\nrate = 0\n", before)] == [4, 7, 8]

@@ -17,17 +17,12 @@ from pathlib import Path
 import pytest
 
 import program
+from bank import dataset_text
 from postri.errors import InputError, LedgerError
 from postri.web import tokens as module
 from postri.web.tokens import Tokens, read_expiry
 
-DATASET = """\
-[datasets.d]
-source = "d.csv"
-version = "1"
-budget = 1
-protect = { change = "replace-rows", rows = 1 }
-"""
+DATASET = dataset_text("d", source="d.csv", budget="1", rows=None, columns={})
 PAST, FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 
 

@@ -98,7 +98,7 @@ class Group(TypedDict):
     answers: dict[str, OneAnswer]
 
 
-class Answered(PlainResult):
+class PaidResult(PlainResult):
     """The answer to a question. `record` is for clients that rebuild the result."""
 
     recorded: bool
@@ -241,7 +241,7 @@ def result_text(result: Result) -> str:
     return json_text(result_fields(result))
 
 
-def result_fields(result: Result) -> Answered:
+def result_fields(result: Result) -> PaidResult:
     """A result with the words for each answer, and a record from which `read_result` makes it
     again.
     """

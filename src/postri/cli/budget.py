@@ -45,7 +45,7 @@ Accept = Annotated[
 
 
 @dataclass(frozen=True)
-class Line:
+class BudgetLine:
     """One line of the table; a limit of None means that there is none."""
 
     name: str
@@ -163,7 +163,9 @@ def show(accounts: Sequence[Account], ledger: Ledger) -> None:
     Console().print(_table(_lines(accounts, ledger), ascii_only=ascii_only))
 
 
-def _lines(accounts: Sequence[Account], ledger: Ledger) -> Iterator[tuple[Account, list[Line]]]:
+def _lines(
+    accounts: Sequence[Account], ledger: Ledger
+) -> Iterator[tuple[Account, list[BudgetLine]]]:
     """Each account with its line, then the lines of its analysts."""
     from postri.ledger import DatasetUsage, Usage
 
@@ -171,15 +173,15 @@ def _lines(accounts: Sequence[Account], ledger: Ledger) -> Iterator[tuple[Accoun
     for account in accounts:
         epsilon = account.accountant.epsilon
         usage = summary.get(account.dataset, DatasetUsage())
-        lines = [Line(account.dataset, account.budget, epsilon(usage.cost), usage.entries)]
+        lines = [BudgetLine(account.dataset, account.budget, epsilon(usage.cost), usage.entries)]
         for analyst in sorted({*account.allowances, *usage.analysts}):
             own = usage.analysts.get(analyst, Usage())
             allowance = account.allowances.get(analyst)
-            lines.append(Line(analyst, allowance, epsilon(own.cost), own.entries))
+            lines.append(BudgetLine(analyst, allowance, epsilon(own.cost), own.entries))
         yield account, lines
 
 
-def _table(accounts: Iterator[tuple[Account, list[Line]]], *, ascii_only: bool) -> Table:
+def _table(accounts: Iterator[tuple[Account, list[BudgetLine]]], *, ascii_only: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -203,7 +205,7 @@ def _table(accounts: Iterator[tuple[Account, list[Line]]], *, ascii_only: bool) 
     return table
 
 
-def _cells(line: Line, *, ascii_only: bool) -> tuple[str, ...]:
+def _cells(line: BudgetLine, *, ascii_only: bool) -> tuple[str, ...]:
     """The bar, what is left, what was spent, the limit, the number of entries."""
     if line.limit is None:
         return ("", "", short(line.spent), "", str(line.entries))

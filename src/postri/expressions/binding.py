@@ -206,7 +206,7 @@ class Binder:
         def make(nodes: Sequence[Node | None], unit: Fraction | None) -> Node:
             whens = zip(tests, nodes[: len(tests)], strict=True)
             otherwise = nodes[-1] if case.otherwise else None
-            return conditions.Case(tuple(whens), otherwise, unit)
+            return conditions.CaseChoice(tuple(whens), otherwise, unit)
 
         return make
 
@@ -250,25 +250,27 @@ class Binder:
 
     @_condition.register
     def _(self, several: tree.And) -> Node:
-        return conditions.And(tuple(map(self.truth, several.items)))
+        return conditions.AllOf(tuple(map(self.truth, several.items)))
 
     @_condition.register
     def _(self, several: tree.Or) -> Node:
-        return conditions.Or(tuple(map(self.truth, several.items)))
+        return conditions.AnyOf(tuple(map(self.truth, several.items)))
 
     @_condition.register
     def _(self, opposite: tree.Not) -> Node:
-        return conditions.Not(self.truth(opposite.operand))
+        return conditions.Opposite(self.truth(opposite.operand))
 
     @_condition.register
     def _(self, test: tree.IsTruth) -> Node:
         operand = self.truth(test.operand)
-        return conditions.IsTrue(operand if test.value else conditions.Not(operand))
+        return conditions.IsTrue(operand if test.value else conditions.Opposite(operand))
 
     @_condition.register
     def _(self, test: tree.Like) -> Node:
         operand = self.value(test.operand, Kind.TEXT)
-        return conditions.Like(operand, test.pattern) if isinstance(operand, Node) else UNKNOWN
+        return (
+            conditions.PatternTest(operand, test.pattern) if isinstance(operand, Node) else UNKNOWN
+        )
 
     @_condition.register
     def _(self, test: tree.Compare) -> Node:
@@ -281,13 +283,13 @@ class Binder:
     def _(self, test: tree.Between) -> Node:
         kind = self._decided(test.operand, test.low, test.high)
         operand, low, high = (self.value(each, kind) for each in test.parts)
-        return conditions.And((compared(">=", operand, low), compared("<=", operand, high)))
+        return conditions.AllOf((compared(">=", operand, low), compared("<=", operand, high)))
 
     @_condition.register
     def _(self, test: tree.Distinct) -> Node:
         for one, other in (test.left, test.right), (test.right, test.left):
             if isinstance(one, tree.Null):
-                return conditions.Not(self.truth(tree.IsNull(other)))
+                return conditions.Opposite(self.truth(tree.IsNull(other)))
         kind = self._decided(test.left, test.right)
         return distinct(self.value(test.left, kind), self.value(test.right, kind))
 
@@ -301,7 +303,7 @@ class Binder:
         if operand is None:
             return UNKNOWN
         found = _member(operand, [self.value(item, kind) for item in items], kind)
-        return found if len(items) == len(test.items) else conditions.Or((found, UNKNOWN))
+        return found if len(items) == len(test.items) else conditions.AnyOf((found, UNKNOWN))
 
     @_condition.register
     def _(self, test: tree.IsNull) -> Node:
@@ -312,7 +314,7 @@ class Binder:
             return UNKNOWN
         operand = self.value(test.operand, kind or self._reading(test.operand))
         if isinstance(operand, Node):
-            return conditions.IsNull(operand)
+            return conditions.NullTest(operand)
         return conditions.TruthConstant(operand is None)
 
     def _reading(self, expression: Expression) -> Kind:
@@ -326,15 +328,17 @@ class Binder:
 
 
 def _make_coalesce(nodes: Sequence[Node | None], unit: Fraction | None) -> Node:
-    return conditions.Coalesce(tuple(node for node in nodes if node is not None), unit)
+    return conditions.CoalesceChoice(tuple(node for node in nodes if node is not None), unit)
 
 
 def _member(operand: Node | Fraction, items: Sequence[Operand], kind: Kind) -> Node:
     if kind == Kind.TRUTH:
-        return conditions.Or(tuple(compared("=", operand, item) for item in dict.fromkeys(items)))
+        return conditions.AnyOf(
+            tuple(compared("=", operand, item) for item in dict.fromkeys(items))
+        )
     if kind == Kind.TEXT and isinstance(operand, Node):
         texts = tuple(item for item in items if isinstance(item, conditions.TextConstant))
-        return conditions.In(operand, texts)
+        return conditions.OneOf(operand, texts)
     return member(operand, [item for item in items if isinstance(item, Fraction)])
 
 

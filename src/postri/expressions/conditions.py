@@ -64,7 +64,7 @@ class TextConstant(Node):
 
 
 @dataclass(frozen=True)
-class Like(Node):
+class PatternTest(Node):
     """Whether a text fits a pattern."""
 
     operand: Node
@@ -127,7 +127,7 @@ class Known(Node):
 
 
 @dataclass(frozen=True)
-class Compare(Node):
+class ComparisonTest(Node):
     """A comparison of two numbers of one unit, two floats, two texts or two conditions."""
 
     operator: Comparison
@@ -144,7 +144,7 @@ class Compare(Node):
 
 
 @dataclass(frozen=True)
-class Distinct(Node):
+class DistinctTest(Node):
     """Whether two differ, where null equals null alone."""
 
     left: Node
@@ -162,7 +162,7 @@ class Distinct(Node):
 
 
 @dataclass(frozen=True)
-class In(Node):
+class OneOf(Node):
     """Whether something equals one of some constants, of which none is null."""
 
     operand: Node
@@ -179,7 +179,7 @@ class In(Node):
 
 
 @dataclass(frozen=True)
-class IsNull(Node):
+class NullTest(Node):
     """Whether something is null."""
 
     operand: Node
@@ -205,7 +205,7 @@ class IsTrue(Node):
 
 
 @dataclass(frozen=True)
-class Not(Node):
+class Opposite(Node):
     """The opposite."""
 
     operand: Node
@@ -219,7 +219,7 @@ class Not(Node):
 
 
 @dataclass(frozen=True)
-class And(Node):
+class AllOf(Node):
     """All of several: FALSE if one is, else null if one is."""
 
     items: tuple[Node, ...]
@@ -235,7 +235,7 @@ class And(Node):
 
 
 @dataclass(frozen=True)
-class Or(Node):
+class AnyOf(Node):
     """One of several: TRUE if one is, else null if one is."""
 
     items: tuple[Node, ...]
@@ -276,7 +276,7 @@ def _member(values: Any, items: list[Any]) -> Booleans:
 
 
 @dataclass(frozen=True)
-class Case(Node):
+class CaseChoice(Node):
     """The value of the first condition that is TRUE. A value None is null; at least one is not."""
 
     whens: tuple[tuple[Node, Node | None], ...]
@@ -306,7 +306,7 @@ class Case(Node):
 
 
 @dataclass(frozen=True)
-class Coalesce(Node):
+class CoalesceChoice(Node):
     """The first of several that is not null."""
 
     items: tuple[Node, ...]

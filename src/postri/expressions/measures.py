@@ -17,7 +17,15 @@ from math import ceil, floor, gcd
 from postri.domain import position
 from postri.errors import InputError
 from postri.exact import decimal_places
-from postri.expressions.conditions import Compare, Distinct, In, IsNull, Known, Not, TruthConstant
+from postri.expressions.conditions import (
+    ComparisonTest,
+    DistinctTest,
+    Known,
+    NullTest,
+    OneOf,
+    Opposite,
+    TruthConstant,
+)
 from postri.expressions.kinds import Kind
 from postri.expressions.numbers import (
     FAINTEST,
@@ -94,7 +102,7 @@ def compared(comparison: Comparison, left: Operand, right: Operand) -> Node:
         return compared(FLIPPED[comparison], right, left)
     if isinstance(right, Fraction) and left.unit is not None:
         return _against(comparison, _unclamped(left, [right]), right / left.unit)
-    return Compare(comparison, *_side_by_side(left, right))
+    return ComparisonTest(comparison, *_side_by_side(left, right))
 
 
 def distinct(left: Operand, right: Operand) -> Node:
@@ -105,13 +113,13 @@ def distinct(left: Operand, right: Operand) -> Node:
             return distinct(right, left)
         return TruthConstant(left != right)
     if right is None:
-        return Not(IsNull(left))
+        return Opposite(NullTest(left))
     if isinstance(right, Fraction) and left.unit is not None:
         raw = _raw(left, right)
         if raw is None:
             return TruthConstant(True)
-        return Distinct(left, Limit(raw))
-    return Distinct(*_side_by_side(left, right))
+        return DistinctTest(left, Limit(raw))
+    return DistinctTest(*_side_by_side(left, right))
 
 
 def member(operand: Node | Fraction, numbers: Sequence[Fraction]) -> Node:
@@ -119,12 +127,12 @@ def member(operand: Node | Fraction, numbers: Sequence[Fraction]) -> Node:
     if isinstance(operand, Fraction):
         return TruthConstant(operand in numbers)
     if operand.unit is None:
-        return In(operand, tuple(Real(_double(number)) for number in numbers))
+        return OneOf(operand, tuple(Real(_double(number)) for number in numbers))
     raws = {_raw(operand, number) for number in numbers}
     limits = sorted(raw for raw in raws if raw is not None)
     if not limits:
         return Known(operand, False)
-    return In(_unclamped(operand, numbers), tuple(map(Limit, limits)))
+    return OneOf(_unclamped(operand, numbers), tuple(map(Limit, limits)))
 
 
 def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
@@ -178,11 +186,11 @@ def _against(comparison: Comparison, node: Node, place: Fraction) -> Node:
     low, high = _limits(node)
     if comparison in ("=", "<>"):
         if place.denominator == 1 and low <= place <= high:
-            return Compare(comparison, node, Limit(int(place)))
+            return ComparisonTest(comparison, node, Limit(int(place)))
         return Known(node, comparison == "<>")
     raw = ceil(place) if comparison in ("<", ">=") else floor(place)
     if low <= raw <= high:
-        return Compare(comparison, node, Limit(raw))
+        return ComparisonTest(comparison, node, Limit(raw))
     below = ("<", "<=")
     above = (">", ">=")
     return Known(node, comparison in (below if raw > high else above))

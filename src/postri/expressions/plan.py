@@ -91,7 +91,7 @@ def without_nan(vector: Vector) -> Vector:
 # Texts of databases.
 
 
-class Dialect(Protocol):
+class ExpressionDialect(Protocol):
     """What databases write differently."""
 
     def double(self, number: float) -> str:
@@ -139,7 +139,7 @@ class RawCells(Protocol):
 class Writer:
     """Writes the parts of a plan for one table."""
 
-    def __init__(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> None:
+    def __init__(self, dialect: ExpressionDialect, cells: Callable[[Input], RawCells]) -> None:
         self.dialect = dialect
         self._cells = cells
 

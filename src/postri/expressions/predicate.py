@@ -17,7 +17,7 @@ from postri.expressions.measures import signed
 from postri.expressions.normal import normal
 from postri.expressions.plan import (
     Booleans,
-    Dialect,
+    ExpressionDialect,
     Input,
     Node,
     RawCells,
@@ -97,7 +97,7 @@ class Bound:
         rows = len(vectors[self.inputs[0]].values) if self.inputs else 1
         return np.broadcast_to(self.condition.vector(vectors).true, (rows,))
 
-    def sql(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> str:
+    def sql(self, dialect: ExpressionDialect, cells: Callable[[Input], RawCells]) -> str:
         """The same as a condition in SQL, which is never null.
 
         `cells` tells how a column is read.
@@ -140,7 +140,7 @@ class Value:
             valid = np.broadcast_to(valid, rows)
         return Vector(np.broadcast_to(found.values, rows), valid)
 
-    def sql(self, dialect: Dialect, cells: Callable[[Input], RawCells]) -> str:
+    def sql(self, dialect: ExpressionDialect, cells: Callable[[Input], RawCells]) -> str:
         """The same as an expression in SQL. `cells` tells how a column is read."""
         return self.node.sql(Writer(dialect, cells))
 

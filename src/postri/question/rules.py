@@ -8,7 +8,7 @@ from fractions import Fraction
 from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.mechanisms.coins import Coins, SystemCoins
-from postri.methods import method_named
+from postri.methods import METHODS, method_named
 from postri.methods.method import Method
 from postri.statistics.registry import read
 from postri.statistics.statistic import Statistic
@@ -66,8 +66,8 @@ def check_method(method: object) -> Method:
         return method_named(method)
     if not isinstance(method, Method):
         raise InputError(
-            "method must be 'depth' or a method object, such as Depth(noise='gumbel'), got "
-            f"{shown(method)}"
+            f"method must be a name ({', '.join(METHODS)}) or a method object, such as "
+            f"Depth(noise='gumbel'), got {shown(method)}"
         )
     return method
 

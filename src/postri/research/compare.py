@@ -16,7 +16,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import grid_of
-from postri.research.experiment import Cell, Outcome, method_of, run_cell
+from postri.research.experiment import ExperimentCell, Outcome, method_of, run_cell
 from postri.research.report.statistics import binomial_interval
 from postri.research.subjects import Subject
 
@@ -24,7 +24,7 @@ WARNING = "NOT PRIVATE: computed from the raw data, to compare methods; do not r
 
 
 @dataclass(frozen=True)
-class Line:
+class MethodLine:
     """What a method did on the column: means over the runs, and the share of runs whose interval
     held the true median.
     """
@@ -59,7 +59,7 @@ class Study:
         if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
             raise InputError(f"runs must be a whole number of at least 1, got {shown(runs)}")
         self.runs = runs
-        self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
+        self._cells = [ExperimentCell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
         # A method that cannot answer says so here.
         for cell in self._cells:
@@ -70,7 +70,7 @@ class Study:
                 "the column holds no value that can be read, so there is no median to compare with"
             )
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[MethodLine]:
         """One line for each method."""
         return [_line(run_cell(cell, self.subject)) for cell in self._cells]
 
@@ -83,11 +83,11 @@ def check_methods(names: str) -> list[str]:
     return [method_of(name).name for name in chosen]
 
 
-def _line(outcome: Outcome) -> Line:
+def _line(outcome: Outcome) -> MethodLine:
     hits = int(outcome.covered.sum())
     runs = len(outcome.covered)
     low, high = binomial_interval(hits, runs)
-    return Line(
+    return MethodLine(
         method=outcome.cell.method,
         error=float(outcome.errors.mean()),
         half_width=float(outcome.half_widths.mean()),

@@ -19,7 +19,7 @@ Watch = Callable[[Iterable[Outcome], int], Iterable[Outcome]]
 
 
 @dataclass(frozen=True)
-class Files:
+class ReportFiles:
     """What was written."""
 
     html: Path
@@ -45,9 +45,9 @@ def draw_results(
     return results, outcomes
 
 
-def write_report(results: Results, outcomes: Iterable[Outcome], out: Path) -> Files:
+def write_report(results: Results, outcomes: Iterable[Outcome], out: Path) -> ReportFiles:
     """The report as HTML and Markdown, its figures, and every run."""
-    files = Files(out / "report.html", out / "report.md", out / "runs.csv", out / "figures")
+    files = ReportFiles(out / "report.html", out / "report.md", out / "runs.csv", out / "figures")
     out.mkdir(parents=True, exist_ok=True)
     blocks = report_blocks(results, draw_figures(results, files.figures))
     files.html.write_text(as_html(blocks, files.figures), encoding="utf-8")

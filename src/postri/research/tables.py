@@ -30,7 +30,7 @@ UCI = "https://archive.ics.uci.edu/static/public"
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """Where a table's column comes from.
 
     `digest` is the SHA-256 of its values, one a line, in the order of the file.
@@ -66,20 +66,20 @@ def _adult(archive: zipfile.ZipFile) -> Iterator[str]:
 
 
 SOURCES = {
-    "bank": Source(
+    "bank": TableFile(
         "balance",
         "6a9b6dae83964863a18278d1150a6e56db7d7a7c4685f75ef949a0ab3c67750d",
         f"{UCI}/222/bank+marketing.zip",
         _bank,
         8_019,
     ),
-    "adult": Source(
+    "adult": TableFile(
         "fnlwgt",
         "0819df1ea53c6a80d81c334e1e11289c930d142e88fdf5c8c61cd7bc7228cc7e",
         f"{UCI}/2/adult.zip",
         _adult,
     ),
-    "airplane": Source(
+    "airplane": TableFile(
         "capacity", "091309ed665b9e4fb87805236585a2e082a86cc1ae7df73a7d770561e7b9dbfb"
     ),
 }
@@ -120,7 +120,7 @@ def load_tables(folder: Path | None) -> tuple[dict[str, Subject], list[str]]:
     return subjects, missing
 
 
-def _from_folder(name: str, source: Source, folder: Path) -> Indexes:
+def _from_folder(name: str, source: TableFile, folder: Path) -> Indexes:
     file = folder / f"{name}.csv"
     if not file.is_file():
         raise SourceError(f"{name}: there is no {file.name} in {folder}.")
@@ -134,7 +134,7 @@ def _from_folder(name: str, source: Source, folder: Path) -> Indexes:
         raise SourceError(f"{name}: {file.name} cannot be read as a CSV file in UTF-8.") from None
 
 
-def _from_uci(name: str, source: Source) -> Indexes:
+def _from_uci(name: str, source: TableFile) -> Indexes:
     if source.url is None or source.unpack is None:
         raise SourceError(
             f"{name}: its public page is gone, so it cannot be downloaded; put {name}.csv "
@@ -158,7 +158,7 @@ def _from_uci(name: str, source: Source) -> Indexes:
         ) from None
 
 
-def _checked(name: str, source: Source, cells: Iterable[str | None]) -> Indexes:
+def _checked(name: str, source: TableFile, cells: Iterable[str | None]) -> Indexes:
     """The column as whole numbers, if it is the one of the paper to the last digit."""
     texts = list(cells)
     lines = "\n".join(map(str, texts))

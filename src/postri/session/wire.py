@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, Literal, NotRequired, TypedDict
 
 from postri.answer.forecast import Forecast, Plan, Reach, Unknown
-from postri.answer.forms import Answered, read_result, result_fields
+from postri.answer.forms import PaidResult, read_result, result_fields
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import (
@@ -363,7 +363,7 @@ class PastFields(TypedDict):
     epsilon: str
     status: Status
     reason: str | None
-    result: Answered | None
+    result: PaidResult | None
 
 
 class HistoryFields(TypedDict):

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from postri import __version__
 from postri.answer import Answer, Interval, Result
 from postri.answer.forecast import Reach
-from postri.answer.forms import Answered, json_text, result_fields
+from postri.answer.forms import PaidResult, json_text, result_fields
 from postri.domain import Domain
 from postri.privacy import AddOrRemoveRows, Spend
 from postri.question import Price, Wording
@@ -282,7 +282,7 @@ def _limit(most: int, default: int) -> dict[str, Any]:
 
 QUERY = _operation(
     "Ask a question and pay for it",
-    Answered,
+    PaidResult,
     result_fields(_result(recorded=False)),
     *("invalid_request", "budget_exceeded", "retry_key_used", "question_failed", *FAILURES),
     body=QuestionFields,

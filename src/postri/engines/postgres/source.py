@@ -112,7 +112,7 @@ Connection = psycopg.Connection[Any]
 Result = TypeVar("Result")
 
 
-class Server(Protocol):
+class Transactions(Protocol):
     """Where transactions are had."""
 
     def transaction(self, *, stay: bool = False) -> AbstractContextManager[Connection]:
@@ -209,7 +209,7 @@ class PostgresSource:
 
     relation: str
     samplable: bool
-    server: Server = field(repr=False)
+    server: Transactions = field(repr=False)
     connection: Connection | None = field(default=None, repr=False)
 
     dialect = PostgresDialect()
@@ -303,7 +303,7 @@ def postgres_engine(url_or_connection: Any, table: str) -> SqlEngine:
     return SqlEngine(PostgresSource(relation, kind in SAMPLABLE, server), types)
 
 
-def _server(url_or_connection: Any) -> Server:
+def _server(url_or_connection: Any) -> Transactions:
     if isinstance(url_or_connection, str):
         return OwnServer(url_or_connection)
     if isinstance(url_or_connection, psycopg.Connection):

@@ -18,7 +18,7 @@ from postri.columns import ColumnType
 from postri.engines.reading import Raw
 from postri.errors import InputError
 from postri.expressions.pattern import ESCAPE
-from postri.expressions.plan import Dialect as PredicateDialect
+from postri.expressions.plan import ExpressionDialect
 
 # A decimal of more digits does not fit a whole number of 64 bits.
 MOST_DIGITS = 18
@@ -63,7 +63,7 @@ class Cells:
     present: str = "{} IS NOT NULL"
 
 
-class Dialect(PredicateDialect, Protocol):
+class Dialect(ExpressionDialect, Protocol):
     """What a database writes in its own way."""
 
     def name(self, identifier: str) -> str:

@@ -60,14 +60,14 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextBlock:
     """A paragraph. `**strong**`, `*emphasis*` and `` `code` `` mean what they mean in Markdown."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Cells as text, with the caption that says what they are; `wide` columns hold sentences."""
 
     caption: str
@@ -84,7 +84,7 @@ class Figure:
     caption: str
 
 
-Block = Heading | Text | Table | Figure
+Block = Heading | TextBlock | TableBlock | Figure
 
 
 def two_digits(number: float) -> str:
@@ -105,11 +105,11 @@ def _markdown(block: Block) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {text}"
-        case Text(text):
+        case TextBlock(text):
             return text
         case Figure(name, caption):
             return f"![{caption}](figures/{name}.png)\n\n*{caption}*"
-        case Table(caption, header, rows):
+        case TableBlock(caption, header, rows):
             ruler = ["---", *("---:" for _ in header[1:])]
             escaped = [[cell.replace("|", "\\|") for cell in row] for row in (header, *rows)]
             lines = [escaped[0], ruler, *escaped[1:]]
@@ -127,18 +127,18 @@ def _html(block: Block, folder: Path) -> str:
     match block:
         case Heading(text, level):
             return f"<h{level}>{_inline(text)}</h{level}>"
-        case Text(text):
+        case TextBlock(text):
             return f"<p>{_inline(text)}</p>"
         case Figure(name, caption):
             svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
             drawing = svg[svg.index("<svg") :]
             words = f"<figcaption>{_inline(caption)}</figcaption>"
             return f'<figure role="img" aria-label="{escape(caption)}">{drawing}{words}</figure>'
-        case Table():
+        case TableBlock():
             return _html_table(block)
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: TableBlock) -> str:
     def line(cells: Sequence[str], tag: str) -> str:
         written = []
         for column, cell in enumerate(cells):

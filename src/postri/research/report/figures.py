@@ -12,7 +12,7 @@ from postri.errors import missing_extra
 from postri.exact import plain
 from postri.research.experiment import Floats, Outcome
 from postri.research.report.document import Figure
-from postri.research.report.results import EPSILONS, SIZES, Published, Results, shape_name
+from postri.research.report.results import EPSILONS, SIZES, PublishedCell, Results, shape_name
 from postri.research.report.statistics import covers
 from postri.research.subjects import SHAPES
 
@@ -35,7 +35,7 @@ GRID = "#e5e7eb"
 BROKEN = "#dc2626"
 TITLES = {"bank": "Bank, balance", "adult": "Adult, fnlwgt", "airplane": "Airplane, capacity"}
 
-Metric = tuple[str, str, Callable[[Outcome], Floats], Callable[[Published], float]]
+Metric = tuple[str, str, Callable[[Outcome], Floats], Callable[[PublishedCell], float]]
 METRICS: tuple[Metric, ...] = (
     ("error", "Median error", lambda outcome: outcome.errors, lambda cell: cell.error),
     (

@@ -16,9 +16,9 @@ from postri.methods.formulas import optimum
 from postri.methods.method import ALL_ROWS
 from postri.methods.postri import PostRI
 from postri.methods.published import HALF, UNIT, Ranks, Tieless, size_of
-from postri.research.experiment import Cell, run_cell
-from postri.research.report.document import Block, Heading, Table, Text, two_digits
-from postri.research.report.results import EPSILONS, ONE, Published, Results
+from postri.research.experiment import ExperimentCell, run_cell
+from postri.research.report.document import Block, Heading, TableBlock, TextBlock, two_digits
+from postri.research.report.results import EPSILONS, ONE, PublishedCell, Results
 from postri.research.report.statistics import difference
 from postri.research.subjects import Subject
 
@@ -32,7 +32,7 @@ class Finding:
 
     title: str
     words: str
-    example: Table
+    example: TableBlock
 
 
 def findings(results: Results) -> list[Finding]:
@@ -57,7 +57,11 @@ def findings_section(results: Results) -> list[Block]:
     """The findings as headings, paragraphs and tables."""
     blocks: list[Block] = []
     for number, finding in enumerate(findings(results), start=1):
-        blocks += [Heading(f"{number}. {finding.title}", 3), Text(finding.words), finding.example]
+        blocks += [
+            Heading(f"{number}. {finding.title}", 3),
+            TextBlock(finding.words),
+            finding.example,
+        ]
     return blocks
 
 
@@ -77,7 +81,7 @@ def _half_width(results: Results) -> Finding:
         "lower)/2, and its figures agree with our half-widths, so the intervals are twice as "
         "wide as the table says. The same holds "
         "for the baseline.",
-        Table(
+        TableBlock(
             "PostRI (1:1) at epsilon 1",
             ("table", "published width", "our half-width", "our width"),
             rows,
@@ -100,7 +104,7 @@ def _odd() -> Finding:
         "so for odd n the best is -1/2, and the "
         "bound on the drawn median's rank is gamma1 + 1/2. (The slack of the other bounds "
         "hides it in practice.)",
-        Table(
+        TableBlock(
             "The largest -|R(y) - n/2| over all positions, for n distinct rows",
             ("rows", "best utility"),
             rows,
@@ -142,7 +146,7 @@ def _even() -> Finding:
         "The theorem says R(o-b) <= n/2 <= R(o+b). For even n the median of textbooks, "
         "half-way between the two middle rows, may lie "
         "outside an interval for which that is true.",
-        Table(
+        TableBlock(
             "Rows and intervals",
             ("rows", "interval", "R(low) <= n/2 <= R(high)", "median", "in the interval"),
             rows,
@@ -174,7 +178,7 @@ def _floor_division() -> Finding:
         "that: of the rows 4 and 5 (n = 2, positions 8 and 10) the positions 8 to 9 satisfy "
         "the theorem and become the interval 4 to "
         "4, without the median 4.5.",
-        Table(
+        TableBlock(
             "Two rows, 4 and 5",
             ("positions", "R(low)", "R(high)", "reported interval", "holds 4.5"),
             rows,
@@ -187,7 +191,7 @@ def unreachable(rows: int, runs: int) -> tuple[float, float]:
     held the median.
     """
     subject = Subject.of_values("edge", np.zeros(rows, np.int64), LARGE)
-    outcome = run_cell(Cell("edge", "postri-default", ONE, runs), subject)
+    outcome = run_cell(ExperimentCell("edge", "postri-default", ONE, runs), subject)
     setting = PostRI().setting(outcome.cell.terms, size_of(rows, subject.grid))
     return float(setting.aim), float(outcome.covered.mean())
 
@@ -205,7 +209,7 @@ def _unreachable(runs: int) -> Finding:
         "of 0 does not exist, and coverage is "
         "whatever it happens to be. Here all rows hold the value 0 in a domain up to 1e8, "
         "and the promise is 0.99.",
-        Table(
+        TableBlock(
             "PostRI (1:1), epsilon 1, beta 0.01",
             ("rows", "rows on a side, at most", "rows aimed at", "observed coverage"),
             rows,
@@ -246,7 +250,7 @@ def _dropped_value() -> Finding:
         "data. On the paper's tables the largest value is far from the median and no figure "
         "moves; on few rows it does. Ranks below "
         "count the inserted row at 0.",
-        Table(
+        TableBlock(
             "Rows 1, 2, 3, 4, 5 in a domain up to 100",
             ("value", "rank", "rank with the end inserted", "rank that is used"),
             rows,
@@ -278,7 +282,7 @@ def _lucky(results: Results) -> Finding:
         "n/2, so the value 448 is the best candidate by far: the error at epsilon 1 is "
         f"{postri:.2f} ({ours:.2f} for `depth`). On resamples of the same table it is "
         f"{postri_resampled:.2f} ({ours_resampled:.2f} for `depth`).",
-        Table(
+        TableBlock(
             "Around the median of the bank table",
             ("balance", "rows with it", "rows up to it, minus n/2"),
             rows,
@@ -306,7 +310,9 @@ def _expansion(results: Results) -> Finding:
         f"{gap * airplane.rows - held:,} positions of nearly the "
         "same rank. So at epsilon up to 1 the drawn median is mostly a number that no row "
         "holds, and the error is about half the gap.",
-        Table("How often the released median is 162", ("epsilon", "PostRI (1:1)", "`depth`"), rows),
+        TableBlock(
+            "How often the released median is 162", ("epsilon", "PostRI (1:1)", "`depth`"), rows
+        ),
     )
 
 
@@ -328,7 +334,7 @@ def _unused_budget(results: Results) -> Finding:
         "are about twice those of the algorithm, and the published half-width of 9:1 on the "
         "airplane table at epsilon 0.5 (73.75) "
         "comes from it. `as_released` repeats it.",
-        Table(
+        TableBlock(
             "Standard deviation of the half-width",
             ("table", "epsilon", "published", "the algorithm", "as released"),
             rows,
@@ -336,7 +342,7 @@ def _unused_budget(results: Results) -> Finding:
     )
 
 
-def _published_elsewhere(results: Results, method: str) -> Iterator[Published]:
+def _published_elsewhere(results: Results, method: str) -> Iterator[PublishedCell]:
     """The published cells of a method, but for those on the airplane table: there every half-width
     is that of the gaps between a few values.
     """
@@ -347,7 +353,7 @@ def _published_elsewhere(results: Results, method: str) -> Iterator[Published]:
                 yield cell
 
 
-def _half_width_spreads(results: Results, cell: Published) -> list[str]:
+def _half_width_spreads(results: Results, cell: PublishedCell) -> list[str]:
     """As published, by the algorithm, and with the slips of the released code."""
     ours = results.of(cell.subject, cell.method, cell.epsilon)
     slip = results.released(cell.subject, cell.method, cell.epsilon)
@@ -384,7 +390,7 @@ def _optimal_split(results: Results) -> Finding:
         "which is Eq. 6 with a sensitivity of 2 for the interval. That split is not optimal: "
         "the published half-widths are larger "
         "than those of 1:1.",
-        Table(
+        TableBlock(
             "The median's share of epsilon, and the half-width",
             (
                 "table",
@@ -419,7 +425,7 @@ def _misplaced(results: Results) -> Finding:
         "row. Both shift the ends upwards and make "
         "the baseline's median look worse than it is: on the bank table at epsilon 1 by a "
         "factor of about 3.",
-        Table(
+        TableBlock(
             "Median error of `sun2023`; differences in combined standard errors",
             (
                 "table",

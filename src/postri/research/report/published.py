@@ -11,15 +11,15 @@ from postri.methods.formulas import eta, gamma1
 from postri.methods.postri import PostRI
 from postri.methods.published import size_of
 from postri.methods.sun2023 import Sun2023
-from postri.research.experiment import Cell, Floats, Outcome
-from postri.research.report.document import Block, Table, Text, two_digits
+from postri.research.experiment import ExperimentCell, Floats, Outcome
+from postri.research.report.document import Block, TableBlock, TextBlock, two_digits
 from postri.research.report.results import (
     CLAIMED_GAIN,
     EVEN_GAP,
     EVEN_ROWS,
     ONE,
     TABLE_1,
-    Published,
+    PublishedCell,
     Results,
     even_subject,
 )
@@ -36,7 +36,7 @@ OTHER_CAUSE = "the half-width is drawn with half of its budget"
 class Comparison:
     """A published cell beside our draws, and beside draws with the slips of the released code."""
 
-    cell: Published
+    cell: PublishedCell
     error: Difference
     half_width: Difference
     released_error: Difference
@@ -68,7 +68,7 @@ def comparisons(results: Results) -> list[Comparison]:
     return [_compared(results, cell) for cell in at_hand]
 
 
-def _compared(results: Results, cell: Published) -> Comparison:
+def _compared(results: Results, cell: PublishedCell) -> Comparison:
     ours = results.of(cell.subject, cell.method, cell.epsilon)
     released = results.released(cell.subject, cell.method, cell.epsilon)
     return Comparison(
@@ -80,11 +80,11 @@ def _compared(results: Results, cell: Published) -> Comparison:
     )
 
 
-def _error_difference(outcome: Outcome, cell: Published) -> Difference:
+def _error_difference(outcome: Outcome, cell: PublishedCell) -> Difference:
     return difference(outcome.errors, cell.error, cell.error_sd, cell.runs)
 
 
-def _half_width_difference(outcome: Outcome, cell: Published) -> Difference:
+def _half_width_difference(outcome: Outcome, cell: PublishedCell) -> Difference:
     return difference(outcome.half_widths, cell.half_width, cell.half_width_sd, cell.runs)
 
 
@@ -130,7 +130,7 @@ def table_1_section(results: Results) -> list[Block]:
         "Epsilon 1, beta 0.01: mean (± standard deviation); differences in combined standard "
         "errors, bold beyond 4"
     )
-    return [Table(caption, header, rows), *_gain(results)]
+    return [TableBlock(caption, header, rows), *_gain(results)]
 
 
 def _gain(results: Results) -> list[Block]:
@@ -143,12 +143,12 @@ def _gain(results: Results) -> list[Block]:
         rows.append([table, *gains])
     low, high = CLAIMED_GAIN
     return [
-        Text(
+        TextBlock(
             f"The paper claims a median with {low:.0%} to {high:.0%} higher utility than the "
             "baseline: the baseline's error over "
             "PostRI's, minus 1. Re-computed from our draws of the algorithms as described:"
         ),
-        Table(
+        TableBlock(
             "How much larger the error is, at epsilon 1",
             (
                 "table",
@@ -205,7 +205,7 @@ def all_published_section(results: Results) -> list[Block]:
         "A cause is named where a difference is beyond 4 and goes away once that slip of the "
         "released code is repeated."
     )
-    return [Text(note), Table("Published means and ours", header, rows, frozenset({8}))]
+    return [TextBlock(note), TableBlock("Published means and ours", header, rows, frozenset({8}))]
 
 
 def _spread(mean: float, sd: float) -> str:
@@ -243,7 +243,7 @@ class Claim:
 def claims(postri: Outcome, sun: Outcome) -> list[Claim]:
     """The three claims for both methods, beside draws on evenly spaced rows."""
     size = size_of(EVEN_ROWS, even_subject().grid)
-    cell = Cell("even", "postri-default", ONE, 1)
+    cell = ExperimentCell("even", "postri-default", ONE, 1)
     unit = eta(float(cell.epsilon), size, float(cell.beta))
     setting = PostRI().setting(cell.terms, size)
     aim = float(setting.aim)
@@ -289,13 +289,13 @@ def claims_section(results: Results) -> list[Block]:
     postri_ratio = results.of("even", "postri-default").half_width_rows.mean() / ours
     sun_ratio = results.of("even", "sun2023").half_width_rows.mean() / ours
     return [
-        Text(
+        TextBlock(
             "The paper compares widths and errors in rows, in units of eta = (2/eps) "
             "ln(2N/beta). Simulated on "
             f"{EVEN_ROWS:,} evenly spaced rows at epsilon 1, {results.runs:,} runs each; the "
             "largest of all runs stands for the worst case."
         ),
-        Table(
+        TableBlock(
             "Claims 1 to 3 of Appendix B, in units of eta",
             (
                 "claim",
@@ -309,7 +309,7 @@ def claims_section(results: Results) -> list[Block]:
             rows,
             frozenset({0}),
         ),
-        Text(
+        TextBlock(
             "The best-case widths are as claimed. The worst case of Sun et al. is counted "
             "with an error of 4 eta for each end, "
             "which takes a factor of 2 from their own lemma; the tail bound that PostRI's "

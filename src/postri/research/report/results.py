@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from postri.domain import Domain
-from postri.research.experiment import AS_RELEASED, COMPARED, Cell, Floats, Outcome
+from postri.research.experiment import AS_RELEASED, COMPARED, ExperimentCell, Floats, Outcome
 from postri.research.subjects import SHAPES, Subject, shape_subject
 
 EPSILONS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
@@ -30,7 +30,7 @@ PUBLISHED_FILE = "published_results.csv"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedCell:
     """One published cell: means and standard deviations over its runs.
 
     Half-widths, whatever they were called.
@@ -48,12 +48,12 @@ class Published:
 
 
 TABLE_1 = (
-    Published("bank", "postri-default", ONE, 100, 0.06, 0.24, 14.19, 0.67),
-    Published("bank", "sun2023", ONE, 100, 0.57, 0.62, 13.63, 0.55),
-    Published("adult", "postri-default", ONE, 100, 32.40, 28.61, 1264.00, 74.33),
-    Published("adult", "sun2023", ONE, 100, 166.88, 17.23, 1146.56, 17.11),
-    Published("airplane", "postri-default", ONE, 50, 7.88, 4.81, 13.13, 2.58),
-    Published("airplane", "sun2023", ONE, 50, 9.00, 0.00, 9.00, 0.00),
+    PublishedCell("bank", "postri-default", ONE, 100, 0.06, 0.24, 14.19, 0.67),
+    PublishedCell("bank", "sun2023", ONE, 100, 0.57, 0.62, 13.63, 0.55),
+    PublishedCell("adult", "postri-default", ONE, 100, 32.40, 28.61, 1264.00, 74.33),
+    PublishedCell("adult", "sun2023", ONE, 100, 166.88, 17.23, 1146.56, 17.11),
+    PublishedCell("airplane", "postri-default", ONE, 50, 7.88, 4.81, 13.13, 2.58),
+    PublishedCell("airplane", "sun2023", ONE, 50, 9.00, 0.00, 9.00, 0.00),
 )
 """Table 1 of the paper: epsilon 1, beta 0.01."""
 
@@ -64,7 +64,7 @@ It is the baseline's median error over PostRI's in Table 1, minus 1.
 """
 
 
-def published_cells(folder: Path | None) -> tuple[Published, ...]:
+def published_cells(folder: Path | None) -> tuple[PublishedCell, ...]:
     """Every published cell, if the folder has the results file; those of Table 1 otherwise."""
     if folder is None or not (folder / PUBLISHED_FILE).is_file():
         return TABLE_1
@@ -72,8 +72,8 @@ def published_cells(folder: Path | None) -> tuple[Published, ...]:
         return tuple(_published_cell(row) for row in csv.DictReader(stream))
 
 
-def _published_cell(row: dict[str, str]) -> Published:
-    return Published(
+def _published_cell(row: dict[str, str]) -> PublishedCell:
+    return PublishedCell(
         subject=row["dataset"],
         method=row["method"],
         epsilon=Fraction(row["epsilon"]),
@@ -108,25 +108,28 @@ def even_subject() -> Subject:
     return Subject.of_values("even", first + EVEN_GAP * np.arange(EVEN_ROWS), Domain(0, 10**8))
 
 
-def all_cells(tables: Sequence[str], runs: int) -> list[Cell]:
+def all_cells(tables: Sequence[str], runs: int) -> list[ExperimentCell]:
     """Everything that the report is made from."""
     released = [method.name for method in AS_RELEASED.values()]
     cells = [
-        Cell(table, method, epsilon, runs)
+        ExperimentCell(table, method, epsilon, runs)
         for table in tables
         for epsilon in EPSILONS
         for method in (*COMPARED, *released)
     ]
-    cells += [Cell("even", method, ONE, runs) for method in ("postri-default", "sun2023", "depth")]
     cells += [
-        Cell(shape_name(shape, rows), method, ONE, runs)
+        ExperimentCell("even", method, ONE, runs)
+        for method in ("postri-default", "sun2023", "depth")
+    ]
+    cells += [
+        ExperimentCell(shape_name(shape, rows), method, ONE, runs)
         for shape in SHAPES
         for rows in SIZES
         for method in COMPARED
     ]
     resamples = range(1, RESAMPLES_PER_RUN * runs + 1)
     cells += [
-        Cell(table, method, epsilon, 1, resample=number)
+        ExperimentCell(table, method, epsilon, 1, resample=number)
         for table in tables
         for number in resamples
         for epsilon in EPSILONS
@@ -140,7 +143,7 @@ class Results:
     """Outcomes with the public facts that they are read beside."""
 
     tables: dict[str, Subject]
-    published: tuple[Published, ...]
+    published: tuple[PublishedCell, ...]
     runs: int
     missing: tuple[str, ...] = ()
     _outcomes: dict[tuple[str, str, Fraction], Outcome] = field(default_factory=dict)
@@ -167,7 +170,7 @@ class Results:
         """The error on each resample of a table."""
         return np.array(self._resampled[table, method, epsilon])
 
-    def published_of(self, subject: str, method: str, epsilon: Fraction) -> Published | None:
+    def published_of(self, subject: str, method: str, epsilon: Fraction) -> PublishedCell | None:
         """The published cell, if there is one."""
         for cell in self.published:
             if (cell.subject, cell.method, cell.epsilon) == (subject, method, epsilon):

@@ -9,7 +9,7 @@ import numpy as np
 from postri.exact import plain
 from postri.methods.formulas import rank_lower_bound
 from postri.research.experiment import COMPARED, Floats, Outcome
-from postri.research.report.document import Block, Figure, Heading, Table, Text
+from postri.research.report.document import Block, Figure, Heading, TableBlock, TextBlock
 from postri.research.report.figures import TITLES
 from postri.research.report.findings import findings_section
 from postri.research.report.published import (
@@ -72,7 +72,7 @@ def _opening(results: Results) -> list[Block]:
         f"{TITLES[name]} ({subject.rows:,} rows)" for name, subject in results.tables.items()
     )
     blocks: list[Block] = [
-        Text(
+        TextBlock(
             f"Tables: {tables}. Domain 0 to 1e8 after the paper's shift, one replaced row, "
             f"beta 0.01, {results.runs:,} runs of each "
             "cell. **Everything here is computed from the raw data and is not private.** "
@@ -80,7 +80,7 @@ def _opening(results: Results) -> list[Block]:
             "has every one."
         )
     ]
-    return blocks + [Text(f"Left out: {words}") for words in results.missing]
+    return blocks + [TextBlock(f"Left out: {words}") for words in results.missing]
 
 
 def _in_short(results: Results) -> list[Block]:
@@ -110,7 +110,7 @@ def _in_short(results: Results) -> list[Block]:
             "PostRI (1:1) on the bank and adult tables, at the same epsilon and the same "
             "confidence."
         )
-    return [Text(sentence) for sentence in words]
+    return [TextBlock(sentence) for sentence in words]
 
 
 def _ratios(results: Results) -> list[Block]:
@@ -120,7 +120,7 @@ def _ratios(results: Results) -> list[Block]:
     ]
 
 
-def _ratio_table(results: Results, words: str, measure: Callable[[Outcome], Floats]) -> Table:
+def _ratio_table(results: Results, words: str, measure: Callable[[Outcome], Floats]) -> TableBlock:
     rows = []
     for method in COMPARED:
         for table in results.tables:
@@ -130,7 +130,7 @@ def _ratio_table(results: Results, words: str, measure: Callable[[Outcome], Floa
                 ours = float(measure(results.of(table, "depth", epsilon)).mean())
                 cells.append(_ratio(own, ours))
             rows.append([f"{table}, {method}", *cells])
-    return Table(f"Mean {words} over that of `depth`, by epsilon", BY_EPSILON, rows)
+    return TableBlock(f"Mean {words} over that of `depth`, by epsilon", BY_EPSILON, rows)
 
 
 def _ratio(own: float, ours: float) -> str:
@@ -148,11 +148,11 @@ def _coverage(results: Results) -> list[Block]:
             cells = [_share(results.of(table, method, epsilon)) for epsilon in EPSILONS]
             rows.append([f"{table}, {method}", *cells])
     return [
-        Text(
+        TextBlock(
             "How often the interval held the true median (0.99 is promised), with the exact "
             "95 % interval of Clopper and Pearson."
         ),
-        Table("Observed coverage, by epsilon", BY_EPSILON, rows),
+        TableBlock("Observed coverage, by epsilon", BY_EPSILON, rows),
     ]
 
 
@@ -173,7 +173,7 @@ def _in_rows(results: Results) -> list[Block]:
             times = np.concatenate([outcome.milliseconds for outcome in outcomes])
             rows.append([f"{table}, {method}", *widths, f"{np.median(times):.1f}"])
     return [
-        Text(
+        TextBlock(
             "Half the number of rows inside the interval. No private method that covers with "
             "probability 0.99 on every table can "
             "have ends that lie nearer to the target rank, for half of its draws, than the "
@@ -183,7 +183,7 @@ def _in_rows(results: Results) -> list[Block]:
             "last column is the median time of a query, all epsilons together, once the "
             "counts are there."
         ),
-        Table("Half-width in rows, by epsilon", (*BY_EPSILON, "ms a query"), rows),
+        TableBlock("Half-width in rows, by epsilon", (*BY_EPSILON, "ms a query"), rows),
     ]
 
 
@@ -203,14 +203,14 @@ def _resamples(results: Results) -> list[Block]:
                 ]
             )
     return [
-        Text(
+        TextBlock(
             "The error of a method on one table may be an accident of that table. Here each "
             "method answers once on each of "
             f"{RESAMPLES_PER_RUN * results.runs:,} bootstrap resamples; the difference is in "
             "standard errors of the paired "
             "differences, and negative where `depth` is closer."
         ),
-        Table(
+        TableBlock(
             "Mean error on resamples",
             ("table", "epsilon", "`depth`", "PostRI (1:1)", "difference"),
             rows,
@@ -231,7 +231,7 @@ def paired_errors(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 def _shapes(results: Results, figure: Figure) -> list[Block]:
     blocks: list[Block] = [
-        Text(
+        TextBlock(
             "The same question on shapes that nobody tuned for: epsilon 1, beta 0.01, domain "
             "0 to 1e8. Bold: the intervals missed "
             "the median more often than chance explains (one-sided, level 0.001). A "
@@ -247,7 +247,7 @@ def _shapes(results: Results, figure: Figure) -> list[Block]:
             rows.append([method, *map(_shape_cell, outcomes)])
         header = ("method", *(f"{n:,} rows" for n in SIZES))
         caption = f"Shape {shape}: mean error / mean half-width (coverage)"
-        blocks.append(Table(caption, header, rows))
+        blocks.append(TableBlock(caption, header, rows))
     return blocks
 
 
@@ -271,14 +271,14 @@ def _walks(results: Results) -> list[Block]:
                 cells.append(f"{walked / drawn:.2f}")
             rows.append([f"{table}, {walk} over {name}", *cells])
     return [
-        Text(
+        TextBlock(
             "The paper argues that the exponential mechanism beats AboveThreshold (the "
             "sparse vector technique) here. So it does: "
             "where the half-width is found by walking up to a threshold, it is about twice "
             "as wide, because the threshold must allow "
             "for AboveThreshold's own error."
         ),
-        Table(
+        TableBlock(
             "Half-width by AboveThreshold over that by the exponential mechanism, by epsilon",
             ("", *map(plain, EPSILONS)),
             rows,
