@@ -39,7 +39,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.grid import Grid, grid_of
 from postri.window import Target, Total
-from proving import examples
+from proving import examples, sized
 from services.real_tables import (
     LOADERS,
     MEMORY,
@@ -218,7 +218,7 @@ SPARK_SAMPLED = ("three hundred groups in order", "units of one row and of thous
 OF_MANY = [
     pytest.param(engine, name, marks=pytest.mark.slow)
     for engine in SAMPLED
-    for name in (SPARK_SAMPLED if engine == "Spark" else MANY_ASKED)
+    for name in (SPARK_SAMPLED[: sized(1, 2)] if engine == "Spark" else some_of(engine, MANY_ASKED))
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from postri.mechanisms.coins import SeededCoins
-from postri.research.experiment import AS_RELEASED, ExperimentCell, run_cell
+from postri.research.experiment import AS_RELEASED, Cell, run_cell
 from postri.research.report.document import TableBlock
 from postri.research.report.findings import (
     Finding,
@@ -92,9 +92,7 @@ POSTRI, SUN = "postri-default", "sun2023"
 @pytest.fixture(scope="module")
 def counted() -> dict[tuple[str, str], Claim]:
     subject = even_subject()
-    found = claims(
-        *(run_cell(ExperimentCell("even", method, ONE, 200), subject) for method in (POSTRI, SUN))
-    )
+    found = claims(*(run_cell(Cell("even", method, ONE, 200), subject) for method in (POSTRI, SUN)))
     return {(claim.words, claim.method): claim for claim in found}
 
 
@@ -157,7 +155,7 @@ def results(tables) -> Results:
     methods = ("depth", *PUBLISHED, *(AS_RELEASED[method].name for method in PUBLISHED))
     found = Results(subjects, published_cells(tables), RUNS)
     found.add(
-        run_cell(ExperimentCell(name, method, epsilon, RUNS), subject)
+        run_cell(Cell(name, method, epsilon, RUNS), subject)
         for name, subject in subjects.items()
         for epsilon in EPSILONS
         for method in methods
@@ -165,7 +163,7 @@ def results(tables) -> Results:
     for number in range(1, RESAMPLES + 1):
         resample = bootstrap(subjects["bank"], SeededCoins(number))
         found.add(
-            run_cell(ExperimentCell("bank", method, ONE, 1, resample=number), resample)
+            run_cell(Cell("bank", method, ONE, 1, resample=number), resample)
             for method in ("depth", POSTRI)
         )
     return found

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from postri.errors import InputError
-from postri.research.experiment import COMPARED, ExperimentCell, Outcome, run_all, run_cell
+from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
 from postri.research.report.document import (
     Block,
     Figure,
@@ -232,7 +232,7 @@ def assert_same_draws(one: Outcome, other: Outcome) -> None:
 
 @pytest.mark.parametrize("method", COMPARED)
 def test_a_cell_gives_the_same_draws_whenever_it_is_run(method: str):
-    cell, subject = ExperimentCell("uniform", method, ONE, 5), shape_subject("uniform", 10_000, 1)
+    cell, subject = Cell("uniform", method, ONE, 5), shape_subject("uniform", 10_000, 1)
     once = run_cell(cell, subject)
     assert_same_draws(once, run_cell(cell, subject))
     assert len(set(once.values)) > 1
@@ -243,8 +243,8 @@ def test_another_cell_gives_other_draws():
     draws = [
         run_cell(cell, subject).values
         for cell in (
-            ExperimentCell("uniform", "depth", ONE, 5),
-            ExperimentCell("other", "depth", ONE, 5),
+            Cell("uniform", "depth", ONE, 5),
+            Cell("other", "depth", ONE, 5),
         )
     ]
     assert not np.array_equal(*draws)
@@ -253,12 +253,12 @@ def test_another_cell_gives_other_draws():
 def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells():
     subjects = {name: shape_subject(name, 1_000, 1) for name in ("uniform", "zipf")}
     cells = [
-        ExperimentCell(name, method, epsilon, 3)
+        Cell(name, method, epsilon, 3)
         for epsilon in (Fraction(4), Fraction(1, 2), ONE)
         for method in ("sun2023", "depth", "postri-default")
         for name in ("zipf", "uniform")
     ]
-    again = [ExperimentCell("zipf", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
+    again = [Cell("zipf", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
     outcomes = list(run_all([*cells, *again], subjects, workers=2))
     assert [outcome.cell for outcome in outcomes] == [*cells, *again]
     for outcome in outcomes[: len(cells)]:

@@ -51,7 +51,7 @@ ODD = [
 ]
 SIZES = [0, 1, 60, 400]
 # Each table is asked this many of the questions, the next one others.
-ASKED = sized(2, 6)
+ASKED = sized(1, 6)
 QUESTIONS: list[dict[str, Any]] = [
     {"aggregates": {"mid": "median(x)"}, "epsilon": "1/4"},
     {

@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 
 from postri.answer.answer import Answer
 from postri.answer.drawn import Interval, read_drawn
-from postri.answer.result import Cell, Result
+from postri.answer.result import Result, ResultColumn
 from postri.answer.words import about
 from postri.privacy import ProtectedChange, Spend, protect_fields, read_protect
 
@@ -299,7 +299,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
         groups,
         answer_id=fields["answer_id"],
         recorded=fields["recorded"],
-        layout=[Cell(*cell) for cell in record["layout"]],
+        layout=[ResultColumn(*cell) for cell in record["layout"]],
         epsilon=Fraction(fields["epsilon"]),
         about=read_answer(record["about"], protect),
     )

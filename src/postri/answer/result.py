@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ResultColumn:
     """A column of a result: a key, or the value or an end of the interval of the aggregate of this
     name.
     """
@@ -33,12 +33,12 @@ class Cell:
     name: str
 
 
-def usual_cells(name: str) -> list[Cell]:
+def usual_columns(name: str) -> list[ResultColumn]:
     """A value, and the ends of its interval after it."""
     return [
-        Cell(name, "value", name),
-        Cell(f"{name}_low", "low", name),
-        Cell(f"{name}_high", "high", name),
+        ResultColumn(name, "value", name),
+        ResultColumn(f"{name}_low", "low", name),
+        ResultColumn(f"{name}_high", "high", name),
     ]
 
 
@@ -59,7 +59,7 @@ class Result:
         *,
         answer_id: str | None = None,
         recorded: bool = False,
-        layout: Sequence[Cell] | None = None,
+        layout: Sequence[ResultColumn] | None = None,
         epsilon: Fraction | None = None,
         about: Answer | None = None,
     ) -> None:
@@ -69,9 +69,9 @@ class Result:
         self.answer_id = answer_id
         self.recorded = recorded
         if layout is None:
-            layout = [Cell(key, "key", key) for key in self.keys]
+            layout = [ResultColumn(key, "key", key) for key in self.keys]
             for name in self.names:
-                layout += usual_cells(name)
+                layout += usual_columns(name)
         self.layout = tuple(layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
         if about is None:
@@ -84,7 +84,7 @@ class Result:
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
         """Refuse names that would give two columns of the same name."""
-        columns = [*keys, *(cell.title for name in names for cell in usual_cells(name))]
+        columns = [*keys, *(cell.title for name in names for cell in usual_columns(name))]
         for column in columns:
             if columns.count(column) > 1:
                 raise InputError(
@@ -103,7 +103,9 @@ class Result:
             {cell.title: self._cell(cell, *group) for cell in self.layout} for group in self.groups
         ]
 
-    def _cell(self, cell: Cell, values: tuple[Any, ...], answers: tuple[Answer, ...]) -> Any:
+    def _cell(
+        self, cell: ResultColumn, values: tuple[Any, ...], answers: tuple[Answer, ...]
+    ) -> Any:
         if cell.what == "key":
             return values[self.keys.index(cell.name)]
         answer = answers[self.names.index(cell.name)]

@@ -16,7 +16,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import shown
 from postri.grid import grid_of
-from postri.research.experiment import ExperimentCell, Outcome, method_of, run_cell
+from postri.research.experiment import Cell, Outcome, method_of, run_cell
 from postri.research.report.statistics import binomial_interval
 from postri.research.subjects import Subject
 
@@ -59,7 +59,7 @@ class Study:
         if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
             raise InputError(f"runs must be a whole number of at least 1, got {shown(runs)}")
         self.runs = runs
-        self._cells = [ExperimentCell(column, method, epsilon, runs, beta) for method in methods]
+        self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
         # A method that cannot answer says so here.
         for cell in self._cells:

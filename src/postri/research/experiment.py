@@ -68,7 +68,7 @@ def method_of(name: str) -> Method:
 
 
 @dataclass(frozen=True)
-class ExperimentCell:
+class Cell:
     """Draws of one method on one subject, `runs` of them, or on its resample of this number."""
 
     subject: str
@@ -88,7 +88,7 @@ class ExperimentCell:
 class Outcome:
     """What the draws of a cell gave, one entry a draw; lengths are in units of the column."""
 
-    cell: ExperimentCell
+    cell: Cell
     rows: int
     true_median: float
     values: Floats
@@ -112,7 +112,7 @@ class Outcome:
         return halves
 
 
-def run_cell(cell: ExperimentCell, subject: Subject) -> Outcome:
+def run_cell(cell: Cell, subject: Subject) -> Outcome:
     """Draw.
 
     A cell has coins of its own: it gives the same draws wherever and whenever it is run.
@@ -132,7 +132,7 @@ def run_cell(cell: ExperimentCell, subject: Subject) -> Outcome:
 
 
 def _outcome(
-    cell: ExperimentCell, subject: Subject, spans: Sequence[Span], times: Sequence[float]
+    cell: Cell, subject: Subject, spans: Sequence[Span], times: Sequence[float]
 ) -> Outcome:
     grid = subject.grid
     median = subject.median
@@ -155,7 +155,7 @@ def _coins(*names: object) -> SeededCoins:
 
 
 def run_all(
-    cells: Sequence[ExperimentCell], subjects: Mapping[str, Subject], workers: int | None = None
+    cells: Sequence[Cell], subjects: Mapping[str, Subject], workers: int | None = None
 ) -> Iterator[Outcome]:
     """The outcomes in the order of the cells, as they come, from every core."""
     # Fresh interpreters: a fork would copy the threads of a progress bar.
@@ -178,7 +178,7 @@ def _remember(subjects: dict[str, Subject]) -> None:
     _subjects.update(subjects)
 
 
-def _run(cell: ExperimentCell) -> Outcome:
+def _run(cell: Cell) -> Outcome:
     return run_cell(cell, _resampled(cell.subject, cell.resample))
 
 

@@ -11,7 +11,7 @@ from math import ceil, floor
 from typing import Literal
 
 from postri.answer import Answer, Interval, Result
-from postri.answer.result import Cell, usual_cells
+from postri.answer.result import ResultColumn, usual_columns
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
@@ -119,15 +119,15 @@ class Statement:
                 return -1 if comes_first else 1
         return 0
 
-    def _layout(self) -> list[Cell]:
+    def _layout(self) -> list[ResultColumn]:
         """The columns as written; where no LOW or HIGH is, both are added after each value."""
         written = any(item.what in ("low", "high") for item in self.items)
-        cells: list[Cell] = []
+        cells: list[ResultColumn] = []
         for item in self.items:
             if item.what == "value" and not written:
-                cells += usual_cells(item.title)
+                cells += usual_columns(item.title)
             else:
-                cells.append(Cell(item.title, item.what, item.of or item.title))
+                cells.append(ResultColumn(item.title, item.what, item.of or item.title))
         return cells
 
 

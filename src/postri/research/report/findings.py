@@ -16,7 +16,7 @@ from postri.methods.formulas import optimum
 from postri.methods.method import ALL_ROWS
 from postri.methods.postri import PostRI
 from postri.methods.published import HALF, UNIT, Ranks, Tieless, size_of
-from postri.research.experiment import ExperimentCell, run_cell
+from postri.research.experiment import Cell, run_cell
 from postri.research.report.document import Block, Heading, TableBlock, TextBlock, two_digits
 from postri.research.report.results import EPSILONS, ONE, PublishedCell, Results
 from postri.research.report.statistics import difference
@@ -191,7 +191,7 @@ def unreachable(rows: int, runs: int) -> tuple[float, float]:
     held the median.
     """
     subject = Subject.of_values("edge", np.zeros(rows, np.int64), LARGE)
-    outcome = run_cell(ExperimentCell("edge", "postri-default", ONE, runs), subject)
+    outcome = run_cell(Cell("edge", "postri-default", ONE, runs), subject)
     setting = PostRI().setting(outcome.cell.terms, size_of(rows, subject.grid))
     return float(setting.aim), float(outcome.covered.mean())
 

@@ -11,7 +11,7 @@ from postri.methods.formulas import eta, gamma1
 from postri.methods.postri import PostRI
 from postri.methods.published import size_of
 from postri.methods.sun2023 import Sun2023
-from postri.research.experiment import ExperimentCell, Floats, Outcome
+from postri.research.experiment import Cell, Floats, Outcome
 from postri.research.report.document import Block, TableBlock, TextBlock, two_digits
 from postri.research.report.results import (
     CLAIMED_GAIN,
@@ -243,7 +243,7 @@ class Claim:
 def claims(postri: Outcome, sun: Outcome) -> list[Claim]:
     """The three claims for both methods, beside draws on evenly spaced rows."""
     size = size_of(EVEN_ROWS, even_subject().grid)
-    cell = ExperimentCell("even", "postri-default", ONE, 1)
+    cell = Cell("even", "postri-default", ONE, 1)
     unit = eta(float(cell.epsilon), size, float(cell.beta))
     setting = PostRI().setting(cell.terms, size)
     aim = float(setting.aim)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from postri.domain import Domain
-from postri.research.experiment import AS_RELEASED, COMPARED, ExperimentCell, Floats, Outcome
+from postri.research.experiment import AS_RELEASED, COMPARED, Cell, Floats, Outcome
 from postri.research.subjects import SHAPES, Subject, shape_subject
 
 EPSILONS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
@@ -108,28 +108,25 @@ def even_subject() -> Subject:
     return Subject.of_values("even", first + EVEN_GAP * np.arange(EVEN_ROWS), Domain(0, 10**8))
 
 
-def all_cells(tables: Sequence[str], runs: int) -> list[ExperimentCell]:
+def all_cells(tables: Sequence[str], runs: int) -> list[Cell]:
     """Everything that the report is made from."""
     released = [method.name for method in AS_RELEASED.values()]
     cells = [
-        ExperimentCell(table, method, epsilon, runs)
+        Cell(table, method, epsilon, runs)
         for table in tables
         for epsilon in EPSILONS
         for method in (*COMPARED, *released)
     ]
+    cells += [Cell("even", method, ONE, runs) for method in ("postri-default", "sun2023", "depth")]
     cells += [
-        ExperimentCell("even", method, ONE, runs)
-        for method in ("postri-default", "sun2023", "depth")
-    ]
-    cells += [
-        ExperimentCell(shape_name(shape, rows), method, ONE, runs)
+        Cell(shape_name(shape, rows), method, ONE, runs)
         for shape in SHAPES
         for rows in SIZES
         for method in COMPARED
     ]
     resamples = range(1, RESAMPLES_PER_RUN * runs + 1)
     cells += [
-        ExperimentCell(table, method, epsilon, 1, resample=number)
+        Cell(table, method, epsilon, 1, resample=number)
         for table in tables
         for number in resamples
         for epsilon in EPSILONS
