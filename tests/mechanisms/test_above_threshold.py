@@ -24,7 +24,7 @@ pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
 Figures = Callable[[str], None]
 Stop = tuple[int, int] | None
 
-DRAWS, FEW_DRAWS = sized((4_000, 1_500), (200_000, 50_000))
+DRAWS, FEW_DRAWS = sized((2_000, 1_000), (200_000, 50_000))
 # Enough to reject 30 % less noise for sure.
 ENOUGH = sized(9_000, 150_000)
 # Noise that is 30 % smaller.

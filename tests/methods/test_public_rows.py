@@ -169,7 +169,7 @@ def random_case(seed: int) -> tuple[Rows, int, Target]:
     return tuple(sorted(rows)), missing, Target(p, random.choice((1, 2, 10, 2**62)))
 
 
-CASES = range(sized(200, 3_000))
+CASES = range(sized(100, 3_000))
 
 
 @pytest.mark.parametrize("seed", CASES)

@@ -45,8 +45,8 @@ pytestmark = WITH_SYSTEM_COINS
 Figures = Callable[[str], None]
 
 HALF = Fraction(1, 2)
-DRAWS, ENOUGH = sized(700, 100_000), 4_000
-CASES = range(sized(60, 1_000))
+DRAWS, ENOUGH = sized(400, 100_000), 4_000
+CASES = range(sized(30, 1_000))
 METHODS: list[Method] = [
     PostRI(),
     PostRI("optimal"),

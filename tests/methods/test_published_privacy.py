@@ -35,7 +35,7 @@ from proving import sized
 
 pytestmark = pytest.mark.slow
 
-POINTS = sized(4, 5)
+POINTS = sized(3, 5)
 TABLES: dict[int, list[Rows]] = {
     n: list(combinations_with_replacement(range(POINTS), n)) for n in sized((2, 3), (2, 3, 4))
 }

@@ -204,7 +204,7 @@ def test_one_unit_moves_what_is_drawn_by_epsilon_at_most(aggregate, change):
 def test_the_sampler_draws_from_the_discrete_laplace_distribution(scale):
     noise, coins = DiscreteLaplace(scale), SystemCoins()
     q = exp(-1 / scale)
-    numbers = Counter(discrete_laplace(noise, coins) for _ in range(sized(5_000, 200_000)))
+    numbers = Counter(discrete_laplace(noise, coins) for _ in range(sized(3_000, 200_000)))
     widest = max(map(abs, numbers)) + 1
     chances = {z: (1 - q) / (1 + q) * q ** abs(z) for z in range(-widest, widest + 1)}
     assert fits(numbers, chances)

@@ -271,6 +271,13 @@ def some_of(engine: str, names: Iterable[str]) -> list[str]:
     return list(names)[::every]
 
 
+def most_of(engine: str, names: Iterable[str]) -> list[str]:
+    """The same where each question takes long: of all kinds but two, half of it."""
+    if engine in QUICK:
+        return list(names)
+    return some_of(engine, names)[:: sized(2, 1)]
+
+
 def marks(engine: str) -> list[pytest.MarkDecorator]:
     """Those of a test of this engine: `make test-fast` asks one in memory and one database."""
     return [] if engine in QUICK else [pytest.mark.slow]

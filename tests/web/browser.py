@@ -120,9 +120,12 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Reader]]:
         reader.leave()
 
 
-def serious(page: Page) -> list[str]:
-    """What axe finds that is serious or critical."""
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+def serious(page: Page, rules: list[str] | None = None) -> list[str]:
+    """What axe finds that is serious or critical; by these rules alone, if some are named."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules is not None:
+        options["runOnly"] = rules
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{each['impact']}: {each['help']}: {node['html']} {node['failureSummary']}"
         for each in found["violations"]
