@@ -33,7 +33,7 @@ settings.load_profile("same")
 
 SERVICES = {"postgres", "spark", "chromium", "terminal"}
 # A file that has one of these names looks at less outside `make prove`.
-TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "spark_session")
+TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "most_of", "spark_session")
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -26,7 +26,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-RUNS = sized(80, 5_000)
+RUNS = sized(60, 5_000)
 BETA = 0.1
 CONFIDENCE = "0.9"
 SIGNIFICANCE = 1e-6

@@ -18,7 +18,7 @@ from postri.engines.table import Table
 from postri.grid import grid_of
 from postri.window import Target
 from proving import sized
-from services.real_tables import Place, loaded, marks, some_of
+from services.real_tables import Place, loaded, marks, most_of
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "PostgreSQL", "Spark")
@@ -41,7 +41,7 @@ def opened(request, tmp_path_factory) -> Callable[[str, str], Table]:
 SEEN = [
     pytest.param(engine, name, marks=marks(engine) if name in FEW else pytest.mark.slow)
     for engine in ENGINES
-    for name in (list(CASES)[:: sized(3, 1)] if engine == "Spark" else some_of(engine, CASES))
+    for name in (list(CASES)[:: sized(3, 1)] if engine == "Spark" else most_of(engine, CASES))
 ]
 
 
@@ -65,7 +65,7 @@ def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
 ANSWERED = [
     pytest.param(engine, name, marks=marks(engine))
     for engine in ENGINES
-    for name in (FEW[:: sized(8, 1)] if engine == "Spark" else FEW)
+    for name in (FEW[:: sized(8, 1)] if engine == "Spark" else most_of(engine, FEW))
 ]
 
 

@@ -98,12 +98,14 @@ def shown_progress() -> AbstractContextManager[None]:
 def _bar(percent: Percent) -> Iterator[None]:
     done = Event()
     watcher = Thread(target=_draw, args=(percent, done), daemon=True)
-    watcher.start()
     try:
+        watcher.start()
         yield
     finally:
         done.set()
-        watcher.join()
+        # An interrupt may have come before it began.
+        if watcher.is_alive():
+            watcher.join()
 
 
 def _draw(percent: Percent, done: Event) -> None:

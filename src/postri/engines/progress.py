@@ -102,6 +102,47 @@ def _stop(over: Event, stop: Stop) -> None:
         over.wait(PACE)
 
 
+def interruptibly(
+    work: Callable[[], None],
+    stop: Stop,
+    started: Callable[[Callable[[], None]], object] | None = None,
+) -> None:
+    """Do the work on a thread of its own, and wait for it: a thread that is busy with a query hears
+    no Ctrl-C.
+
+    Wherever an interrupt comes, the work is stopped before it is raised. `started` starts the
+    thread, if it must be one of a kind. What the work raises is lost.
+    """
+    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
+    done = Event()
+    begun = Event()
+    unwanted = Event()
+    lock = Lock()
+
+    def watched_work() -> None:
+        with lock:
+            if unwanted.is_set():
+                return
+            begun.set()
+        with suppress(Exception):
+            work()
+        done.set()
+
+    try:
+        # Inside the block: an interrupt may come while the thread is on its way.
+        if started is None:
+            Thread(target=watched_work, daemon=True).start()
+        else:
+            started(watched_work)
+        done.wait()
+    except BaseException:
+        with lock:
+            unwanted.set()
+        if begun.is_set():
+            _stop(done, stop)
+        raise
+
+
 _cancel: ContextVar[Cancel | None] = ContextVar("cancel", default=None)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any, cast
 
 import duckdb
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.guided_scan import guided
-from postri.engines.progress import cancellable, watched
+from postri.engines.progress import cancellable, interruptibly, watched
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
@@ -258,29 +258,10 @@ def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
 def run_query(
     work: Callable[[], dict[str, Any]], connection: duckdb.DuckDBPyConnection
 ) -> list[NDArray[Any]]:
-    """The columns that a query returns.
-
-    It works on a thread of its own: one that is busy with a query hears no Ctrl-C.
-    """
+    """The columns that a query returns."""
     found: list[dict[str, Any]] = []
-    # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is not.
-    done = Event()
-
-    def query() -> None:
-        with suppress(Exception):
-            found.append(work())
-        done.set()
-
     with cancellable(connection.interrupt):
-        Thread(target=query, daemon=True).start()
-        try:
-            done.wait()
-        except BaseException:
-            # More than once, because the query may not have begun.
-            while not done.is_set():
-                connection.interrupt()
-                done.wait(0.1)
-            raise
+        interruptibly(lambda: found.append(work()), connection.interrupt)
         if not found:
             raise EngineError(FAILED)
     return [np.ma.getdata(column) for column in found[0].values()]

@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from itertools import count
-from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.progress import cancellable
+from postri.engines.progress import cancellable, interruptibly
 from postri.engines.spark.dialect import AMBIGUOUS, SparkDialect
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import grouped
@@ -128,28 +127,16 @@ class _Job:
         """Do the work. An interrupt cancels it."""
         from pyspark import InheritableThread
 
-        # Not the thread's own `join`: after an interrupt Python may take a thread for dead that is
-        # not.
-        done = Event()
-
         def marked() -> None:
-            with suppress(Exception):
-                self._mark(self._tag)
-                work()
-            done.set()
+            self._mark(self._tag)
+            work()
 
-        thread = InheritableThread(marked, session=self._session)
-        thread.daemon = True
-        thread.start()
-        try:
-            done.wait()
-        except BaseException:
-            # More than once, because the work may not have begun.
-            for _ in range(50):
-                if not done.is_set():
-                    self.cancel()
-                    done.wait(0.2)
-            raise
+        def started(marked_work: Callable[[], None]) -> None:
+            thread = InheritableThread(marked_work, session=self._session)
+            thread.daemon = True
+            thread.start()
+
+        interruptibly(marked, self.cancel, started)
 
 
 def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
