@@ -65,6 +65,8 @@ class TestEquivariance:
         An odd shift moves evenness with the grid.
         """
         cells, shift = np.array(rows, dtype=np.float64), steps / 2
+        # Readings bend at a distance that the value's own distance from 0 gives.
+        way = {**way, "method": Depth(paces=(5,), knees=())}
         here = postri.quantile(
             cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way
         )
@@ -93,6 +95,8 @@ class TestEquivariance:
     def test_scaled_floats_scale_the_answer(self, rows, power, way, seed):
         """By powers of two, which scale floats without rounding."""
         cells, factor = np.array(rows, dtype=np.float64), Fraction(2) ** power
+        # Readings bend at a distance that the value's own distance from 0 gives.
+        way = {**way, "method": Depth(paces=(5,), knees=())}
         here = postri.quantile(
             cells, domain=Domain(-50, 50, step="0.5"), coins=SeededCoins(seed), **way
         )
@@ -239,11 +243,15 @@ def test_an_interval_of_times_finer_than_a_microsecond_holds_them(unit, per_micr
 @pytest.mark.parametrize("epsilon", [60, 100, 10**3, 10**6])
 @pytest.mark.parametrize("rows", [1_000, 1_001])
 def test_with_little_noise_an_interval_is_even_and_reaches_at_most_two_rows(rows, epsilon):
-    """Where every value is one row, no lopsided shape may win by its bonus alone."""
+    """Where every value is one row, no lopsided shape may win by its bonus alone.
+
+    Of an odd number of rows the middle one is the median by most definitions, not by all: an
+    interval of it alone is bad, and drawn with a chance of beta.
+    """
     for seed in range(20):
         answer = postri.median(range(rows), epsilon=epsilon, coins=SeededCoins(seed))
         below, above = answer.value - answer.interval.low, answer.interval.high - answer.value
-        assert below == above and 1 <= below <= 2
+        assert below == above and 1 - rows % 2 <= below <= 2
 
 
 spans = (

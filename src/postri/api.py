@@ -218,7 +218,7 @@ def plan(
 
     >>> forecast = plan(rows=45_000, epsilon=1)
     >>> print(f"from quantile {forecast.low:.4f} to {forecast.high:.4f}")
-    from quantile 0.4997 to 0.5003
+    from quantile 0.4998 to 0.5002
     """
     _check_count(rows, "rows", 0)
     _check_count(groups, "groups", 1)

@@ -46,6 +46,11 @@ class Grid:
         """The grid point of an index, or the point between two."""
         return self._point(self.base + index * self.step, floor)
 
+    @property
+    def zero(self) -> int:
+        """The index that comes nearest to the value 0, or to the first of January 1970."""
+        return min(max(floor(-self.base / self.step), self.first), self.last)
+
     def low_end(self, index: int) -> Point:
         """Where an interval from this index begins: half a step lower where cells are rounded, but
         never past the edge.

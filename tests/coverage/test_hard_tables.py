@@ -8,7 +8,7 @@ at full size and prints the figures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import cycle, islice, product
 from math import ceil, comb, floor
@@ -20,8 +20,6 @@ from scipy.stats import binom
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, Interval, ReplaceRows
 from postri.domain import position
-from postri.methods.chain import Chain
-from postri.methods.scores import units_per_row
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
@@ -232,31 +230,19 @@ def test_simultaneous_intervals_hold_all_at_once():
 
 
 @dataclass(frozen=True)
-class FearlessChain(Chain):
-    """A chain whose threshold leaves out the logarithm: an interval one row deep is good enough for
-    it.
-    """
-
-    @property
-    def threshold(self) -> int:
-        return units_per_row(self.p)
-
-
-@dataclass(frozen=True)
 class Fearless(Depth):
-    """The depth method with that chain."""
+    """The depth method whose clock may use far more than there is."""
 
-    def chain(self, question):
-        chain = super().chain(question)
-        return FearlessChain(**{field.name: getattr(chain, field.name) for field in fields(chain)})
+    def clock_step(self, question):
+        return replace(super().clock_step(question), beta=Fraction(1_000))
 
 
 @dataclass(frozen=True)
 class Careless(Depth):
     """The depth method that takes its failure probability for five times what it was asked for."""
 
-    def chain(self, question):
-        return super().chain(replace(question, beta=5 * question.beta))
+    def clock_step(self, question):
+        return super().clock_step(replace(question, beta=5 * question.beta))
 
 
 @pytest.mark.slow

@@ -98,7 +98,8 @@ def test_what_is_no_method_is_refused(wrong):
 def test_a_recorded_answer_is_found_by_the_words_of_depth():
     """Its representation is part of the key of every recorded answer: it must not change."""
     assert repr(Depth()) == (
-        "Depth(noise='exponential', growth=Fraction(6, 5), weight=10, margin=15, bonus=20, lean=16)"
+        "Depth(noise='exponential', paces=(Fraction(5, 1), Fraction(2, 1), Fraction(5, 4)), "
+        "knees=(2, 2000), margin=15, bonus=20, lean=16)"
     )
 
 
@@ -110,7 +111,7 @@ def test_a_recorded_answer_is_found_by_the_words_of_depth():
     ("name", "rho"),
     [
         ("depth", Fraction(1, 2) * (Fraction(1, 16) + Fraction(9, 16))),
-        ("depth-gumbel", Fraction(1, 8) * (Fraction(1, 16) + Fraction(9, 16))),
+        ("depth-gumbel", Fraction(1, 8) * Fraction(1, 16) + Fraction(1, 2) * Fraction(9, 16)),
         ("postri", Fraction(1, 8) * (Fraction(1, 4) + Fraction(1, 4))),
         ("postri-9:1", Fraction(1, 8) * (Fraction(81, 100) + Fraction(1, 100))),
         ("postri-optimal", Fraction(1, 8)),

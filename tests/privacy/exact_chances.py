@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from postri.grid import Grid
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
-from postri.methods.chain import Links
 from postri.methods.value import Shape, ValueRuns
 
 PRECISION = 256
 # Bounds are whole numbers of 2^-BITS, rounded outward: their sums and differences are exact.
-BITS = 40
+BITS = 54
 # Above this many copies the polynomial gives way to the sandwich.
 MOST_FACTORS = 64
 
@@ -106,7 +105,11 @@ class Bounds:
 
 @lru_cache(maxsize=1 << 16)
 def bounds(noise: Noise, logs: tuple[fmpq, ...], copies: tuple[int, ...]) -> Bounds:
-    exact = chances(noise, logs, copies)
+    return bounds_of(chances(noise, logs, copies))
+
+
+def bounds_of(exact: Sequence[arb]) -> Bounds:
+    """Bounds on chances that are known as balls."""
     with precisely():
         ends = [
             (_down(log), _up(log), _up(chance))
@@ -153,8 +156,3 @@ def value_candidates(
     logs, found = log_weights(runs, rate), places(runs, grid)
     copies = tuple(grid.copies(index + 1) - grid.copies(index) for (_, index), _ in found)
     return [place for place, _ in found], tuple(logs[j] for _, j in found), copies
-
-
-def link_candidates(links: Links, rate: Fraction) -> tuple[tuple[fmpq, ...], tuple[int, ...]]:
-    """What `chances` needs of the chain."""
-    return log_weights(links, rate), (1,) * len(links.scores)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations, product
 from math import exp
+from random import Random
 
 import numpy as np
 import pytest
@@ -25,22 +26,42 @@ from exact_chances import (
     chances,
     crowded_chances,
     exponential_chances,
-    link_candidates,
     precisely,
     value_candidates,
 )
+from exact_clock import (
+    clock_bounds,
+    clock_ends,
+    defined_chances,
+    kept,
+    shipped_chances,
+    shipped_links,
+    stacked,
+)
 from flint import arb, fmpq
-from tiny_tables import Rows, all_tables, holds_quantile, neighbours, plain_grid, whole_windows
+from tiny_tables import (
+    Rows,
+    all_tables,
+    holds_quantile,
+    neighbours,
+    plain_grid,
+    whole_window,
+    whole_windows,
+)
 
 from postri.grid import Grid
-from postri.mechanisms.noisy_max import Noise, log_above
-from postri.methods import chain as chain_module
+from postri.mechanisms import clock as clock_module
+from postri.mechanisms.clock import Clock, Plateaus
+from postri.mechanisms.noisy_max import Noise
+from postri.methods import links as links_module
 from postri.methods import value as value_module
-from postri.methods.chain import Chain, Links
 from postri.methods.depth import Depth
+from postri.methods.links import ClockStep, Links, Readings
 from postri.methods.method import QuantileTerms
 from postri.methods.scores import units_per_row
+from postri.methods.value import SHAPES, Shape
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
+from postri.window import RankWindow
 from proving import sized
 
 pytestmark = pytest.mark.slow
@@ -50,9 +71,10 @@ PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
 ONE_ROW: tuple[ProtectedChange, ...] = (AddOrRemoveRows(1), ReplaceRows(1))
 NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
 GRID, MOST_ROWS = sized((plain_grid(5), 3), (plain_grid(6), 4))
-# At epsilon 2 the threshold lies beyond these tables and only the edges are deep enough; at 20 it
-# lies inside them.
-LOW, HIGH = Fraction(2), Fraction(20)
+# No more numbers than this are added up: each is rounded by less than one unit of 2^-BITS.
+ROUNDED = 128
+# At epsilon 2 no link of these tables is deep enough but those on the edges; at 20 some are.
+LOWEST, LOW, HIGH = Fraction(1, 2), Fraction(2), Fraction(20)
 
 
 @dataclass(frozen=True)
@@ -96,10 +118,12 @@ class Findings:
             (self.value, spend.value),
             (self.interval, spend.interval),
         )
-        return all(Fraction(ratio, 1 << BITS) <= epsilon for ratio, epsilon in kept)
+        # The clock meets its bounds: its ratios come to epsilon itself, and what the bounds add by
+        # being rounded outward lies beyond.
+        return all(Fraction(ratio - ROUNDED, 1 << BITS) <= epsilon for ratio, epsilon in kept)
 
     def covers(self) -> bool:
-        return Fraction(self.failure, 1 << BITS) <= BETA
+        return Fraction(self.failure - ROUNDED, 1 << BITS) <= BETA
 
     def told(self, case: Case) -> str:
         joint, value, interval, failure = (
@@ -147,18 +171,13 @@ def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
 
 def link_bounds(case: Case, tables: list[Rows], place: Place) -> Bounds:
     """The chances of each link around a place, on each table."""
-    chain, (shape, index) = Depth(case.noise).chain(case.question), place
-    found = [chain.links(whole_windows(rows), case.grid, index, shape) for rows in tables]
-    return stacked([bounds(case.noise, *link_candidates(links, chain.rate)) for links in found])
+    links = links_at(case, place)
+    return stacked([clock_bounds(links, rows) for rows in tables])
 
 
-def stacked(each: list[Bounds]) -> Bounds:
-    return Bounds(
-        *(
-            np.stack([getattr(one, name) for one in each])
-            for name in ("log_low", "log_high", "high")
-        )
-    )
+def links_at(case: Case, place: Place) -> Links:
+    shape, index = place
+    return shipped_links(Depth(case.noise), case.question, case.grid, index, shape)
 
 
 def together(value: Bounds, links: Bounds) -> Bounds:
@@ -175,7 +194,7 @@ def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds)
     """The largest chance of an interval that misses the quantile, given the value and its shape,
     over the tables that have one.
     """
-    ends = chain_ends(case, place)
+    ends = clock_ends(links_at(case, place))
     bad = np.array(
         [
             [not holds_quantile(low, high, rows, case.p, case.grid) for low, high in ends]
@@ -187,15 +206,9 @@ def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds)
     return int((links.high[kept] * bad).sum(axis=1).max())
 
 
-def chain_ends(case: Case, place: Place) -> list[tuple[int, int]]:
-    """The intervals of a chain: public."""
-    shape, index = place
-    links = Depth(case.noise).chain(case.question).links(whole_windows(()), case.grid, index, shape)
-    return [links.ends(j) for j in range(len(links.scores))]
-
-
 def one_row_cases() -> Iterator[Case]:
     yield from (Case(p, protect, noise, LOW) for p, protect, noise in product(PS, ONE_ROW, NOISES))
+    yield from (Case(p, protect, NOISES[0], LOWEST) for p, protect in product(PS, ONE_ROW))
     yield from (
         Case(p, protect, noise, HIGH)
         for p, protect, noise in product(sized(PS[1:], PS), ONE_ROW, sized(NOISES[:1], NOISES))
@@ -233,6 +246,15 @@ def test_neighbours_and_quantiles_are_safe_on_every_table(
 
 
 # The checks can fail: each of these bugs is caught, on few tables already.
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    """A test that plants a bug leaves nothing behind, and finds nothing from before."""
+    kept.clear()
+    yield
+    kept.clear()
+
 
 FEW = (plain_grid(5), 2)
 SOUND = Case(Fraction(1, 2), AddOrRemoveRows(1), "exponential", LOW, *FEW)
@@ -295,50 +317,187 @@ def test_a_rounded_target_rank_is_caught(monkeypatch: pytest.MonkeyPatch):
     def rounded(counts: Whole, n: int, p: Fraction, largest: int) -> Whole:
         return (counts - int(p * n)) * units_per_row(p)
 
-    monkeypatch.setattr(chain_module, "over_target", rounded)
+    monkeypatch.setattr(links_module, "over_target", rounded)
     monkeypatch.setattr(value_module, "over_target", rounded)
     assert not measure(SOUND).private(SOUND)
 
 
 def test_an_edge_of_the_data_taken_for_one_of_the_domain_is_caught(monkeypatch: pytest.MonkeyPatch):
-    """Only the grid's ends are public."""
+    """Only the grid's ends are public: past the last row a link is no deeper than the rows."""
+    original = Links._side
 
-    def depth(links: Links, left: Whole, right: Whole) -> Whole:
-        indexes = links.windows(0).indexes
-        ends = (indexes[0], indexes[-1]) if len(indexes) else (links.grid.first, links.grid.last)
-        left[links.lows <= ends[0]] = right[links.highs >= ends[1]] = links.chain.threshold
-        return np.minimum(left, right)
+    def side(links: Links, starts: Whole, depths: Whole, end: int) -> Plateaus:
+        return original(links, starts, np.where(depths == depths[-1], 1_000, depths), end)
 
-    monkeypatch.setattr(Links, "_depth", depth)
+    monkeypatch.setattr(Links, "_side", side)
     assert not measure(SOUND).private(SOUND)
 
 
 def test_an_edge_that_is_not_infinitely_deep_is_caught(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Links, "_depth", lambda links, left, right: np.minimum(left, right))
-    assert not measure(SOUND).covers()
+    """It costs no privacy and misses nothing, but it is another clock than the one defined."""
+    original = Links._clock
+
+    def clock(links: Links, left: Plateaus, right: Plateaus) -> Clock:
+        last = max(left.end, right.end)
+        finite = [
+            Plateaus(side.starts, side.depths, last) if len(side.starts) else side
+            for side in (left, right)
+        ]
+        return original(links, *finite)
+
+    monkeypatch.setattr(Links, "_clock", clock)
+    assert not as_defined(random_cases(20))
 
 
-def test_a_threshold_without_its_logarithm_is_caught(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Chain, "log_odds", Fraction(0))
-    assert not measure(STEEP).covers()
+def test_a_minimum_over_earlier_links_is_caught(monkeypatch: pytest.MonkeyPatch):
+    """A level must not be above what a later link would have."""
+
+    def levels(
+        clock: Clock, side: Plateaus, terms: object, limit: float
+    ) -> dict[int, Fraction | None]:
+        found: dict[int, Fraction | None] = {}
+        least: Fraction | None = None
+        for start, depth, end in zip(side.starts, side.depths, side.ends, strict=True):
+            term = clock.rate * int(depth) - clock.dial.reading(int(end))
+            least = term if least is None else min(least, term)
+            found[int(start)] = least
+        return found | {side.end: None}
+
+    monkeypatch.setattr(Clock, "_exact_levels", levels)
+    assert not as_defined(random_cases(20))
 
 
-def test_a_threshold_that_forgets_the_bonus_is_caught(monkeypatch: pytest.MonkeyPatch):
-    """The growing bonus favours long links, but the short ones before them weigh `weight` times as
-    much together.
-    """
-    monkeypatch.setattr(Chain, "log_odds", property(lambda chain: log_above(1 / (2 * chain.beta))))
-    assert not measure(STEEP).covers()
+def test_levels_that_are_no_minima_are_caught(monkeypatch: pytest.MonkeyPatch):
+    """Without the minimum E may fall, and then S does not make up for it."""
+
+    def levels(
+        clock: Clock, side: Plateaus, terms: object, limit: float
+    ) -> dict[int, Fraction | None]:
+        starts = [int(start) for start in side.starts]
+        terms = [
+            clock.rate * int(depth) - clock.dial.reading(int(end))
+            for depth, end in zip(side.depths, side.ends, strict=True)
+        ]
+        return dict(zip(starts, terms, strict=True)) | {side.end: None}
+
+    monkeypatch.setattr(Clock, "_exact_levels", levels)
+    assert not as_defined(random_cases(20))
 
 
-def test_gumbel_noise_with_the_threshold_of_exponential_noise_is_caught(
+def test_an_interval_that_is_not_bad_taken_for_one_of_no_depth_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    case = replace(STEEP, noise="gumbel")
-    monkeypatch.setattr(
-        Chain, "log_odds", property(lambda chain: log_above(chain.weight / (2 * chain.beta)))
+    """A link of depth 9/10 is bad at p = 9/10: E must start as low as that."""
+    monkeypatch.setattr(ClockStep, "bad", Fraction(0))
+    assert not measure(replace(STEEP, epsilon=HIGH)).covers()
+
+
+def test_a_density_that_is_not_bounded_by_what_is_left_is_caught(monkeypatch: pytest.MonkeyPatch):
+    """E alone runs out at a link that depends on the table: later links have no chance at all."""
+
+    def after(running: arb, begins: arb, ends: arb) -> arb:
+        left = running + begins - ends
+        # Next to nothing, of which there is a logarithm.
+        return left if left > 0 else running * arb(10) ** -9 / ends
+
+    monkeypatch.setattr(clock_module, "_after_cell", after)
+    case = replace(SOUND, epsilon=HIGH)
+    assert not measure(case).private(case)
+
+
+def test_a_reading_that_depends_on_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch):
+    original = Links.clocks
+
+    def clocks(links: Links, window: RankWindow) -> tuple[Clock, Clock]:
+        clock, _ = original(links, window)
+        counted = replace(clock, dial=Readings((Fraction(5 + window.n),), ()))
+        return counted, counted
+
+    monkeypatch.setattr(Links, "clocks", clocks)
+    assert not measure(SOUND).private(SOUND)
+
+
+# The clock that ships has the chances of its definition.
+
+
+@dataclass(frozen=True)
+class ClockCase:
+    """A table, a question about it, and a place to draw an interval around."""
+
+    rows: Rows
+    grid: Grid
+    terms: QuantileTerms
+    index: int
+    shape: Shape
+
+
+def random_cases(number: int) -> list[ClockCase]:
+    random = Random(number)
+    grids = (
+        plain_grid(2),
+        plain_grid(7),
+        plain_grid(40),
+        Grid(-5, 6, Fraction(0), Fraction(1), anchor=0),
     )
-    assert not measure(case).covers()
+    found = []
+    for _ in range(number):
+        grid = random.choice(grids)
+        values = [random.randint(grid.first, grid.last) for _ in range(random.randint(1, 6))]
+        rows = tuple(sorted(random.choices(values, k=random.randint(0, 30))))
+        terms = QuantileTerms(
+            random.choice((Fraction(1, 100), *PS)),
+            Spend(Fraction(1), random.choice((Fraction(1, 20), Fraction(1), Fraction(8)))),
+            Fraction(1, random.choice((2, 10, 1000))),
+            random.choice((AddOrRemoveRows(1), ReplaceRows(2))),
+        )
+        index = random.randint(grid.first, grid.last)
+        found.append(ClockCase(rows, grid, terms, index, random.choice(SHAPES)))
+    return found
+
+
+def as_defined(cases: list[ClockCase]) -> bool:
+    """Whether the chances that ship are those of the definition, to sixty digits."""
+    for case in cases:
+        place = (case.terms, case.grid, case.index, case.shape)
+        links = shipped_links(Depth(), *place)
+        shipped = shipped_chances(links.clocks(whole_window(case.rows))[0])
+        defined = defined_chances(Depth(), *place, case.rows)
+        with precisely():
+            if [links.ends(k) for k in range(len(shipped))] != [ends for ends, _ in defined]:
+                return False
+            pairs = zip(shipped, (chance for _, chance in defined), strict=True)
+            if not all(abs(one - other) < arb(10) ** -60 for one, other in pairs):
+                return False
+    return True
+
+
+def test_the_clock_that_ships_is_the_one_defined():
+    assert as_defined(random_cases(sized(100, 2_000)))
+
+
+# A table on which nothing is left: both draws meet their bounds.
+
+
+def test_a_gap_makes_privacy_tight(figures: Callable[[str], None]):
+    """43 rows at 0, one at 1, 19 at 10^9, and one more there: the value and its interval together
+    come within a thousandth of epsilon.
+    """
+    far = 10**9
+    grid = Grid(0, far, Fraction(0), Fraction(1))
+    terms = QuantileTerms(
+        Fraction(1, 2), Spend(Fraction(1, 2), Fraction(1, 2)), BETA, AddOrRemoveRows(1)
+    )
+    tables = [tuple([0] * 43 + [1] + [far] * more) for more in (19, 20)]
+    ratios = []
+    with precisely():
+        for index in (0, 1, 2):
+            links = shipped_links(Depth(), terms, grid, index, "even")
+            clocks = [links.clocks(whole_window(rows))[0] for rows in tables]
+            for k in (0, 1, 2, 10):
+                chances = [1 - clock.running_after(k) for clock in clocks]
+                ratios.append(float((chances[0] / chances[1]).log()))
+    figures(f"largest log ratio of the interval {max(map(abs, ratios)):.5f} of 0.5")
+    assert 0.499 < max(map(abs, ratios)) <= 0.5
 
 
 # The exact chances themselves, against other ways to compute them.

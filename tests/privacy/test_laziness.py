@@ -15,17 +15,20 @@ from random import Random
 import pytest
 from chi_square import chance_of_worse, fits
 from tiny_draws import Watched, drawn, span_chances
-from tiny_tables import Rows, narrow_windows, plain_grid
+from tiny_tables import Rows, narrow_windows, plain_grid, whole_window
 
 from postri.grid import Grid
+from postri.mechanisms import clock as clock_module
 from postri.mechanisms import noisy_max as noisy_max_module
+from postri.mechanisms.clock import Clock
 from postri.mechanisms.coins import SeededCoins, SystemCoins
 from postri.mechanisms.noisy_max import noisy_max
 from postri.methods.depth import Depth
+from postri.methods.links import Links
 from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import Shape
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
-from postri.window import Windows
+from postri.window import RankWindow, Windows
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
@@ -108,16 +111,19 @@ def draw(case: Case, inflate: int = 0) -> Draw:
     """`Depth.draw`, watched; with `inflate`, hidden scores are bounded by so much more."""
     opened: list[int] = []
     method, grid, coins = case.method, case.grid, SeededCoins(case.seed)
-    value, chain = method.value_step(case.question), method.chain(case.question)
-    runs = Watched(value.runs(case.windows, grid), inflate, opened)
+    value = method.value_step(case.question)
+    windows = method.value_windows(case.windows, case.question, grid)
+    runs = Watched(value.runs(windows, grid), inflate, opened)
     picked = noisy_max(runs, rate=value.rate, noise=method.noise, coins=coins)
     index, shape = grid.at(picked.copy), picked.runs.inner.shape(picked.run)
-    links = Watched(chain.links(case.windows, grid, index, shape), inflate, opened)
-    link = noisy_max(links, rate=chain.rate, noise=method.noise, coins=coins)
-    ends = link.runs.inner.ends(link.run)
-    return Draw(
-        index, shape, *ends, tuple(opened), (picked.runs.inner.level, link.runs.inner.level)
-    )
+    seen: list[int] = []
+
+    def clock_windows(level: int) -> RankWindow:
+        seen.append(level)
+        return whole_window(case.rows) if inflate > 0 else case.windows(level)
+
+    ends = method.clock_step(case.question).draw(clock_windows, grid, index, shape, coins)
+    return Draw(index, shape, *ends, tuple(opened), (picked.runs.inner.level, max(seen)))
 
 
 def hidden_sides(case: Case) -> int:
@@ -138,7 +144,7 @@ def shares(cases: list[Case], lazy: list[Draw], eager: list[Draw]) -> dict[str, 
             len(a.opened) < len(b.opened) for a, b in zip(lazy, eager, strict=True)
         ],
         "a hidden value won": [each.won[0] > 0 for each in lazy],
-        "a hidden link won": [each.won[1] > 0 for each in lazy],
+        "the clock saw a wider window": [each.won[1] > 0 for each in lazy],
     }
     return {what: sum(times) / len(times) for what, times in happened.items()}
 
@@ -148,7 +154,12 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From now on floats decide nothing: more runs are opened, and ball arithmetic tells the
     winner.
     """
-    return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
+
+    def careful() -> None:
+        monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
+        monkeypatch.setattr(clock_module, "CHANCE_MARGIN", 1.0)
+
+    return careful
 
 
 @pytest.mark.slow
@@ -189,6 +200,18 @@ def test_a_bound_below_the_hidden_scores_is_caught():
     winner.
     """
     assert any(draw(case).outcome != draw(case, -SURELY).outcome for case in random_cases(BATCHES))
+
+
+def test_a_clock_that_takes_what_is_hidden_for_deep_is_caught(monkeypatch: pytest.MonkeyPatch):
+    original = Links.clocks
+
+    def hopeful(links: Links, window: RankWindow) -> tuple[Clock, Clock]:
+        deepest, _ = original(links, window)
+        return deepest, deepest
+
+    expected = [draw(case).outcome for case in random_cases(BATCHES)]
+    monkeypatch.setattr(Links, "clocks", hopeful)
+    assert [draw(case).outcome for case in random_cases(BATCHES)] != expected
 
 
 ROWS = (0, 1, 1, 2, 4, 4, 4, 6, 7, 7)

@@ -9,18 +9,21 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from math import log
 
+import flint
 import numpy as np
 import pytest
 from chi_square import chance_of_worse, fits
+from exact_clock import defined_chances
 from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
 from tiny_tables import narrow_windows, plain_grid, whole_windows
 
 from postri.grid import Grid
+from postri.mechanisms import clock as clock_module
 from postri.mechanisms import noisy_max as noisy_max_module
 from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Words, below
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
-from postri.methods.chain import Chain
 from postri.methods.depth import Depth
+from postri.methods.links import ClockStep, Links
 from postri.methods.method import QuantileTerms, Span
 from postri.methods.value import ValueStep
 from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
@@ -208,12 +211,15 @@ def test_every_answer_is_as_likely_as_it_should_be(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", sized(NOISES[:1], NOISES))
-@pytest.mark.parametrize("step", [ValueStep, Chain], ids=lambda step: step.__name__)
+@pytest.mark.parametrize(
+    ("step", "rate"), [(ValueStep, "rate"), (ClockStep, "nats_per_row")], ids=["value", "interval"]
+)
 def test_thirty_percent_less_noise_in_one_step_is_rejected(
-    step: type, noise: Noise, monkeypatch: pytest.MonkeyPatch
+    step: type, rate: str, noise: Noise, monkeypatch: pytest.MonkeyPatch
 ):
-    exact, rate = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise)), step.rate.func
-    monkeypatch.setattr(step, "rate", property(lambda self: rate(self) * MORE))
+    exact = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise))
+    usual = getattr(step, rate).func
+    monkeypatch.setattr(step, rate, property(lambda self: usual(self) * MORE))
     assert not fits(spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, 2 * ENOUGH), exact)
 
 
@@ -223,7 +229,12 @@ def test_thirty_percent_less_noise_in_one_step_is_rejected(
 @pytest.fixture
 def unsure(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the float path so careful that ball arithmetic decides."""
-    return lambda: monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
+
+    def careful() -> None:
+        monkeypatch.setattr(noisy_max_module, "NOISE_MARGIN", 5.0)
+        monkeypatch.setattr(clock_module, "CHANCE_MARGIN", 1.0)
+
+    return careful
 
 
 @pytest.mark.slow
@@ -296,6 +307,60 @@ def test_more_coins_decide_where_the_first_ones_tie(word: int, depth: int, noise
         coins = TiedCoins(word, depth, seed)
         later = [int(coins.words((j, "bits", 64 * depth), 1)[0]) for j in range(3)]
         assert noisy_max(runs, rate=RATE, noise=noise, coins=coins).run == int(np.argmax(later))
+
+
+# The clock alone, and where its uniform number lies on a border.
+
+CLOCK_ROWS = (10,) * 4 + (11, 13, 13, 14, 20, 21, 25, 25, 25, 40)
+CLOCK_GRID = plain_grid(60)
+
+
+def clock_links() -> Links:
+    return Depth().clock_step(ASKED).links(CLOCK_GRID, 14, "even")
+
+
+def test_every_link_is_as_likely_as_it_should_be(figures: Figures):
+    coins, windows = SystemCoins(), narrow_windows(CLOCK_ROWS, ASKED.p, 0)
+    step = Depth().clock_step(ASKED)
+    found = drawn(ANSWERS, lambda: step.draw(windows, CLOCK_GRID, 14, "even", coins))
+    exact = defined_chances(Depth(), ASKED, CLOCK_GRID, 14, "even", CLOCK_ROWS)
+    check(found, {ends: float(chance) for ends, chance in exact}, figures)
+
+
+class BorderCoins:
+    """A uniform number that begins with these words; the bits after them are all alike."""
+
+    private = False
+
+    def __init__(self, words: list[int], rest: int) -> None:
+        self.given, self.rest = words, rest
+
+    def draw(self) -> Draw:
+        return self
+
+    def words(self, key: Key, number: int) -> Words:
+        place = key[-1] // 64 if key[-1] != "clock" else 0
+        word = self.given[place] if place < len(self.given) else self.rest
+        return np.array([word], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("link", [0, 1, 4, 11, 30, 44])
+def test_more_coins_decide_where_the_uniform_number_lies_on_a_border(link: int, depth: int):
+    """Of numbers that agree with a border for some words, those below it have this link, those
+    above it the next one.
+    """
+    (clock, _) = clock_links().clocks(whole_windows(CLOCK_ROWS)(0))
+    with flint.ctx.workprec(400):
+        border = int(((1 - clock.running_after(link)) * 2**320).floor().unique_fmpz())
+    words = [border >> 256 - 64 * place & (1 << 64) - 1 for place in range(depth)]
+    ones = (1 << 64) - 1
+    for rest, expected in ((0, link), (ones, link + 1)):
+        coins = BorderCoins(words, rest)
+        low, high = (
+            Depth().clock_step(ASKED).draw(whole_windows(CLOCK_ROWS), CLOCK_GRID, 14, "even", coins)
+        )
+        assert (low, high) == clock_links().ends(expected)
 
 
 # Uniform whole numbers.

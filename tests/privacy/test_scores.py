@@ -37,11 +37,13 @@ def window(rows: dict[int, int]) -> RankWindow:
 
 def all_scores(rows: dict[int, int], p: Fraction) -> list[np.ndarray]:
     method, seen = Depth(), window(rows)
-    chain = method.chain(question(p))
+    step = method.clock_step(question(p))
     links = [
-        chain.links(lambda _: seen, GRID, value, shape).scores
+        side.depths
         for value in (0, 2, 50, 100)
         for shape in SHAPES
+        for side in step.links(GRID, value, shape).clocks(seen)[0].sides
+        if side.end
     ]
     return [method.value_step(question(p)).runs(lambda _: seen, GRID).scores, *links]
 
@@ -59,9 +61,6 @@ def test_python_integers_give_the_scores_of_int64(monkeypatch, p):
 
 
 def test_a_replaced_row_moves_no_score_by_more_than_one_row_beyond_int64():
-    """A stand-in for infinity that a finite depth can reach would break this: the links that end on
-    the edge show it.
-    """
     rows = {0: 10, 1: 99_990, 3: 250_000, 50: 40_000, 99: 10_000}
     before, after = (all_scores(table, LONG) for table in (rows, {**rows, 1: 99_989, 50: 40_001}))
     assert before[0].dtype == object

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
-from exact_chances import chances, link_candidates, value_candidates
+from exact_chances import chances, value_candidates
+from exact_clock import defined_chances
 from flint import fmpq
 from numpy.typing import NDArray
 from tiny_tables import Rows, whole_windows
@@ -144,11 +145,10 @@ def span_chances(
     rows: Rows, question: QuantileTerms, grid: Grid, method: Depth
 ) -> dict[Hashable, float]:
     """The exact chance of each answer of a table: its value and both ends."""
-    chain, found = method.chain(question), defaultdict[Hashable, float](float)
+    found = defaultdict[Hashable, float](float)
     for (shape, index), chance in place_chances(rows, question, grid, method).items():
-        links = chain.links(whole_windows(rows), grid, index, shape)
-        for j, given in enumerate(chances(method.noise, *link_candidates(links, chain.rate))):
-            found[Span(index, *links.ends(j))] += chance * float(given)
+        for ends, given in defined_chances(method, question, grid, index, shape, rows):
+            found[Span(index, *ends)] += chance * float(given)
     return found
 
 

@@ -35,15 +35,24 @@ class Uniform:
         self.numerator = (self.numerator << 64) | int(word)
         self.bits += 64
 
-    def surprise_ball(self) -> arb:
-        """The surprise as far as the bits tell it."""
+    @property
+    def first_word(self) -> int:
+        """The 64 bits that it began with."""
+        return self.numerator >> (self.bits - 64)
+
+    def as_ball(self) -> arb:
+        """The number as far as the bits tell it."""
         from flint import arb
 
+        half = Fraction(1, 1 << (self.bits + 1))
+        return arb(ball((2 * self.numerator + 1) * half), ball(half))
+
+    def surprise_ball(self) -> arb:
+        """The surprise as far as the bits tell it."""
         # Of a number that begins with zeros alone nothing is known from above.
         while self.numerator == 0:
             self.refine()
-        half = Fraction(1, 1 << (self.bits + 1))
-        return -arb(ball((2 * self.numerator + 1) * half), ball(half)).log()
+        return -self.as_ball().log()
 
 
 def ball(number: Fraction) -> arb:

@@ -1,5 +1,4 @@
-"""The depth method: a value with a shape, then an interval from a chain of nested candidates around
-it.
+"""The depth method: a value with a shape, then an interval from the nested links around it.
 
 The proofs of privacy and coverage are in docs/theory.md; the theorems that comments name are those.
 """
@@ -18,13 +17,18 @@ from postri.errors import InputError
 from postri.exact import plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.mechanisms.noisy_max import BOOST_BITS, Noise, noisy_max
-from postri.methods.chain import Chain
-from postri.methods.forecast import mean_reach, rounded
+from postri.mechanisms.noisy_max import Noise, noisy_max
+from postri.methods.forecast import (
+    mean_reach,
+    rounded,
+    with_irregular_rows,
+    without_irregular_rows,
+)
+from postri.methods.links import ClockStep
 from postri.methods.method import Method, QuantileTerms, Span
 from postri.methods.value import SHAPES, ValueStep
 from postri.privacy import split_spend
-from postri.window import Windows
+from postri.window import RankWindow, Windows, trim
 
 # A draw asks for a wider window with a probability of about 2^-40.
 PATIENCE = 40 * log(2)
@@ -38,14 +42,14 @@ DEFAULT_POINTS = 2**64
 class Depth(Method):
     """The default method: any quantile, any number of rows, ties and all.
 
-    `noise` is "exponential" (permute-and-flip) or "gumbel" (the exponential mechanism). The other
-    numbers are public constants: the chain's growth and weight, and the margin, bonus and lean of
-    the lopsided shapes.
+    `noise` is that of the value: "exponential" (permute-and-flip) or "gumbel" (the exponential
+    mechanism). The other numbers are public constants: the paces of the clock, between the knees
+    at which they change, and the margin, bonus and lean of the lopsided shapes.
     """
 
     noise: Noise = "exponential"
-    growth: Fraction = Fraction(6, 5)
-    weight: int = 10
+    paces: tuple[Fraction, ...] = (Fraction(5), Fraction(2), Fraction(5, 4))
+    knees: tuple[int, ...] = (2, 2_000)
     margin: int = 15
     bonus: int = 20
     lean: int = 16
@@ -53,10 +57,12 @@ class Depth(Method):
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):
             raise InputError(f"noise must be 'exponential' or 'gumbel', got {shown(self.noise)}")
-        if self.growth <= 1 or min(self.weight, self.margin, self.bonus, self.lean) < 1:
-            raise InputError(
-                "a chain's growth must be above 1, and the other constants of Depth at least 1"
-            )
+        if min(self.paces) <= 0 or len(self.paces) != len(self.knees) + 1:
+            raise InputError("paces of Depth must be positive, and one more than there are knees")
+        if list(self.knees) != sorted({knee for knee in self.knees if knee >= 1}):
+            raise InputError("knees of Depth must be whole numbers that rise from 1 on")
+        if min(self.margin, self.bonus, self.lean) < 1:
+            raise InputError("margin, bonus and lean of Depth must be at least 1")
 
     @property
     def name(self) -> str:
@@ -69,48 +75,59 @@ class Depth(Method):
         """The first draw: a grid point and a shape."""
         return ValueStep(terms.p, terms.sensitivity, terms.spend.value, self.margin, self.bonus)
 
-    def chain(self, terms: QuantileTerms) -> Chain:
+    def clock_step(self, terms: QuantileTerms) -> ClockStep:
         """The second draw: an interval around the point."""
-        return Chain(
+        return ClockStep(
             terms.p,
             terms.sensitivity,
             terms.spend.interval,
             terms.beta,
-            self.noise,
-            self.growth,
-            self.weight,
+            self.paces,
+            self.knees,
             self.lean,
         )
 
     def half(self, terms: QuantileTerms, grid: Grid) -> int:
-        """Rows per side beyond which a candidate wins with a probability of about 2^-40 at most."""
+        """Rows per side beyond which a wider window is asked for with a probability of about 2^-40
+        at most.
+        """
+        # Theorem 9: links that are so deep have E beyond 1 whatever lies after them.
+        clock = self.clock_step(terms)
+        clock_nats = clock.log_odds + clock.last_reading(grid) + PATIENCE
+        clock_rows = 1 + Fraction(clock_nats) / clock.nats_per_row
+        return 1 + max(self._value_half(terms, grid), ceil(clock_rows))
+
+    def value_windows(self, windows: Windows, terms: QuantileTerms, grid: Grid) -> Windows:
+        """The windows of the value step: the first holds no more than it needs, for each atom that
+        it sees takes coins.
+        """
+        half = self._value_half(terms, grid)
+
+        def window(level: int) -> RankWindow:
+            if level == 0:
+                return trim(windows(0), terms.p, half)
+            return windows(level - 1)
+
+        return window
+
+    def _value_half(self, terms: QuantileTerms, grid: Grid) -> int:
+        """Rows per side that the value step needs."""
         value = self.value_step(terms)
         points = grid.copies(grid.last + 1) - grid.copies(grid.first)
         # As many candidates compete as if each shape had its bonus in copies.
         candidates = len(SHAPES) * self.bonus * points
-        value_rows = value.scale * Fraction(log(candidates) + PATIENCE)
-
-        chain = self.chain(terms)
-        links = len(chain.offsets(grid))
-        heaviest = float(chain.boosts(links)[-1]) / (1 << BOOST_BITS)
-        chain_units = float(chain.log_odds) + heaviest + log(links) + PATIENCE
-        chain_rows = chain.scale * Fraction(chain_units)
-        return 1 + max(ceil(value_rows), ceil(chain_rows))
+        return ceil(value.scale * Fraction(log(candidates) + PATIENCE))
 
     def draw(self, windows: Windows, terms: QuantileTerms, grid: Grid, coins: Coins) -> Span:
         """The value with its shape costs `spend.value`; the interval around it costs
         `spend.interval`.
         """
         value = self.value_step(terms)
-        candidates = value.runs(windows, grid)
+        candidates = value.runs(self.value_windows(windows, terms, grid), grid)
         picked = noisy_max(candidates, rate=value.rate, noise=self.noise, coins=coins)
         index = grid.at(picked.copy)
         shape = picked.runs.shape(picked.run)
-
-        chain = self.chain(terms)
-        links = chain.links(windows, grid, index, shape)
-        link = noisy_max(links, rate=chain.rate, noise=self.noise, coins=coins)
-        low, high = link.runs.ends(link.run)
+        low, high = self.clock_step(terms).draw(windows, grid, index, shape, coins)
         return Span(index, low, high)
 
     def cost(self, terms: QuantileTerms) -> Cost:
@@ -118,7 +135,7 @@ class Depth(Method):
         draw = pure_draw
         if self.noise == "gumbel":
             draw = bounded_range
-        return draw(terms.spend.value) + draw(terms.spend.interval)
+        return draw(terms.spend.value) + pure_draw(terms.spend.interval)
 
     def forecast(
         self,
@@ -163,7 +180,8 @@ class Depth(Method):
         """How many rows the interval reaches to each side of the target rank on average, on smooth
         data.
         """
-        return 1 + rounded(self.chain(terms).scale) * self._mean_reach(terms)
+        rows_per_nat = rounded(1 / self.clock_step(terms).nats_per_row)
+        return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
 
     def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
         """About how many rows it takes before value and interval stay off the domain's edges."""
@@ -173,12 +191,11 @@ class Depth(Method):
             choices = points = domain.points
         value = self.value_step(terms)
         value_rows = rounded(value.scale) * (log(choices) + 3)
-        # Past the data the depth stays where it is while the links' bonus goes on growing, to the
-        # edge.
-        chain = self.chain(terms)
-        bonus = log(points) / log(self.growth) * log(1 + 1 / self.weight)
-        chain_rows = 1 + rounded(chain.scale) * (float(chain.log_odds) + bonus)
-        most = max(value_rows, chain_rows, self.reach_in_rows(terms))
+        # Past the data the depth stays where it is while the clock goes on, to the edge.
+        clock = self.clock_step(terms)
+        clock_nats = clock.log_odds + clock.nats_to_the_edge(points)
+        clock_rows = 1 + clock_nats * rounded(1 / clock.nats_per_row)
+        most = max(value_rows, clock_rows, self.reach_in_rows(terms))
         return ceil(Fraction(most) / min(terms.p, 1 - terms.p))
 
     def epsilon_for(self, reach_rows: float, terms: QuantileTerms) -> Fraction:
@@ -186,14 +203,15 @@ class Depth(Method):
         up to three digits.
         """
         share = terms.spend.interval / terms.spend.epsilon
-        noise = self._mean_reach(terms)
-        exact = 2 * rounded(terms.sensitivity) * noise / ((reach_rows - 1) * float(share))
+        nats = self._mean_reach(terms)
+        rows = without_irregular_rows(reach_rows) - 1
+        exact = rounded(terms.sensitivity) * nats / (rows * float(share))
         unit = Fraction(10) ** (floor(log10(exact)) - 2)
         return ceil(Fraction(exact) / unit) * unit
 
     def _mean_reach(self, terms: QuantileTerms) -> float:
-        """The mean reach in units of the chain's noise scale; the value's noise scale tells how far
-        off it starts.
+        """The mean reach in nats of the clock; the value's noise scale tells how far off it
+        starts.
         """
-        error_ratio = rounded(terms.spend.interval / terms.spend.value)
-        return mean_reach(self.noise, self.growth, self.weight, terms.beta, error_ratio)
+        error = 2 * rounded(terms.spend.interval / terms.spend.value)
+        return mean_reach(self.paces[0], terms.beta, error)

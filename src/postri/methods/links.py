@@ -1,0 +1,313 @@
+"""The links of the depth method: nested intervals around the drawn value, and when the clock passes
+each of them.
+
+A link reaches `offset` steps from the value to the side of its shape, to both if it is even, and is
+cut off at the ends of the grid. Offsets are all whole numbers up to 2^20, and beyond that those of
+20 binary digits and zeros: an interval is at most a millionth part longer than it need be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import ceil, exp, inf, log, log1p
+
+import numpy as np
+
+from postri.grid import Grid
+from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
+from postri.mechanisms.coins import Coins
+from postri.mechanisms.uniforms import Floats, Uniform
+from postri.methods.scores import Scores, over_target, units_per_row
+from postri.methods.value import Shape
+from postri.window import Indexes, RankWindow, Windows
+
+# An offset has at most this many binary digits before its zeros.
+DIGITS = 20
+HALF_OCTAVE = 1 << (DIGITS - 1)
+# A reading is a logarithm, cut off after this many binary places once and for all.
+PLACES = 40
+FITS = 2**62
+
+
+def offset_of(link: int) -> int:
+    """How far a link reaches."""
+    if link < HALF_OCTAVE:
+        return link
+    octave, rest = divmod(link, HALF_OCTAVE)
+    return (HALF_OCTAVE + rest) << (octave - 1)
+
+
+def link_reaching(offset: int) -> int:
+    """The first link that reaches so far."""
+    zeros = max(offset.bit_length() - DIGITS, 0)
+    digits = -(-offset >> zeros)
+    # Rounding up may carry: then the digits are one more, and the zeros too.
+    return digits + zeros * HALF_OCTAVE
+
+
+def links_reaching(offsets: Indexes) -> LinkNumbers:
+    """The same for many offsets below 2^62."""
+    # The exponent of the float is exact but where rounding it up carries, and then the shift by one
+    # more cuts off a zero.
+    _, length = np.frexp(offsets.astype(np.float64))
+    zeros = np.maximum(length.astype(np.int64) - DIGITS, 0)
+    digits = -(-offsets >> zeros)
+    links: LinkNumbers = digits + zeros * HALF_OCTAVE
+    return links
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The clock passes an offset b at `paces[0] * ln(1 + b)` up to the first knee, and from one
+    to the next knee at another pace: this many nats for each further factor e.
+    """
+
+    paces: tuple[Fraction, ...]
+    knees: tuple[int, ...]
+
+    def reading(self, link: int) -> Fraction:
+        """The reading of one link, exactly."""
+        return _reading(self, offset_of(link))
+
+    @cached_property
+    def _bends(self) -> list[float]:
+        """Where the pace changes, as logarithms, with the beginning and no end."""
+        return [0.0, *(log1p(knee) for knee in self.knees), inf]
+
+    def readings(self, links: LinkNumbers) -> Floats:
+        """The readings of some links, to within 1e-11."""
+        octaves, rest = np.divmod(links, HALF_OCTAVE)
+        reaching = np.ldexp((rest + HALF_OCTAVE).astype(np.float64), octaves - 1)
+        logs = np.log1p(np.where(octaves == 0, rest, reaching))
+        times: Floats = np.zeros(len(links))
+        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
+            times += float(pace) * (np.clip(logs, start, end) - start)
+        return times
+
+    def first_after(self, time: float) -> int:
+        """The first link whose reading, as `readings` tells it, is this time or later."""
+        if time <= 0:
+            return 0
+        link = link_reaching(max(ceil(exp(self._log_at(time))) - 1, 0))
+        while link > 0 and self._near(link - 1) >= time:
+            link -= 1
+        while self._near(link) < time:
+            link += 1
+        return link
+
+    def _log_at(self, time: float) -> float:
+        """About the logarithm of 1 + b at this time."""
+        nats = 0.0
+        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
+            nats += min(time / float(pace), end - start)
+            time -= min(time, float(pace) * (end - start))
+        return nats
+
+    def _near(self, link: int) -> float:
+        """The reading of one link, as `readings` tells it."""
+        nats = log1p(offset_of(link))
+        time = 0.0
+        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
+            time += float(pace) * (min(max(nats, start), end) - start)
+        return time
+
+
+@lru_cache(maxsize=1024)
+def _reading(readings: Readings, offset: int) -> Fraction:
+    """The logarithms, cut off after some binary places.
+
+    Their sum is no rational number, so more digits tell what to cut off.
+    """
+    from flint import arb, ctx, fmpq
+
+    if offset == 0:
+        return Fraction(0)
+    bends = [0, *(knee for knee in readings.knees if knee < offset), offset]
+    precision = 128
+    while True:
+        with ctx.workprec(precision):
+            time = arb(0)
+            for pace, (start, end) in zip(readings.paces, pairwise(bends), strict=False):
+                further = arb(fmpq(1 + end, 1 + start)).log()
+                time += further * fmpq(pace.numerator, pace.denominator)
+            cut = (time * (1 << PLACES)).floor().unique_fmpz()
+        if cut is not None:
+            return Fraction(int(cut), 1 << PLACES)
+        precision *= 2
+
+
+@dataclass(frozen=True)
+class ClockStep:
+    """The public numbers of the interval step: the second draw, which costs `epsilon`.
+
+    `beta` is how often the interval may fail. Counts minus the target rank move by at most
+    `sensitivity` rows between neighbours.
+    """
+
+    p: Fraction
+    sensitivity: Fraction
+    epsilon: Fraction
+    beta: Fraction
+    paces: tuple[Fraction, ...]
+    knees: tuple[int, ...]
+    lean: int
+
+    @cached_property
+    def nats_per_row(self) -> Fraction:
+        """How many nats one row of depth is: no factor 2, as a noisy max would have it."""
+        return self.epsilon / self.sensitivity
+
+    @property
+    def bad(self) -> Fraction:
+        """How many rows deep the deepest bad link is.
+
+        Depths are multiples of 1/q rows for p = a/q, and a bad link is less than a row deep.
+        """
+        return 1 - Fraction(1, self.p.denominator)
+
+    @cached_property
+    def log_odds(self) -> float:
+        """About ln(1/beta)."""
+        return log(self.beta.denominator) - log(self.beta.numerator)
+
+    def readings(self, grid: Grid, index: int) -> Readings:
+        """When the clock passes the links around a value: public, for the value is released."""
+        scale = 1 + abs(index - grid.zero)
+        return Readings(self.paces, tuple(knee * scale for knee in self.knees))
+
+    def last_reading(self, grid: Grid) -> float:
+        """No reading is later, whatever the value is."""
+        return float(max(self.paces)) * log(2 + self.lean * (grid.last - grid.first))
+
+    def nats_to_the_edge(self, points: int) -> float:
+        """What the clock takes from a value next to 0 to the edge of so many points."""
+        readings = Readings(self.paces, self.knees)
+        return float(readings.reading(link_reaching(points)))
+
+    def links(self, grid: Grid, index: int, shape: Shape) -> Links:
+        """The links around a value."""
+        left = self.lean if shape == "right" else 1
+        right = self.lean if shape == "left" else 1
+        return Links(self, grid, index, left, right)
+
+    def draw(
+        self, windows: Windows, grid: Grid, index: int, shape: Shape, coins: Coins
+    ) -> tuple[int, int]:
+        """The interval around a value."""
+        links = self.links(grid, index, shape)
+        draw = coins.draw()
+        key = ("clock",)
+        uniform = Uniform(draw, key, int(draw.words(key, 1)[0]))
+        level = 0
+        while True:
+            # What a window hides is at most as deep as if all rows lay there. Deeper links make the
+            # clock stop earlier, so the true link lies between the two.
+            deepest, shallowest = links.clocks(windows(level))
+            link = shallowest.link(uniform)
+            if shallowest.stops_like(deepest) or deepest.link(uniform) == link:
+                return links.ends(link)
+            level += 1
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links around one value: a link of offset b reaches `b // left` steps to the left and
+    `b // right` to the right.
+    """
+
+    step: ClockStep
+    grid: Grid
+    index: int
+    left: int
+    right: int
+
+    def ends(self, link: int) -> tuple[int, int]:
+        """The interval of a link."""
+        offset = offset_of(link)
+        low = max(self.index - offset // self.left, self.grid.first)
+        high = min(self.index + offset // self.right, self.grid.last)
+        return low, high
+
+    def clocks(self, window: RankWindow) -> tuple[Clock, Clock]:
+        """The clock if all that the window hides were as deep as can be, and as shallow; the same
+        one twice if it hides nothing.
+        """
+        shallow_left, deep_left = self._left(window)
+        shallow_right, deep_right = self._right(window)
+        deepest = self._clock(deep_left, deep_right)
+        if window.whole:
+            return deepest, deepest
+        return deepest, self._clock(shallow_left, shallow_right)
+
+    def _clock(self, left: Plateaus, right: Plateaus) -> Clock:
+        step = self.step
+        return Clock(
+            dial=step.readings(self.grid, self.index),
+            sides=(left, right),
+            odds=step.beta,
+            rate=step.nats_per_row / units_per_row(step.p),
+        )
+
+    def _left(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
+        """How deep the links are to the left: t - #{x < low}, at least and at most."""
+        end = link_reaching((self.index - self.grid.first) * self.left)
+        if end == 0:
+            return AT_THE_EDGE, AT_THE_EDGE
+        places = _telling_places(window)
+        places = places[(places > self.grid.first) & (places < self.index)]
+        lows = np.append(places, self.index)[::-1]
+        fewest, most = window.ranks_before(lows)
+        starts = _links_to(self.index, lows, self.left)
+        return (
+            self._side(starts, -self._beyond(most, window.n), end),
+            self._side(starts, -self._beyond(fewest, window.n), end),
+        )
+
+    def _right(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
+        """How deep the links are to the right: #{x <= high} - t, at least and at most."""
+        end = link_reaching((self.grid.last - self.index) * self.right)
+        if end == 0:
+            return AT_THE_EDGE, AT_THE_EDGE
+        places = _telling_places(window)
+        places = places[(places > self.index) & (places < self.grid.last)]
+        highs = np.concatenate(([self.index], places))
+        fewest, most = window.ranks_before(highs + 1)
+        starts = _links_to(self.index, highs, self.right)
+        return (
+            self._side(starts, self._beyond(fewest, window.n), end),
+            self._side(starts, self._beyond(most, window.n), end),
+        )
+
+    def _beyond(self, counts: Indexes, n: int) -> Scores:
+        return over_target(counts, n, self.step.p, 0)
+
+    def _side(self, starts: LinkNumbers, depths: Scores, end: int) -> Plateaus:
+        """Each link has the depth of the last place that it reaches, less that of a bad one."""
+        kept = np.append(starts[1:], end) > starts
+        bad = int(self.step.bad * units_per_row(self.step.p))
+        return Plateaus(starts[kept], depths[kept] - bad, end)
+
+
+# A value on the edge of the grid: every link is infinitely deep there.
+AT_THE_EDGE = Plateaus(np.empty(0, np.int64), np.empty(0, np.int64), 0)
+
+
+def _telling_places(window: RankWindow) -> Indexes:
+    """Where what the window tells of the counts changes: at its atoms, and next to its ends."""
+    atoms = window.indexes
+    # At the ends of int64 this goes round, out of the grid on the side that it is asked for.
+    places: Indexes = np.concatenate((atoms[:1] - 1, atoms, atoms[-1:] + 1))
+    return places
+
+
+def _links_to(index: int, places: Indexes, divisor: int) -> LinkNumbers:
+    """The first link that reaches each of these places, of links that go one step for `divisor` of
+    their offset.
+    """
+    away = int(max(abs(int(places[0]) - index), abs(int(places[-1]) - index)))
+    if away * divisor < FITS:
+        return links_reaching(np.abs(places - index) * divisor)
+    return np.array([link_reaching(abs(int(place) - index) * divisor) for place in places])

@@ -1,0 +1,144 @@
+"""The exact chance of every link of a clock, in ball arithmetic: from the definition, and from the
+clock that ships.
+
+The definition is written down here once more, link by link: intervals by their offsets, depths by
+counting rows, levels as minima over all later links, and the density min(E, S) integrated from
+reading to reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import count, pairwise
+
+import flint
+import numpy as np
+from exact_chances import Bounds, bounds_of, precisely
+from flint import arb, fmpq
+from tiny_tables import Rows, whole_window
+
+from postri.grid import Grid
+from postri.mechanisms.clock import Clock
+from postri.methods.depth import Depth
+from postri.methods.links import Links
+from postri.methods.method import QuantileTerms
+from postri.methods.value import Shape
+
+Ends = tuple[int, int]
+
+
+def shipped_links(
+    method: Depth, terms: QuantileTerms, grid: Grid, index: int, shape: Shape
+) -> Links:
+    return method.clock_step(terms).links(grid, index, shape)
+
+
+def clock_ends(links: Links) -> list[Ends]:
+    """The intervals of the links: public."""
+    (clock, _) = links.clocks(whole_window(()))
+    return [links.ends(k) for k in range(clock.last + 1)]
+
+
+# By all that the chances follow from, as long as nobody changes the clock.
+kept: dict[object, Bounds] = {}
+
+
+def clock_bounds(links: Links, rows: Rows) -> Bounds:
+    """Bounds on the chances of the links on a table, by the clock that ships."""
+    (clock, _) = links.clocks(whole_window(rows))
+    sides = ((side.starts.tobytes(), side.depths.tobytes(), side.end) for side in clock.sides)
+    key = (clock.dial, clock.odds, clock.rate, *sides)
+    if key not in kept:
+        kept[key] = bounds_of(shipped_chances(clock))
+    return kept[key]
+
+
+def shipped_chances(clock: Clock) -> list[arb]:
+    with precisely():
+        running = [arb(1), *(clock.running_after(k) for k in range(clock.last)), arb(0)]
+        return [before - after for before, after in pairwise(running)]
+
+
+def defined_chances(
+    method: Depth, terms: QuantileTerms, grid: Grid, index: int, shape: Shape, rows: Rows
+) -> list[tuple[Ends, arb]]:
+    """Each interval with its chance, by the definition."""
+    lean = method.lean
+    left = lean if shape == "right" else 1
+    right = lean if shape == "left" else 1
+    ends: list[Ends] = []
+    for b in count():
+        ends.append((max(index - b // left, grid.first), min(index + b // right, grid.last)))
+        if ends[-1] == (grid.first, grid.last):
+            break
+    rate = terms.spend.interval / terms.sensitivity
+    target = terms.p * len(rows)
+    # The last link is the whole grid: it takes what is left.
+    times = [reading(method, abs(index - grid.zero), b) for b in range(len(ends) - 1)]
+    terms_of = [
+        rate * depth(low, high, rows, target, grid) - time
+        for (low, high), time in zip(ends, times, strict=False)
+    ]
+    levels = [min(terms_of[k:]) for k in range(len(times))]
+    slack = rate * (1 - Fraction(1, terms.p.denominator))
+    with precisely():
+        return list(zip(ends, stopping(levels, times, terms.beta, slack), strict=True))
+
+
+def depth(low: int, high: int, rows: Rows, target: Fraction, grid: Grid) -> Fraction:
+    """By how many rows an interval that is not the whole grid holds the quantile."""
+    sides = []
+    if low > grid.first:
+        sides.append(target - sum(x < low for x in rows))
+    if high < grid.last:
+        sides.append(sum(x <= high for x in rows) - target)
+    return min(sides)
+
+
+def reading(method: Depth, away: int, b: int) -> Fraction:
+    """The reading of an offset around a value so far from 0, cut off after forty binary places."""
+    knees = [0, *(knee * (1 + away) for knee in method.knees)]
+    with flint.ctx.workprec(400):
+        time = arb(0)
+        for pace, before, after in zip(method.paces, knees, [*knees[1:], b], strict=True):
+            reached = arb(1 + min(b, after)) / (1 + min(b, before))
+            time += reached.log() * _fmpq(pace)
+        cut = (time * 2**40).floor().unique_fmpz() if b else 0
+    return Fraction(int(cut), 2**40)
+
+
+def stopping(
+    levels: Sequence[Fraction], times: Sequence[Fraction], beta: Fraction, slack: Fraction
+) -> list[arb]:
+    """The mass of min(E, S) between one reading and the next, and what is left past the last."""
+    running = arb(1)
+    found = []
+    for k, (level, time) in enumerate(zip(levels, times, strict=True)):
+
+        def density(y: Fraction, level: Fraction = level) -> arb:
+            return arb(_fmpq(beta)) * arb(_fmpq(level + y - slack)).exp()
+
+        end = density(time)
+        start = density(times[k - 1]) if k else arb(0)
+        if start >= running:
+            # E is above S all the way: S falls at rate 1.
+            after = running * arb(_fmpq(times[k - 1] - time)).exp()
+        elif end <= running - (end - start):
+            after = running - (end - start)
+        else:
+            # E meets S at (S + E)/2, and from there on S falls at rate 1 while E rises at it.
+            meeting = (running + start) / 2
+            after = meeting * meeting / end
+        found.append(running - after)
+        running = after
+    return [*found, running]
+
+
+def _fmpq(number: Fraction) -> fmpq:
+    return fmpq(number.numerator, number.denominator)
+
+
+def stacked(each: list[Bounds]) -> Bounds:
+    names = ("log_low", "log_high", "high")
+    return Bounds(*(np.stack([getattr(one, name) for one in each]) for name in names))
