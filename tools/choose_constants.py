@@ -60,38 +60,35 @@ class Setting:
     split: Fraction = HALF
 
 
-FIRST = Setting("first", Depth(growth=Fraction(6, 5), weight=10, margin=15, bonus=20, lean=16))
+FIRST = Setting("first", Depth())
 ONE_AT_A_TIME: dict[str, tuple[Any, ...]] = {
-    "weight": (4, 7, 14, 20),
-    "margin": (1, 3, 5, 8, 10, 12, 22),
-    "bonus": (3, 7, 60, 200),
-    "lean": (4, 8, 32, 64),
+    "margin": (8, 12, 22),
+    "bonus": (7, 60),
+    "lean": (8, 32),
 }
-TOGETHER: tuple[dict[str, Any], ...] = (
-    {"growth": Fraction("1.1"), "weight": 20},
-    {"growth": Fraction("1.15"), "weight": 14},
-    {"growth": Fraction("1.3"), "weight": 7},
-    {"margin": 10, "bonus": 7},
-    {"margin": 12, "bonus": 60},
-    {"margin": 12, "lean": 32},
-    {"margin": 12, "bonus": 60, "lean": 32},
+# The paces of the clock, and the knees at which they change.
+READINGS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
+    (("3", "2", "5/4"), (2, 2_000)),
+    (("4", "2", "5/4"), (2, 2_000)),
+    (("7", "2", "5/4"), (2, 2_000)),
+    (("5", "3/2", "5/4"), (2, 2_000)),
+    (("5", "2", "1"), (4, 4_000)),
+    (("5", "3/2"), (20,)),
+    (("5", "2"), (2,)),
+    (("5",), ()),
 )
 
 
 def settings() -> Iterator[Setting]:
     yield FIRST
-    for split in ("0.3", "0.4", "0.45", "0.6", "0.7"):
+    for split in ("0.3", "0.4", "0.6", "0.7", "0.8"):
         yield Setting(f"split {split}", FIRST.method, Fraction(split))
-    for growth in ("1.1", "1.15", "1.3", "1.5"):
-        yield Setting(f"growth {growth}", replace(FIRST.method, growth=Fraction(growth)))
+    for paces, knees in READINGS:
+        clock = replace(FIRST.method, paces=tuple(map(Fraction, paces)), knees=knees)
+        yield Setting(f"paces {' '.join(paces)} knees {' '.join(map(str, knees))}", clock)
     for name, numbers in ONE_AT_A_TIME.items():
         for number in numbers:
             yield Setting(f"{name} {number}", replace(FIRST.method, **{name: number}))
-    for some in TOGETHER:
-        yield Setting(
-            ", ".join(f"{name} {float(number):g}" for name, number in some.items()),
-            replace(FIRST.method, **some),
-        )
 
 
 @dataclass(frozen=True)
