@@ -564,8 +564,16 @@ UNTYPED = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", UNTYPED)
+# Every kind in some way, and every way with some kind; `make prove` asks each in each.
+UNTYPED_PAIRS = [
+    (kind, way)
+    for i, kind in enumerate(UNTYPED)
+    for j, way in enumerate(WAYS)
+    if (i + j) % sized(2, 1) == 0
+]
+
+
+@pytest.mark.parametrize(("kind", "way"), UNTYPED_PAIRS)
 def test_neighbours_without_types_have_the_same_outcome(kind, way):
     """One row added, removed, or replaced by whatever a cell can be."""
     expected = outcome_of(UNTYPED[kind](BASE), WAYS[way])

@@ -32,7 +32,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-DRAWS, ANSWERS = sized((600, 200), (50_000, 25_000))
+DRAWS, ANSWERS = sized((400, 200), (50_000, 25_000))
 # Enough to reject 30 % less noise for sure: the expected statistics lie above 250, where 50 to 90
 # reject.
 ENOUGH = 1_500

@@ -63,7 +63,9 @@ def test_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
         assert ledger.spent("bank").epsilon == Fraction(fits, 100)
         usage = ledger.summary()["bank"]
         assert sum(each.cost.epsilon for each in usage.analysts.values()) == Fraction(fits, 100)
-        for number, each in enumerate(found):
-            assert usage.analysts[f"analyst {number}"].cost.epsilon == Fraction(
-                len(each["answered"]), 100
-            )
+        # A process that comes late may find nothing left.
+        assert {analyst: each.cost.epsilon for analyst, each in usage.analysts.items()} == {
+            f"analyst {number}": Fraction(len(each["answered"]), 100)
+            for number, each in enumerate(found)
+            if each["answered"]
+        }
