@@ -11,7 +11,7 @@ import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import date, datetime
 from decimal import Decimal
@@ -564,16 +564,17 @@ UNTYPED = {
 }
 
 
-# Every kind in some way, and every way with some kind; `make prove` asks each in each.
-UNTYPED_PAIRS = [
-    (kind, way)
-    for i, kind in enumerate(UNTYPED)
-    for j, way in enumerate(WAYS)
-    if (i + j) % sized(2, 1) == 0
-]
+def in_some_way(kinds: Iterable[str], one_in: int) -> list[tuple[str, str]]:
+    """Every kind in some way, and every way with some kind; `make prove` asks each in each."""
+    return [
+        (kind, way)
+        for i, kind in enumerate(kinds)
+        for j, way in enumerate(WAYS)
+        if (i + j) % sized(one_in, 1) == 0
+    ]
 
 
-@pytest.mark.parametrize(("kind", "way"), UNTYPED_PAIRS)
+@pytest.mark.parametrize(("kind", "way"), in_some_way(UNTYPED, 2))
 def test_neighbours_without_types_have_the_same_outcome(kind, way):
     """One row added, removed, or replaced by whatever a cell can be."""
     expected = outcome_of(UNTYPED[kind](BASE), WAYS[way])
@@ -641,16 +642,7 @@ def arrow_cells(cells: list, kind: pa.DataType) -> pa.Array:
     return pa.array([None if cell is None else wanted(cell) for cell in cells], kind)
 
 
-# Every type in some way, and every way with some type; `make prove` asks each in each.
-PAIRED = [
-    (name, way)
-    for i, name in enumerate(ARROW_TYPES)
-    for j, way in enumerate(WAYS)
-    if (i + j) % sized(3, 1) == 0
-]
-
-
-@pytest.mark.parametrize(("name", "way"), PAIRED)
+@pytest.mark.parametrize(("name", "way"), in_some_way(ARROW_TYPES, 3))
 def test_neighbours_in_arrow_and_parquet_have_the_same_outcome(name, way, tmp_path):
     kind, cells = ARROW_TYPES[name]
     base = [True, False] if name == "boolean" else BASE
