@@ -289,23 +289,11 @@ def _noise_ball(noise: Noise, heat: _Heat) -> arb:
     return -(-(-total).expm1()).log()
 
 
-# Logarithms of public numbers, as rationals that are safe to compute with.
-
-
 @lru_cache(maxsize=4096)
 def boost(number: Fraction) -> int:
-    """ln(number) in units of 2^-BOOST_BITS, rounded up: a bonus, fixed once and for all."""
-    return _upper(number)
-
-
-@lru_cache(maxsize=4096)
-def log_above(number: Fraction) -> Fraction:
-    """A rational at or above ln(number), by less than 2^(1 - BOOST_BITS)."""
-    return Fraction(_upper(number), 1 << BOOST_BITS)
-
-
-def _upper(number: Fraction) -> int:
-    """ln(number) * 2^BOOST_BITS rounded up, or one more."""
+    """ln(number) in units of 2^-BOOST_BITS, rounded up, or one more: a bonus, fixed once and for
+    all.
+    """
     from flint import arb, ctx, fmpq
 
     with ctx.workprec(256):

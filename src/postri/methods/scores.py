@@ -28,19 +28,12 @@ def units_per_row(p: Fraction) -> int:
 def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
     """`counts - p*n` in units.
 
-    Python's integers take over where sums with `largest`, or with `infinite`, would leave int64.
+    Python's integers take over where sums with `largest` could leave int64.
     """
-    if 4 * infinite(n, p, largest) >= FITS:
+    if 8 * (units_per_row(p) * (n + 1) + largest) >= FITS:
         counts = counts.astype(object)
     scores: Scores = counts * units_per_row(p) - 2 * p.numerator * n
     return scores
-
-
-def infinite(n: int, p: Fraction, largest: int) -> int:
-    """A number that no count of n rows reaches, nor `largest`: it stands for infinity where it can
-    only lose a minimum.
-    """
-    return 2 * (units_per_row(p) * (n + 1) + largest)
 
 
 @dataclass(frozen=True)
