@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
+from postri.columns import integer_type
+from postri.grid import grid_of
 from postri.methods.method import QuantileTerms
 from postri.privacy import ProtectedChange, split_spend
 from postri.research.subjects import Subject, shape_subject
@@ -34,7 +36,7 @@ CHOOSE = ("normal", "exponential", "bimodal", "ties")
 CONFIRM = ("lognormal", "uniform", "zipf", "constant")
 SIZES = (100, 1_000, 10_000, 100_000)
 EPSILONS = (Fraction(1, 4), Fraction(1), Fraction(4))
-HALF, UPPER = Fraction(1, 2), Fraction(9, 10)
+HALF = Fraction(1, 2)
 LARGEST = 10**8
 REAL = {
     "bank": ("balance", Domain(-8_019, LARGEST - 8_019)),
@@ -42,7 +44,17 @@ REAL = {
     "airplane": ("capacity", Domain(0, LARGEST)),
 }
 TABLES = 5
-GROUPS = ("choose", "confirm", "mid-size ties", "p=9/10", "real")
+OTHER_PS = (Fraction(1, 4), Fraction(9, 10), Fraction(99, 100))
+GROUPS = (
+    "choose",
+    "confirm",
+    "mid-size ties",
+    "few rows, many rows",
+    *(f"p={p}" for p in OTHER_PS),
+    "one replaced row",
+    "default domain",
+    "real",
+)
 
 WIDTH, ROWS, ERROR, OFF, EDGE, HELD = range(6)
 # Half a step, or half a row: an interval of one point, or a value without error, has something to
@@ -64,7 +76,7 @@ FIRST = Setting("first", Depth())
 ONE_AT_A_TIME: dict[str, tuple[Any, ...]] = {
     "margin": (8, 12, 22),
     "bonus": (7, 60),
-    "lean": (8, 32),
+    "lean": (16, 64),
 }
 # The paces of the clock, and the knees at which they change.
 READINGS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
@@ -114,10 +126,13 @@ def synthetic(
     epsilons: Iterable[Fraction],
     confidence: str = "0.95",
     p: Fraction = HALF,
+    protect: ProtectedChange = AddOrRemoveRows(1),
 ) -> Iterator[Cell]:
     # The tables of the side checks are others.
     seeds = range(TABLES) if group in {"choose", "confirm"} else range(TABLES, 2 * TABLES)
     subjects = tuple(shape_subject(shape, n, seed) for seed in seeds)
+    if group == "default domain":
+        subjects = tuple(on_default_domain(subject) for subject in subjects)
     for epsilon in epsilons:
         yield Cell(
             group,
@@ -126,8 +141,12 @@ def synthetic(
             epsilon,
             1 - Fraction(confidence),
             p,
-            AddOrRemoveRows(1),
+            protect,
         )
+
+
+def on_default_domain(subject: Subject) -> Subject:
+    return replace(subject, grid=grid_of(integer_type(64), None))
 
 
 def cells(folder: Path) -> Iterator[Cell]:
@@ -139,8 +158,15 @@ def cells(folder: Path) -> Iterator[Cell]:
     for n in (300, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000):
         yield from synthetic("mid-size ties", "ties", n, [Fraction(1)])
     for shape in (*CHOOSE, *CONFIRM):
+        for n in (50, 1_000_000):
+            yield from synthetic("few rows, many rows", shape, n, [Fraction(1)])
         for n in (1_000, 100_000):
-            yield from synthetic("p=9/10", shape, n, [Fraction(1)], p=UPPER)
+            for p in OTHER_PS:
+                yield from synthetic(f"p={p}", shape, n, [Fraction(1)], p=p)
+            yield from synthetic(
+                "one replaced row", shape, n, [Fraction(1)], protect=ReplaceRows(1)
+            )
+            yield from synthetic("default domain", shape, n, [Fraction(1)])
     for name, (column, domain) in REAL.items():
         path = folder / f"{name}.csv"
         if path.is_file():

@@ -1,9 +1,12 @@
-"""Draw docs/images/clock.png: E, S and the density of a clock on a smooth table."""
+"""Draw docs/images/clock.png: E, the chance to be running and the density of a clock, on a smooth
+table and on one of few values.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,6 +15,7 @@ import postri
 from postri import AddOrRemoveRows, Depth, Domain
 from postri.grid import grid_of
 from postri.methods.method import QuantileTerms
+from postri.methods.value import Shape
 from postri.privacy import split_spend
 from postri.window import Target
 
@@ -20,53 +24,72 @@ mpl.use("Agg")
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "clock.png"
 ROWS, SEED = 1_000, 4
 BLUE, ORANGE, GREY = "#2f6f9f", "#c8641e", "#8a8a8a"
+TERMS = QuantileTerms(
+    Fraction(1, 2), split_spend(Fraction(1), Fraction(1, 2)), Fraction(1, 20), AddOrRemoveRows(1)
+)
+DOMAIN = Domain(0, 200_000)
 
 
-def main() -> None:
-    from matplotlib import pyplot
-
-    rows = np.random.default_rng(SEED).normal(50_000, 12_000, ROWS).astype(np.int64)
-    domain = Domain(0, 200_000)
+def draw(axes: Any, rows: Any, value: int, shape: Shape, title: str, words: str) -> None:
     table = postri.open(rows)
-    grid = grid_of(table.type_of(None), domain)
-    terms = QuantileTerms(
-        Fraction(1, 2),
-        split_spend(Fraction(1), Fraction(1, 2)),
-        Fraction(1, 20),
-        AddOrRemoveRows(1),
-    )
+    grid = grid_of(table.type_of(None), DOMAIN)
     method = Depth()
-    (windows,) = table.windows(None, grid, [Target(terms.p, method.half(terms, grid))])
-    links = method.clock_step(terms).links(grid, int(np.median(rows)), "even")
-    clock, _ = links.clocks(windows(0))
+    (windows,) = table.windows(None, grid, [Target(TERMS.p, method.half(TERMS, grid))])
+    clock, _ = method.clock_step(TERMS).links(grid, value, shape).clocks(windows(0))
 
     numbers = np.unique(np.geomspace(1, 4_000, 1_500).astype(np.int64))
     times = clock.dial.readings(numbers)
     starts, levels = clock._levels
     here = levels[np.searchsorted(starts, numbers, side="right") - 1]
-    heights = np.log(float(terms.beta)) + here + times
-    density = np.exp(np.minimum(heights, 1))
+    density = np.exp(np.minimum(np.log(float(TERMS.beta)) + here + times, 2))
     running = np.array([float(clock.running_after(int(number))) for number in numbers])
+    stopping = -np.diff(running) / np.diff(times)
 
-    figure, axes = pyplot.subplots(figsize=(8, 4.2), dpi=120)
     axes.fill_between(
-        times, np.minimum(density, running), color=ORANGE, alpha=0.25, lw=0, label="density of Y"
+        times[1:], stopping, step="pre", color=ORANGE, alpha=0.25, lw=0, label="density of the stop"
     )
-    axes.plot(times, density, color=ORANGE, lw=1.6, label="E: how much of beta may be used")
+    axes.step(
+        times, density, where="pre", color=ORANGE, lw=1.6, label="E: how much of beta may be used"
+    )
     axes.plot(times, running, color=BLUE, lw=1.8, label="S: the chance that the clock runs on")
-    crossing = int(np.argmax(density >= running))
+    crossing = int(np.argmax(4 * density[1:] * (1 - running[:-1]) >= 1))
     axes.plot(times[crossing], running[crossing], "o", color="black", ms=5)
     axes.annotate(
-        "they meet: from here on\nthe clock runs out at rate 1",
+        words,
         (times[crossing], running[crossing]),
-        (times[crossing] + 1.2, 0.62),
+        (times[crossing] + 0.9, 0.82),
         arrowprops={"arrowstyle": "-", "color": GREY},
     )
-    axes.set_ylim(0, 1.25)
-    axes.set_xlim(times[crossing] - 14, times[crossing] + 8)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_ylim(0, 2.1)
+    axes.set_xlim(times[crossing] - 11, times[crossing] + 6)
     axes.set_xlabel("time y; a link of offset b is passed at 5 ln(1 + b)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="center left")
+
+
+def main() -> None:
+    from matplotlib import pyplot
+
+    smooth = np.random.default_rng(SEED).normal(50_000, 12_000, ROWS).astype(np.int64)
+    few = np.repeat([100, 162, 180, 350], [300, 202, 300, 198])
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.2), dpi=120, sharey=True)
+    draw(
+        left,
+        smooth,
+        int(np.median(smooth)),
+        "even",
+        "1,000 smooth rows",
+        "the crossing: from here on\nthe clock runs out, at rate 1",
+    )
+    draw(
+        right,
+        few,
+        162,
+        "right",
+        "four values: 162 holds the median by two rows, 180 by 302",
+        "E jumps where the interval\nreaches 180: most runs stop",
+    )
+    left.legend(frameon=False, loc="upper left")
     figure.tight_layout()
     figure.savefig(PICTURE)
     print(PICTURE)

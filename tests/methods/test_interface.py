@@ -99,7 +99,7 @@ def test_a_recorded_answer_is_found_by_the_words_of_depth():
     """Its representation is part of the key of every recorded answer: it must not change."""
     assert repr(Depth()) == (
         "Depth(noise='exponential', paces=(Fraction(5, 1), Fraction(2, 1), Fraction(5, 4)), "
-        "knees=(2, 2000), margin=15, bonus=20, lean=16)"
+        "knees=(2, 2000), margin=15, bonus=20, lean=32)"
     )
 
 

@@ -2,8 +2,8 @@
 clock that ships.
 
 The definition is written down here once more, link by link: intervals by their offsets, depths by
-counting rows, levels as minima over all later links, and the density min(E, S) integrated from
-reading to reading.
+counting rows, levels as minima over all later links, and the chance to be running from reading to
+reading.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def defined_chances(
     ]
     levels = [min(terms_of[k:]) for k in range(len(times))]
     slack = rate * (1 - Fraction(1, terms.p.denominator))
-    with precisely():
+    # What has stopped before a jump may be next to nothing, and is a difference here.
+    with flint.ctx.workprec(700):
         return list(zip(ends, stopping(levels, times, terms.beta, slack), strict=True))
 
 
@@ -111,28 +112,59 @@ def reading(method: Depth, away: int, b: int) -> Fraction:
 def stopping(
     levels: Sequence[Fraction], times: Sequence[Fraction], beta: Fraction, slack: Fraction
 ) -> list[arb]:
-    """The mass of min(E, S) between one reading and the next, and what is left past the last."""
-    running = arb(1)
-    found = []
+    """The chance to stop between one reading and the next, and what is left past the last."""
+    running = [arb(1)]
+    stopped = arb(0)
+    free: tuple[arb, arb] | None = None
     for k, (level, time) in enumerate(zip(levels, times, strict=True)):
-
-        def density(y: Fraction, level: Fraction = level) -> arb:
-            return arb(_fmpq(beta)) * arb(_fmpq(level + y - slack)).exp()
-
-        end = density(time)
-        start = density(times[k - 1]) if k else arb(0)
-        if start >= running:
-            # E is above S all the way: S falls at rate 1.
-            after = running * arb(_fmpq(times[k - 1] - time)).exp()
-        elif end <= running - (end - start):
-            after = running - (end - start)
+        height = arb(_fmpq(beta)).log() + _fmpq(level - slack)
+        since = times[k - 1] if k else None
+        begins = (height + _fmpq(since)).exp() if since is not None else arb(0)
+        ends = (height + _fmpq(time)).exp()
+        if free is None and since is not None and 4 * stopped * begins >= 1:
+            # E jumps past 1/(4A).
+            free = arb(_fmpq(since)), stopped
+        if free is None and 4 * (stopped + ends - begins) * ends >= 1:
+            # E rises to 1/(4A), with A = E and what had stopped before, less E at the beginning.
+            before = stopped - begins
+            reached = (((before * before + 1).sqrt()) - before) / 2
+            free = reached.log() - height, reached + before
+        if free is None:
+            stopped += ends - begins
+            running.append(1 - stopped)
         else:
-            # E meets S at (S + E)/2, and from there on S falls at rate 1 while E rises at it.
-            meeting = (running + start) / 2
-            after = meeting * meeting / end
-        found.append(running - after)
-        running = after
-    return [*found, running]
+            moment, chance = free
+            running.append(run_out(chance, (moment - _fmpq(time)).exp()))
+    return [before - after for before, after in pairwise([*running, arb(0)])]
+
+
+def run_out(stopped: arb, t: arb) -> arb:
+    """The chance to be running where t is left of a clock that runs out at rate 1, if it was free
+    to run out when it had stopped with a chance.
+    """
+    q = 2 * stopped
+    if abs(1 - q) < arb(10) ** -150:
+        return t / 2
+    if t >= (1 - q**3) / (1 + q):
+        return 1 - stopped - (1 - t) / (2 * q)
+    s = root(t * (1 - q * q))
+    return q * (1 / s - 3 * s + 2 * s * s) / (2 * (1 - q * q))
+
+
+def root(goal: arb) -> arb:
+    """The s from 0 to 1 at which (1 - s)(1 - s^3) falls to the goal."""
+    # In floats to begin with, by 1 - s, which may be small.
+    low, high = 0.0, 1.0
+    for _ in range(2_000):
+        middle = (low + high) / 2
+        if middle * (1 - (1 - middle) ** 3) < float(goal):
+            low = middle
+        else:
+            high = middle
+    s = 1 - arb(high)
+    for _ in range(12):
+        s = (s - ((1 - s) * (1 - s**3) - goal) / (4 * s**3 - 3 * s**2 - 1)).mid()
+    return s
 
 
 def _fmpq(number: Fraction) -> fmpq:

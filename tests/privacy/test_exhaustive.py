@@ -53,6 +53,7 @@ from postri.grid import Grid
 from postri.mechanisms import clock as clock_module
 from postri.mechanisms.clock import Clock, Plateaus
 from postri.mechanisms.noisy_max import Noise
+from postri.mechanisms.run_out import running_ball
 from postri.methods import links as links_module
 from postri.methods import value as value_module
 from postri.methods.depth import Depth
@@ -394,17 +395,23 @@ def test_an_interval_that_is_not_bad_taken_for_one_of_no_depth_is_caught(
     assert not measure(replace(STEEP, epsilon=HIGH)).covers()
 
 
-def test_a_density_that_is_not_bounded_by_what_is_left_is_caught(monkeypatch: pytest.MonkeyPatch):
-    """E alone runs out at a link that depends on the table: later links have no chance at all."""
+RUNNING_OUT = {
+    "at once": lambda stopped, time: (1 - stopped) * (-time).exp() / 10**9,
+    "twice as fast": lambda stopped, time: running_ball(stopped, 2 * time),
+    "as if half had stopped": lambda stopped, time: (
+        running_ball(stopped / 2, time) * (1 - stopped) / (1 - stopped / 2)
+    ),
+}
 
-    def after(running: arb, begins: arb, ends: arb) -> arb:
-        left = running + begins - ends
-        # Next to nothing, of which there is a logarithm.
-        return left if left > 0 else running * arb(10) ** -9 / ends
 
-    monkeypatch.setattr(clock_module, "_after_cell", after)
-    case = replace(SOUND, epsilon=HIGH)
-    assert not measure(case).private(case)
+@pytest.mark.parametrize("how", RUNNING_OUT.values(), ids=RUNNING_OUT)
+def test_a_clock_that_runs_out_otherwise_is_caught(
+    how: Callable[[arb, arb], arb], monkeypatch: pytest.MonkeyPatch
+):
+    """Later links have less chance than a neighbour leaves them."""
+    monkeypatch.setattr(clock_module, "running_ball", how)
+    found = [(case, measure(case)) for case in (SOUND, replace(SOUND, epsilon=HIGH))]
+    assert not all(each.private(case) for case, each in found)
 
 
 def test_a_reading_that_depends_on_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch):

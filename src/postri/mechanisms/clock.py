@@ -1,15 +1,15 @@
 """The clock: a draw among nested candidates, of which one uniform number picks a link.
 
 Link k has a public reading s_k, and readings rise. The table gives each link a *level* v_k, and
-levels never fall. With E(y) = odds * exp(v_k + y) for y between s_(k-1) and s_k, the clock stops at
-a time Y of density min(E(y), S(y)), where S(y) is the chance that it has not stopped by y. The link
-drawn is the first with s_k >= Y, and the last of all if the clock passes every reading before it.
-Theorem 4 of docs/theory.md: if neighbours move no level by more than epsilon, the draw is
-epsilon-DP.
+levels never fall. With E(y) = odds * exp(v_k + y) for y between s_(k-1) and s_k, the clock stops
+with the density E(y), up to the *crossing*: the first time at which E is 1/(4A) or more, where A is
+the chance that it has stopped by then. From there on it runs out, as run_out.py says. The link
+drawn is the first whose reading is not before the time at which the clock stops, and the last of
+all if the clock passes every reading before it. Theorem 4 of docs/theory.md: if neighbours move no
+level by more than epsilon, the draw is epsilon-DP.
 
-While E is below S it is the density itself; from where it meets S, the clock runs out at rate 1. So
-the chance that it stops by a reading has a closed form. Floats with a safe margin decide almost
-every draw. The rare hard ones are decided by ball arithmetic on more coins.
+The chance that the clock stops by a reading has a closed form. Floats with a safe margin decide
+almost every draw. The rare hard ones are decided by ball arithmetic on more coins.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from math import inf, log
+from math import hypot, inf, log
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.mechanisms.run_out import running_after, running_ball, time_of
 from postri.mechanisms.uniforms import WORD, Floats, Uniform, ball
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
 LinkNumbers = NDArray[np.int64]
 
 # Far above the error of the float path, and still hit by few draws. A sum of ten thousand masses is
-# off by less than 1e-11, and so is a level wherever E is neither next to nothing nor beyond 1.
+# off by less than 1e-11, and so is a level wherever E is neither next to nothing nor beyond all.
 CHANCE_MARGIN = 1e-10
 TIME_MARGIN = 1e-10
+READING_ERROR = 1e-11
 # Far beyond every reading.
 HUGE = Fraction(10) ** 100
-# Where E is beyond e^2 it has met S before: S is at most 1.
-ENOUGH = 2.0
+# Where E is e^300 the clock stops at once, and a higher E would not show.
+ENOUGH = 300.0
+# So many times what is needed is enough, whatever the errors of floats are.
+SURELY = 1.001
 
 
 class Dial(Protocol):
@@ -76,12 +79,9 @@ class Plateaus:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Links of one level in exact numbers: those whose readings end at this time.
+    """Links of one level in exact numbers: those whose readings end at this time."""
 
-    A level of None is so high that E is beyond 1 from the first of them on.
-    """
-
-    level: Fraction | None
+    level: Fraction
     until: Fraction
 
 
@@ -124,9 +124,19 @@ class Clock:
         below = uniform.first_word
         above = (1 << 64) - 1 - below
         schedule = self._schedule
-        least = schedule.time(below / WORD - CHANCE_MARGIN, (above + 1) / WORD + CHANCE_MARGIN)
-        most = schedule.time((below + 1) / WORD + CHANCE_MARGIN, above / WORD - CHANCE_MARGIN)
-        return self._first_after(least - TIME_MARGIN), self._first_after(most + TIME_MARGIN)
+        margin = CHANCE_MARGIN + schedule.doubt
+        least = schedule.time(below / WORD - margin, (above + 1) / WORD + margin)
+        most = schedule.time((below + 1) / WORD + margin, above / WORD - margin)
+        # The clock may stop right after a reading, nearer than times can tell.
+        first = max(
+            self._first_after(least - TIME_MARGIN),
+            self._first_of(schedule.cell(below / WORD - margin)),
+        )
+        return first, max(first, self._first_after(most + TIME_MARGIN))
+
+    def _first_of(self, cell: int) -> int:
+        starts, _ = self._levels
+        return int(starts[cell]) if cell < len(starts) else self.last
 
     def _first_after(self, time: float) -> int:
         if time > self._schedule.until[-1]:
@@ -144,11 +154,10 @@ class Clock:
     def _levels(self) -> tuple[LinkNumbers, Floats]:
         """The links at which the level may change, and the levels from there on."""
         left, right = self.sides
-        # Where the first side ends, the level follows from the other one alone. A link that stands
-        # here twice is a cell without any time in between, but for the first link.
+        # Where the first side ends, the level follows from the other one alone.
         ended = [min(left.end, right.end)]
         starts = np.sort(np.concatenate((left.starts, right.starts, ended)))
-        starts = starts[np.searchsorted(starts, 0, side="right") - 1 :]
+        starts = starts[np.append(starts[1:] > starts[:-1], True)]
         starts = starts[: np.searchsorted(starts, self.last)]
         of_sides = [
             _levels_at(starts, side, terms)
@@ -168,13 +177,14 @@ class Clock:
 
     @cached_property
     def _beyond(self) -> float:
-        """Where the level is above this, E is beyond 1 from time 0 on."""
+        """The height at which E is 1 at time 0."""
         return log(self.odds.denominator) - log(self.odds.numerator)
 
-    def stops_like(self, deeper: Clock) -> bool:
-        """Whether this clock surely picks what another one picks, from any uniform number.
+    def picks_like(self, deeper: Clock, link: int) -> bool:
+        """Whether every clock between this one and a deeper one surely picks the link that this one
+        picks.
 
-        The other one has the same plateaus, and some of its depths are larger.
+        The deeper one has the same plateaus, and some of its depths are larger.
         """
         if self.last == 0:
             return True
@@ -182,9 +192,15 @@ class Clock:
         for side, other, terms in zip(self.sides, deeper.sides, self._terms, strict=True):
             changed = terms[side.depths != other.depths]
             least = min(least, float(changed.min(initial=inf)))
-        # Levels differ only where they are at least the least of these terms. That is not so of the
-        # first link, and E is beyond 1 there in both, from time 0 on.
-        return least > max(self._beyond, float(self._levels[1][0])) + TIME_MARGIN
+        # Levels differ only where they are at least the least of these terms.
+        starts, levels = self._levels
+        doubt = TIME_MARGIN * max(1.0, abs(least))
+        alike = int(np.searchsorted(levels, least - doubt))
+        # The first of the links at which they do is the likelier, the higher its level is.
+        if alike == len(starts) or link <= starts[alike]:
+            return True
+        # After the crossing it makes no difference what the levels are.
+        return self._schedule.has_crossed(alike)
 
     # In balls.
 
@@ -206,36 +222,52 @@ class Clock:
             precision += 64
 
     def running_after(self, link: int) -> arb:
-        """S at the reading of a link before the last: the chance that a later one is drawn."""
+        """The chance that a link after this one is drawn, of a link before the last."""
         end = self.dial.reading(link)
-        running = ball(Fraction(1))
-        since: Fraction | None = None
-        for cell in self._cells:
-            if since is not None and since >= end:
-                break
-            until = min(cell.until, end)
-            begins = ball(Fraction(0))
-            if since is not None:
+        stopped = begins = ball(Fraction(0))
+        since = end
+        # More than one only if it is in doubt where the crossing is; then they are near each other.
+        found: list[arb] = []
+        for place, cell in enumerate(self._cells):
+            if place > 0:
+                if since >= end:
+                    break
                 begins = self._density(cell.level, since)
-                # E is above S from here on, so the clock runs out at rate 1.
-                if cell.level is None or begins > running:
-                    return running * ball(since - end).exp()
-            running = _after_cell(running, begins, self._density(cell.level, until))
-            since = until
-        return running
+                if _may_have_reached(stopped, begins):
+                    found.append(running_ball(stopped, ball(end - since)))
+                if _has_reached(stopped, begins):
+                    return _any_of(found)
+            since = min(cell.until, end)
+            ends = self._density(cell.level, since)
+            by_then = stopped + ends - begins
+            if _may_have_reached(by_then, ends):
+                further = begins - stopped
+                crossing = 1 / (2 * (further + (further * further + 1).sqrt()))
+                elapsed = (4 * crossing * self._density(cell.level, end)).log()
+                found.append(running_ball(crossing, elapsed))
+            if _has_reached(by_then, ends):
+                return _any_of(found)
+            stopped = by_then
+        if since < end:
+            # All levels from here on are so high that this is the crossing at the latest.
+            found.append(running_ball(stopped, ball(end - since)))
+        else:
+            found.append(1 - stopped)
+        return _any_of(found)
 
-    def _density(self, level: Fraction | None, time: Fraction) -> arb:
-        """E at this time; 1, which S is at most, where the level is too high to tell."""
-        if level is None:
-            return ball(Fraction(1))
+    def _density(self, level: Fraction, time: Fraction) -> arb:
+        """E at this time."""
         return ball(self.odds) * ball(level + time).exp()
 
     @cached_property
     def _cells(self) -> tuple[_Cell, ...]:
-        """All links but the last, in runs of equal levels."""
-        # Before time 0 there is the first link alone, so its level is told however high it is.
-        limit = max(self._beyond, float(self._levels[1][0])) + 1
-        changes = dict(
+        """The links up to the crossing, in runs of equal levels."""
+        # What comes after the crossing does not matter.
+        levels = self._levels[1]
+        place, _, _ = self._schedule.crossing
+        limit = float(levels[min(place + 1, len(levels) - 1)]) + 1
+        cells: list[_Cell] = []
+        changes = list(
             _merged(
                 *(
                     self._exact_levels(side, terms, limit)
@@ -243,11 +275,14 @@ class Clock:
                 )
             )
         )
-        starts = [*changes, self.last]
-        return tuple(
-            _Cell(changes[start], self.dial.reading(following - 1))
-            for start, following in pairwise(starts)
-        )
+        following = [start for start, _ in changes[1:]] + [self.last]
+        for (_, level), end in zip(changes, following, strict=True):
+            if level is None:
+                break
+            if cells and cells[-1].level == level:
+                cells.pop()
+            cells.append(_Cell(level, self.dial.reading(end - 1)))
+        return tuple(cells)
 
     def _exact_levels(
         self, side: Plateaus, terms: Floats, limit: float
@@ -297,39 +332,61 @@ class Schedule:
         return np.cumsum(self._ends - self._begins)
 
     @cached_property
-    def _crossing(self) -> tuple[int, float, float]:
-        """The cell in which E meets S, the time, and S there."""
-        met = self._ends >= 1 - self._stopped
-        m = int(np.argmax(met))
-        if not met[m]:
+    def crossing(self) -> tuple[int, float, float]:
+        """The cell in which E reaches 1/(4A), the time, and A, the chance to have stopped."""
+        met = (self._ends * self._stopped >= 1 / 4) | (self.heights + self.until > ENOUGH)
+        place = int(np.argmax(met))
+        if not met[place]:
             # E is infinite past the last reading.
-            return len(met), float(self.until[-1]), float(1 - self._stopped[-1])
-        running = 1 - self._stopped_before(m)
-        begins = float(self._begins[m])
-        if begins >= running:
-            return m, float(self.since[m]), running
-        meeting = (running + begins) / 2
-        return m, log(meeting) - float(self.heights[m]), meeting
+            return len(met), float(self.until[-1]), float(self._stopped[-1])
+        stopped = self._stopped_before(place)
+        begins = float(self._begins[place])
+        since = float(self.since[place])
+        if stopped * begins >= 1 / 4:
+            return place, since, stopped
+        further = begins - stopped
+        stopped = 1 / (2 * (further + hypot(further, 1)))
+        time = -log(4 * stopped) - float(self.heights[place])
+        return place, max(time, since), stopped
+
+    @cached_property
+    def doubt(self) -> float:
+        """How much the errors of readings may matter to chances after the crossing: those before
+        it, where E is low, move its A.
+        """
+        place, _, stopped = self.crossing
+        if place == 0 or stopped == 0:
+            return READING_ERROR
+        return READING_ERROR * (1 + float(self._ends[place - 1]) / stopped)
 
     def _stopped_before(self, i: int) -> float:
         return float(self._stopped[i - 1]) if i else 0.0
 
+    def has_crossed(self, i: int) -> bool:
+        """Whether the crossing is surely where a cell begins, or before."""
+        return self._stopped_before(i) * float(self._begins[i]) > SURELY / 4
+
     def chances(self) -> Floats:
         """The chance of each cell; what is left is the chance of all that comes after them."""
-        m, crossing, running = self._crossing
-        after: Floats = running * np.exp(np.minimum(crossing - self.until, 0))
-        by = np.where(np.arange(len(after)) < m, self._stopped, 1 - after)
+        place, crossing, stopped = self.crossing
+        after = running_after(stopped, np.maximum(self.until - crossing, 0))
+        by = np.where(np.arange(len(after)) < place, self._stopped, 1 - after)
         return np.diff(by, prepend=0.0)
+
+    def cell(self, below: float) -> int:
+        """The clock does not stop before this cell, if it has stopped with the chance `below`."""
+        place, _, _ = self.crossing
+        return int(np.searchsorted(self._stopped[:place], below))
 
     def time(self, below: float, above: float) -> float:
         """When the clock has stopped with the chance `below`, and runs on with the chance
         `above`.
         """
-        m, crossing, running = self._crossing
-        if above < running:
-            return crossing + log(running / above) if above > 0 else inf
+        _, crossing, stopped = self.crossing
+        if above < 1 - stopped:
+            return crossing + time_of(stopped, above)
         # Before the crossing: `below` is what the cells up to there have in all.
-        i = int(np.searchsorted(self._stopped[:m], below))
+        i = self.cell(below)
         if i == len(self.heights):
             return crossing
         density = below - self._stopped_before(i) + float(self._begins[i])
@@ -370,14 +427,18 @@ def _merged(
         yield link, min(known, default=None)
 
 
-def _after_cell(running: arb, begins: arb, ends: arb) -> arb:
-    """S at the end of a cell, from S and E at its beginning and E at its end."""
-    meeting = (running + begins) / 2
-    below = running + begins - ends
-    above = meeting * meeting / ends
-    if ends < meeting:
-        return below
-    if ends > meeting:
-        return above
-    # E meets S about here. Both expressions come to the same there, so nothing is lost.
-    return below.union(above)
+def _has_reached(stopped: arb, density: arb) -> bool:
+    """Whether E is surely 1/(4A) or more."""
+    return bool(4 * stopped * density >= 1)
+
+
+def _may_have_reached(stopped: arb, density: arb) -> bool:
+    return not 4 * stopped * density < 1
+
+
+def _any_of(found: list[arb]) -> arb:
+    """A ball that holds all of these."""
+    first, *others = found
+    for other in others:
+        first = first.union(other)
+    return first

@@ -52,7 +52,7 @@ class Depth(Method):
     knees: tuple[int, ...] = (2, 2_000)
     margin: int = 15
     bonus: int = 20
-    lean: int = 16
+    lean: int = 32
 
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):

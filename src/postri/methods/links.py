@@ -203,11 +203,11 @@ class ClockStep:
         uniform = Uniform(draw, key, int(draw.words(key, 1)[0]))
         level = 0
         while True:
-            # What a window hides is at most as deep as if all rows lay there. Deeper links make the
-            # clock stop earlier, so the true link lies between the two.
+            # What a window hides is at most as deep as if all rows lay there, and at least as deep
+            # as if none did. The true clock lies between the two.
             deepest, shallowest = links.clocks(windows(level))
             link = shallowest.link(uniform)
-            if shallowest.stops_like(deepest) or deepest.link(uniform) == link:
+            if shallowest.picks_like(deepest, link):
                 return links.ends(link)
             level += 1
 
