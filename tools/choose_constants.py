@@ -37,6 +37,7 @@ CONFIRM = ("lognormal", "uniform", "zipf", "constant")
 SIZES = (100, 1_000, 10_000, 100_000)
 EPSILONS = (Fraction(1, 4), Fraction(1), Fraction(4))
 HALF = Fraction(1, 2)
+ADDED_ROW = AddOrRemoveRows(1)
 LARGEST = 10**8
 REAL = {
     "bank": ("balance", Domain(-8_019, LARGEST - 8_019)),
@@ -126,7 +127,7 @@ def synthetic(
     epsilons: Iterable[Fraction],
     confidence: str = "0.95",
     p: Fraction = HALF,
-    protect: ProtectedChange = AddOrRemoveRows(1),
+    protect: ProtectedChange = ADDED_ROW,
 ) -> Iterator[Cell]:
     # The tables of the side checks are others.
     seeds = range(TABLES) if group in {"choose", "confirm"} else range(TABLES, 2 * TABLES)
