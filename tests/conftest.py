@@ -4,6 +4,7 @@ full-size run.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         module = getattr(item, "module", None)
         if any(hasattr(module, name) for name in TWO_SIZES):
             item.add_marker("prove")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: a test that collects garbage need not look through it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """At the end it goes too: a library that counts its objects then would miss some."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,8 @@ import pytest
 
 from program import run
 
+pytestmark = pytest.mark.slow
+
 FILLED = {
     'budget = "TODO"': "budget = 5",
     'change = "TODO", rows = "TODO"': 'change = "add-or-remove-rows", rows = 1',

@@ -14,6 +14,8 @@ import pytest
 import program
 from bank import STAFF_COLUMNS, dataset_text
 
+pytestmark = pytest.mark.slow
+
 POLICY = dataset_text(
     "staff",
     source="staff.csv",

@@ -39,9 +39,9 @@ def opened(request, tmp_path_factory) -> Callable[[str, str], Table]:
 
 # A query of Spark takes a second, whatever it counts: `make test` asks it less.
 SEEN = [
-    pytest.param(engine, name, marks=marks(engine) if name in FEW else pytest.mark.slow)
+    pytest.param(engine, name, marks=marks(engine) if name in FEW[::3] else pytest.mark.slow)
     for engine in ENGINES
-    for name in (list(CASES)[:: sized(3, 1)] if engine == "Spark" else most_of(engine, CASES))
+    for name in (list(CASES)[:: sized(5, 1)] if engine == "Spark" else most_of(engine, CASES))
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from extreme_cells import TYPES, extreme_table, plain_rows, vectors
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ def mask_of(predicate: Predicate) -> list[bool]:
     return np.broadcast_to(bound.mask(vectors(TABLE, bound.inputs)), len(ROWS)).tolist()
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(0, 4))
 @examples(400)
 def test_random_conditions_hold_where_the_reference_says(source, depth):

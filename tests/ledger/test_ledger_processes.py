@@ -63,7 +63,8 @@ def test_processes_never_pass_the_budget_and_lose_nothing(store, fits):
         assert snapshot.head == ledger.head()
 
 
-@pytest.mark.parametrize("runs", [20, pytest.param(sized(60, 300), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", sized([60], [20, 300]))
 def test_whatever_moment_a_process_is_killed_all_that_was_handed_over_is_in_the_ledger(
     tmp_path, runs, figures
 ):

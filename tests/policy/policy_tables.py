@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from bank import ONE_ROW, dataset_text
 
@@ -134,6 +135,10 @@ SOURCES: dict[str, Callable[..., tuple[str, str | None]]] = {
     "duckdb": write_duckdb,
     "postgres": write_postgres,
 }
+# The same for a test: one that needs a server is never quick.
+EVERY_SOURCE = [
+    pytest.param(kind, marks=[pytest.mark.slow] if kind == "postgres" else []) for kind in SOURCES
+]
 
 
 def write_source(kind: str, folder: Path, request, rows=ROWS) -> tuple[str, str | None]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from policy_tables import (
     COLUMNS,
+    EVERY_SOURCE,
     FLAG,
     ROWS,
     SEEN,
-    SOURCES,
     TEXT_FLAG,
     dataset,
     write_csv,
@@ -35,7 +35,7 @@ def as_dict(seen):
     }
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", EVERY_SOURCE)
 def test_dropped_clamped_and_unknown_rows_are_counted(kind, tmp_path, request):
     source = write_source(kind, tmp_path, request)
     seen = seen_in(
@@ -47,7 +47,7 @@ def test_dropped_clamped_and_unknown_rows_are_counted(kind, tmp_path, request):
     assert as_dict(seen) == SEEN
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", EVERY_SOURCE)
 def test_an_empty_table_has_nothing_to_show(kind, tmp_path, request):
     source = write_source(kind, tmp_path, request, rows=())
     seen = seen_in(write_policy(tmp_path, dataset(*source, COLUMNS, UNITS)))

@@ -221,6 +221,7 @@ class Writer:
         return self
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data())
 def test_each_key_of_any_file_stands_on_its_line(data):

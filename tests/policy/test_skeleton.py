@@ -9,8 +9,8 @@ import duckdb
 import pytest
 from policy_tables import (
     DECLARED,
+    EVERY_SOURCE,
     ROWS,
-    SOURCES,
     write_csv,
     write_parquet,
     write_policy,
@@ -75,7 +75,7 @@ def filled(text, secret=""):
     )
 
 
-@pytest.fixture(params=SOURCES)
+@pytest.fixture(params=EVERY_SOURCE)
 def kind(request):
     return request.param
 
@@ -153,6 +153,7 @@ def test_a_csv_column_is_text_until_the_steward_says_what_it_holds(tmp_path):
     ) == len(DECLARED)
 
 
+@pytest.mark.slow
 def test_the_password_of_a_server_is_left_out(tmp_path, request):
     text = written("postgres", tmp_path, request)
     assert SECRET not in text and "the password is left out" in text

@@ -250,6 +250,7 @@ def test_another_cell_gives_other_draws():
     assert not np.array_equal(*draws)
 
 
+@pytest.mark.slow
 def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells():
     subjects = {name: shape_subject(name, 1_000, 1) for name in ("uniform", "zipf")}
     cells = [

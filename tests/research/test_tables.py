@@ -78,6 +78,7 @@ def test_the_domain_is_the_papers_after_its_shift(subjects):
     assert subjects["bank"].point(int(subjects["bank"].whole.indexes[0])) == -8_019
 
 
+@pytest.mark.slow
 def test_a_table_with_a_changed_cell_is_refused_and_the_others_load(tables, tmp_path):
     lines = (tables / "bank.csv").read_text().splitlines(keepends=True)
     assert ",29," in lines[2]
@@ -88,6 +89,7 @@ def test_a_table_with_a_changed_cell_is_refused_and_the_others_load(tables, tmp_
     assert missing == ["bank: its column balance is not the paper's (the checksum differs)."]
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_named_and_the_others_load(tables, tmp_path):
     found, missing = load_tables(linked(tables, tmp_path, "bank", "adult"))
     assert list(found) == ["bank", "adult"]
@@ -256,6 +258,7 @@ def adult_archive(tables: Path) -> bytes:
     )
 
 
+@pytest.mark.slow
 def test_the_download_gives_the_subjects_of_the_folder_and_says_what_is_gone(
     site, tables, subjects
 ):

@@ -204,6 +204,7 @@ AGGREGATES = st.one_of(
 
 
 class TestQuestions:
+    @pytest.mark.slow
     @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),

@@ -23,6 +23,7 @@ from served import Service, new_token, served
 import postri
 from bank import COLUMNS, dataset_text
 from postri import InputError, ServiceError, Session, agg
+from postri.session import remote as remote_session
 
 pytestmark = pytest.mark.slow
 
@@ -265,12 +266,16 @@ def test_another_server_is_no_service():
 
 
 @pytest.mark.slow
-def test_a_service_that_is_gone_says_so(tmp_path):
+def test_a_service_that_is_gone_says_so(tmp_path, monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr(remote_session, "sleep", waits.append)
     with served(write(tmp_path)) as service:
         db = service.session(new_token(service.policy))
     with pytest.raises(ServiceError, match="cannot be reached"):
         db.count("bank", epsilon=1)
     db.close()
+    # Twice as long each time.
+    assert waits == [0.3125, 0.625, 1.25, 2.5]
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ from postri.grid import grid_of
 from postri.window import Target
 from proving import sized
 
+pytestmark = pytest.mark.slow
+
 HALF = Fraction(1, 2)
 
 
@@ -216,7 +218,6 @@ NUMBERS = st.one_of(
 )
 
 
-@pytest.mark.slow
 @settings(
     max_examples=sized(15, 40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -255,7 +256,6 @@ FORMS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("step", ["0.01", "0.00000001"], ids=["coarse", "fine"])
 def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returned, form, step):
@@ -296,7 +296,6 @@ ROWS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_no_more_returns_from_the_chosen_rows_of_a_csv_file(tmp_path, returned, name):
     """Filters, groups and bounds are DuckDB's work, whatever cells look like: here keys and units
@@ -403,7 +402,6 @@ def test_a_parquet_column_of_floats_gives_the_window_of_the_same_arrow_column(tm
     assert window(parquet(tmp_path, array), "x", domain) == window(array, domain=domain)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "clustered", "constant"])
 def test_a_large_parquet_column_is_sampled_verified_and_widened_where_needed(tmp_path, order):
     generator = np.random.default_rng(3)

@@ -724,6 +724,7 @@ def test_capsules_that_were_read_before_are_a_source_error(kind: str) -> None:
         read_column(source)
 
 
+@pytest.mark.slow
 def test_views_alive_at_exit_do_no_harm() -> None:
     run(
         "import pyarrow; from postri.engines.memory.arrow import read_column; kept = "
@@ -731,6 +732,7 @@ def test_views_alive_at_exit_do_no_harm() -> None:
     )
 
 
+@pytest.mark.slow
 def test_importing_the_reader_imports_no_arrow_library() -> None:
     run(
         "import sys, postri.engines.memory.arrow; assert not {'pyarrow', 'polars', 'pandas'} & "
@@ -738,6 +740,7 @@ def test_importing_the_reader_imports_no_arrow_library() -> None:
     )
 
 
+@pytest.mark.slow
 def test_reading_a_column_imports_no_arrow_library() -> None:
     run(
         "import sys, polars; from postri.engines.memory.arrow import *; "

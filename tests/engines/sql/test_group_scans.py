@@ -181,8 +181,16 @@ def test_groups_of_a_table_have_the_windows_that_they_have_in_memory(name, conne
     )
 
 
-@pytest.mark.parametrize("declared", WIDTHS)
-@pytest.mark.parametrize("end", [0, 1], ids=["least", "largest"])
+# Of half of the widths the least, of the others the largest; `make prove` takes both of all.
+ENDS = [
+    pytest.param(declared, end, id=f"{declared}-{('least', 'largest')[end]}")
+    for number, declared in enumerate(WIDTHS)
+    for end in (0, 1)
+    if (number + end) % sized(2, 1) == 0
+]
+
+
+@pytest.mark.parametrize(("declared", "end"), ENDS)
 def test_keys_at_the_ends_of_every_width_of_whole_numbers_are_found(declared, end, connection):
     keys = [WIDTHS[declared][end] + (1 - 2 * end) * step for step in range(20)]
     key = f"({keys[0]}::HUGEINT + {1 - 2 * end} * (range % 20))::{declared}"
@@ -218,7 +226,7 @@ OFTEN = (
 )
 
 
-@pytest.mark.parametrize("name", OFTEN)
+@pytest.mark.parametrize("name", OFTEN[:: sized(2, 1)])
 def test_groups_take_one_sample_and_one_statement(name, connection, returned):
     """As a rule: one sample of thousands misses a window."""
     relation, queries = MANY[name].made(connection), []
