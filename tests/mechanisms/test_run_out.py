@@ -51,6 +51,9 @@ def test_it_runs_out_at_rate_1_where_half_has_stopped_and_faster_where_less_has(
     slow, fast = (running_after(stopped, times) / (1 - stopped) for stopped in (0.4, 0.1))
     assert np.all(fast <= slow + 1e-12)
     assert running_after(0.001, np.array([0.002]))[0] < 0.5
+    # Less than floats can tell.
+    assert time_of(0.0, 0.3) == 0
+    assert list(running_after(0.0, np.array([0.0, 1e-9]))) == [1, 0]
 
 
 # Any levels, not those of tables alone: each depth may move by a row on its own, as long as deeper

@@ -40,6 +40,8 @@ def time_of(stopped: float, running: float) -> float:
     q = 2 * stopped
     if q >= 1 - NEARLY:
         return -log(2 * running)
+    if q == 0:
+        return 0.0
     if running >= _running_at_turn(q):
         return -log1p(-2 * q * (1 - stopped - running))
     rest = (1 - q) * (1 + q)
