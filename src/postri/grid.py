@@ -93,11 +93,13 @@ class Grid:
 
     def at(self, copy: int) -> int:
         """The index whose candidates include this one: the largest with `copies(index) <= copy`."""
-        low, high = self.first, self.last
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.copies(middle) <= copy else (low, middle - 1)
-        return low
+        if self.anchor is None:
+            index = copy
+        elif copy >= 0:
+            index = self.anchor + _within_octaves(copy)
+        else:
+            index = self.anchor - _within_octaves(HALF_RANGE - copy - 1)
+        return min(max(index, self.first), self.last)
 
     def sizes(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """How many candidates lie in each run `starts..ends` (both included), as floats correct to
@@ -117,6 +119,12 @@ def _octave_sum(away: int) -> int:
     """The candidates at distances 0, 1, ..., away - 1 from the anchor on one side."""
     octave = (away + 1).bit_length() - 1
     return octave * HALF_RANGE + (away + 1 - (1 << octave)) * (1 << max(63 - octave, 0))
+
+
+def _within_octaves(copy: int) -> int:
+    """The distance from the anchor whose candidates include this one, on one side."""
+    octave, rest = divmod(copy, HALF_RANGE)
+    return (1 << octave) + (rest >> max(63 - octave, 0)) - 1
 
 
 def _octaves(indexes: NDArray[np.int64], anchor: int) -> NDArray[np.int64]:

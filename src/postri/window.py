@@ -103,6 +103,19 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     )
 
 
+def beginning_with(windows: Windows, p: Fraction, half: int) -> Windows:
+    """The same windows, and before them the first one cut to so many rows: what is looked at takes
+    time.
+    """
+
+    def window(level: int) -> RankWindow:
+        if level == 0:
+            return trim(windows(0), p, half)
+        return windows(level - 1)
+
+    return window
+
+
 def holds(window: RankWindow, p: Fraction, half: int) -> bool:
     """Whether the window reaches `half` rows to each side of the target rank, or the end of the
     data.

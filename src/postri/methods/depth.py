@@ -28,7 +28,7 @@ from postri.methods.links import ClockStep
 from postri.methods.method import Method, QuantileTerms, Span
 from postri.methods.value import SHAPES, ValueStep
 from postri.privacy import split_spend
-from postri.window import RankWindow, Windows, trim
+from postri.window import Windows, beginning_with
 
 # A draw asks for a wider window with a probability of about 2^-40.
 PATIENCE = 40 * log(2)
@@ -101,14 +101,7 @@ class Depth(Method):
         """The windows of the value step: the first holds no more than it needs, for each atom that
         it sees takes coins.
         """
-        half = self._value_half(terms, grid)
-
-        def window(level: int) -> RankWindow:
-            if level == 0:
-                return trim(windows(0), terms.p, half)
-            return windows(level - 1)
-
-        return window
+        return beginning_with(windows, terms.p, self._value_half(terms, grid))
 
     def _value_half(self, terms: QuantileTerms, grid: Grid) -> int:
         """Rows per side that the value step needs."""

@@ -22,7 +22,7 @@ from postri.mechanisms.coins import Coins
 from postri.mechanisms.uniforms import Floats, Uniform
 from postri.methods.scores import Scores, over_target, units_per_row
 from postri.methods.value import Shape
-from postri.window import Indexes, RankWindow, Windows
+from postri.window import Indexes, RankWindow, Windows, beginning_with
 
 # An offset has at most this many binary digits before its zeros.
 DIGITS = 20
@@ -30,6 +30,8 @@ HALF_OCTAVE = 1 << (DIGITS - 1)
 # A reading is a logarithm, cut off after this many binary places once and for all.
 PLACES = 40
 FITS = 2**62
+# A draw looks beyond its first rows with a probability of about e^-20.
+ROOM = 20
 
 
 def offset_of(link: int) -> int:
@@ -78,13 +80,15 @@ class Readings:
         return [0.0, *(log1p(knee) for knee in self.knees), inf]
 
     def readings(self, links: LinkNumbers) -> Floats:
-        """The readings of some links, to within 1e-11."""
-        octaves, rest = np.divmod(links, HALF_OCTAVE)
+        """The readings of links that rise, to within 1e-11."""
+        octaves = links >> (DIGITS - 1)
+        rest = links & (HALF_OCTAVE - 1)
         reaching = np.ldexp((rest + HALF_OCTAVE).astype(np.float64), octaves - 1)
         logs = np.log1p(np.where(octaves == 0, rest, reaching))
-        times: Floats = np.zeros(len(links))
-        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
-            times += float(pace) * (np.clip(logs, start, end) - start)
+        times: Floats = float(self.paces[0]) * logs
+        for (before, after), bend in zip(pairwise(self.paces), self._bends[1:-1], strict=True):
+            start = int(np.searchsorted(logs, bend))
+            times[start:] += float(after - before) * (logs[start:] - bend)
         return times
 
     def first_after(self, time: float) -> int:
@@ -198,6 +202,7 @@ class ClockStep:
     ) -> tuple[int, int]:
         """The interval around a value."""
         links = self.links(grid, index, shape)
+        windows = beginning_with(windows, self.p, links.half)
         draw = coins.draw()
         key = ("clock",)
         uniform = Uniform(draw, key, int(draw.words(key, 1)[0]))
@@ -230,6 +235,18 @@ class Links:
         low = max(self.index - offset // self.left, self.grid.first)
         high = min(self.index + offset // self.right, self.grid.last)
         return low, high
+
+    @property
+    def half(self) -> int:
+        """Rows per side that almost always decide, now that the value is known."""
+        step = self.step
+        last = max(
+            link_reaching((self.index - self.grid.first) * self.left),
+            link_reaching((self.grid.last - self.index) * self.right),
+        )
+        (reading,) = step.readings(self.grid, self.index).readings(np.array([last]))
+        nats = step.log_odds + float(reading) + ROOM
+        return 2 + ceil(Fraction(nats) / step.nats_per_row)
 
     def clocks(self, window: RankWindow) -> tuple[Clock, Clock]:
         """The clock if all that the window hides were as deep as can be, and as shallow; the same

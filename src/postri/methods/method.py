@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from postri.answer import Plan
@@ -38,7 +39,7 @@ class QuantileTerms:
     protect: ProtectedChange
     groups: int = 1
 
-    @property
+    @cached_property
     def sensitivity(self) -> Fraction:
         """How far one person moves a count minus the target rank, in all groups together."""
         return self.protect.sensitivity(self.p, self.groups)
