@@ -21,6 +21,8 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 
 HALF_RANGE = 2**63
+# Whole numbers below this, and their successors, are exact as floats.
+EXACT = 2**52
 POWERS = np.array([1 << k for k in range(64)], dtype=np.uint64)
 
 
@@ -130,6 +132,9 @@ def _within_octaves(copy: int) -> int:
 def _octaves(indexes: NDArray[np.int64], anchor: int) -> NDArray[np.int64]:
     shifted = indexes.view(np.uint64) - np.uint64(anchor % MOST_POINTS)
     away = np.where(indexes < anchor, ~shifted + np.uint64(1), shifted)
+    if len(away) and away.max() < EXACT:
+        _, octaves = np.frexp(away.astype(np.float64) + 1)
+        return octaves.astype(np.int64) - 1
     # The one distance whose successor overflows lies in the last octave, where searchsorted puts it
     # anyway.
     return (

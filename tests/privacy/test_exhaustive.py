@@ -327,12 +327,15 @@ def test_a_rounded_target_rank_is_caught(monkeypatch: pytest.MonkeyPatch):
 
 def test_an_edge_of_the_data_taken_for_one_of_the_domain_is_caught(monkeypatch: pytest.MonkeyPatch):
     """Only the grid's ends are public: past the last row a link is no deeper than the rows."""
-    original = Links._side
+    original = Links._sides
 
-    def side(links: Links, starts: Whole, depths: Whole, end: int) -> Plateaus:
-        return original(links, starts, np.where(depths == depths[-1], 1_000, depths), end)
+    def sides(
+        links: Links, starts: Whole, shallow: Whole, deep: Whole, end: int
+    ) -> tuple[Plateaus, Plateaus]:
+        deep = np.where(deep == deep[-1], 1_000, deep)
+        return original(links, starts, deep, deep, end)
 
-    monkeypatch.setattr(Links, "_side", side)
+    monkeypatch.setattr(Links, "_sides", sides)
     assert not measure(SOUND).private(SOUND)
 
 

@@ -141,25 +141,24 @@ class _Batch(Generic[R]):
         """The least surprise per candidate that each run can have, for its largest noise."""
         heats = least_surprise(self.words) / self.runs.sizes
         if self.heat is not None:
-            self._inherit(heats, self.heat.low)
+            # Parts of an opened run have its heat on top of their own; the heir has nothing else.
+            heats += self.heat.low
+            if self.heir >= 0:
+                heats[self.heir] = self.heat.low
         return heats
 
-    def _most_heats(self) -> Floats:
-        """The most surprise per candidate that each run can have, for its smallest noise."""
-        heats = most_surprise(self.words) / self.runs.sizes
-        if self.heat is not None:
-            self._inherit(heats, self.heat.high)
-        return heats
-
-    def _inherit(self, heats: Floats, inherited: float) -> None:
-        """Parts of an opened run have its heat on top of their own; the heir has nothing else."""
-        heats += inherited
-        if self.heir >= 0:
-            heats[self.heir] = inherited
+    def _most_heat(self, j: int) -> Floats:
+        """The most surprise per candidate that run j can have, for its smallest noise."""
+        heat = most_surprise(self.words[j : j + 1]) / self.runs.sizes[j : j + 1]
+        if self.heat is None:
+            return heat
+        if j == self.heir:
+            return np.array([self.heat.high])
+        return heat + self.heat.high
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
-        noise = NOISES[self.race.noise](self._most_heats()[j : j + 1])[0]
+        noise = NOISES[self.race.noise](self._most_heat(j))[0]
         return float(self.scaled[j] - self.margins[j] + noise)
 
     def heat_of(self, j: int) -> _Heat:
@@ -172,7 +171,7 @@ class _Batch(Generic[R]):
         first, end = self.runs.span(j)
         own = Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
         low = float(self._least_heats()[j])
-        high = float(self._most_heats()[j])
+        high = float(self._most_heat(j)[0])
         return _Heat((*inherited, (own, end - first)), low, high)
 
 

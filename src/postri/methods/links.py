@@ -96,9 +96,9 @@ class Readings:
         if time <= 0:
             return 0
         link = link_reaching(max(ceil(exp(self._log_at(time))) - 1, 0))
-        while link > 0 and self._near(link - 1) >= time:
+        while link > 0 and self.near(link - 1) >= time:
             link -= 1
-        while self._near(link) < time:
+        while self.near(link) < time:
             link += 1
         return link
 
@@ -110,7 +110,7 @@ class Readings:
             time -= min(time, float(pace) * (end - start))
         return nats
 
-    def _near(self, link: int) -> float:
+    def near(self, link: int) -> float:
         """The reading of one link, as `readings` tells it."""
         nats = log1p(offset_of(link))
         time = 0.0
@@ -244,8 +244,7 @@ class Links:
             link_reaching((self.index - self.grid.first) * self.left),
             link_reaching((self.grid.last - self.index) * self.right),
         )
-        (reading,) = step.readings(self.grid, self.index).readings(np.array([last]))
-        nats = step.log_odds + float(reading) + ROOM
+        nats = step.log_odds + step.readings(self.grid, self.index).near(last) + ROOM
         return 2 + ceil(Fraction(nats) / step.nats_per_row)
 
     def clocks(self, window: RankWindow) -> tuple[Clock, Clock]:
@@ -278,9 +277,8 @@ class Links:
         lows = np.append(places, self.index)[::-1]
         fewest, most = window.ranks_before(lows)
         starts = _links_to(self.index, lows, self.left)
-        return (
-            self._side(starts, -self._beyond(most, window.n), end),
-            self._side(starts, -self._beyond(fewest, window.n), end),
+        return self._sides(
+            starts, -self._beyond(most, window.n), -self._beyond(fewest, window.n), end
         )
 
     def _right(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
@@ -293,19 +291,22 @@ class Links:
         highs = np.concatenate(([self.index], places))
         fewest, most = window.ranks_before(highs + 1)
         starts = _links_to(self.index, highs, self.right)
-        return (
-            self._side(starts, self._beyond(fewest, window.n), end),
-            self._side(starts, self._beyond(most, window.n), end),
+        return self._sides(
+            starts, self._beyond(fewest, window.n), self._beyond(most, window.n), end
         )
 
     def _beyond(self, counts: Indexes, n: int) -> Scores:
         return over_target(counts, n, self.step.p, 0)
 
-    def _side(self, starts: LinkNumbers, depths: Scores, end: int) -> Plateaus:
+    def _sides(
+        self, starts: LinkNumbers, shallow: Scores, deep: Scores, end: int
+    ) -> tuple[Plateaus, Plateaus]:
         """Each link has the depth of the last place that it reaches, less that of a bad one."""
         kept = np.append(starts[1:], end) > starts
+        if not kept.all():
+            starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
         bad = int(self.step.bad * units_per_row(self.step.p))
-        return Plateaus(starts[kept], depths[kept] - bad, end)
+        return Plateaus(starts, shallow - bad, end), Plateaus(starts, deep - bad, end)
 
 
 # A value on the edge of the grid: every link is infinitely deep there.
