@@ -169,6 +169,12 @@ def test_columns_are_clamped_and_conditions_stand_as_they_are(text):
     assert str(clamped(read_expression(text), DOMAINS)) == CLAMPED[text]
 
 
+def test_a_node_that_nobody_clamps_is_an_error_and_not_left_as_it_is():
+    """One that is added later, and forgotten in `clamped`, fails before any row is read."""
+    with pytest.raises(TypeError, match="columns of IsNull"):
+        clamped(tree.IsNull(tree.Column("x")), {"x": Domain(0, 5)})
+
+
 def test_a_column_without_bounds_cannot_be_clamped():
     with pytest.raises(InputError, match=f"the column 'name' {NO_BOUNDS}"):
         clamped(read_expression("name"), DOMAINS)

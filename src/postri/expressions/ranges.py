@@ -158,7 +158,10 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
         left = inside(expression.left)
         right = inside(expression.right)
         return _multiplied(replace(expression, left=left, right=right))
-    return expression
+    if isinstance(expression, tree.LITERALS):
+        return expression
+    # A node that is forgotten here must not leave its columns as they are.
+    raise TypeError(f"nothing says how the columns of {type(expression).__name__} are clamped")
 
 
 def _multiplied(expression: tree.Arithmetic) -> Expression:

@@ -52,7 +52,7 @@ class Dial(Protocol):
         """The reading of one link."""
 
     def readings(self, links: LinkNumbers) -> Floats:
-        """The readings of some links, to within 1e-11."""
+        """The readings of links that rise, to within 1e-11."""
 
     def first_after(self, time: float) -> int:
         """The first link whose reading, as `readings` tells it, is this time or later."""
