@@ -20,8 +20,7 @@ Windows = Callable[[int], "RankWindow"]
 """
 
 
-# A draw asks for a wider window with a probability of about 2^-40; each is this many times as wide
-# as the one before.
+# A draw hardly ever asks for a wider window; each is this many times as wide as the one before.
 WIDER = 8
 
 

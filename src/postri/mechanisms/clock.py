@@ -177,7 +177,7 @@ class Clock:
 
     @cached_property
     def _beyond(self) -> float:
-        """The height at which E is 1 at time 0."""
+        """The level at which E is 1 at time 0."""
         return log(self.odds.denominator) - log(self.odds.numerator)
 
     def picks_like(self, deeper: Clock, link: int) -> bool:

@@ -30,7 +30,8 @@ from postri.methods.value import SHAPES, ValueStep
 from postri.privacy import split_spend
 from postri.window import Windows, beginning_with
 
-# A draw asks for a wider window with a probability of about 2^-40.
+# A value step asks for a wider window with a probability of about 2^-40. Theorem 9 says when a
+# clock does.
 PATIENCE = 40 * log(2)
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with
 # the data's own.
@@ -88,10 +89,8 @@ class Depth(Method):
         )
 
     def half(self, terms: QuantileTerms, grid: Grid) -> int:
-        """Rows per side beyond which a wider window is asked for with a probability of about 2^-40
-        at most.
-        """
-        # Theorem 9: links that are so deep have E beyond 1 whatever lies after them.
+        """Rows per side beyond which a wider window is hardly ever asked for."""
+        # Theorem 9: links that are so deep have E beyond 2^40, whatever lies after them.
         clock = self.clock_step(terms)
         clock_nats = clock.log_odds + clock.last_reading(grid) + PATIENCE
         clock_rows = 1 + Fraction(clock_nats) / clock.nats_per_row

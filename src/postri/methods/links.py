@@ -30,7 +30,7 @@ HALF_OCTAVE = 1 << (DIGITS - 1)
 # A reading is a logarithm, cut off after this many binary places once and for all.
 PLACES = 40
 FITS = 2**62
-# A draw looks beyond its first rows with a probability of about e^-20.
+# E is e^20 or more where the first rows that a draw looks at end: it hardly ever needs others.
 ROOM = 20
 
 
@@ -111,7 +111,7 @@ class Readings:
         return nats
 
     def near(self, link: int) -> float:
-        """The reading of one link, as `readings` tells it."""
+        """The reading of one link, as `readings` tells it but for rounding."""
         nats = log1p(offset_of(link))
         time = 0.0
         for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
@@ -240,12 +240,18 @@ class Links:
     def half(self) -> int:
         """Rows per side that almost always decide, now that the value is known."""
         step = self.step
-        last = max(
-            link_reaching((self.index - self.grid.first) * self.left),
-            link_reaching((self.grid.last - self.index) * self.right),
-        )
+        last = max(self._left_end, self._right_end)
         nats = step.log_odds + step.readings(self.grid, self.index).near(last) + ROOM
         return 2 + ceil(Fraction(nats) / step.nats_per_row)
+
+    @property
+    def _left_end(self) -> int:
+        """The first link that reaches the first grid point."""
+        return link_reaching((self.index - self.grid.first) * self.left)
+
+    @property
+    def _right_end(self) -> int:
+        return link_reaching((self.grid.last - self.index) * self.right)
 
     def clocks(self, window: RankWindow) -> tuple[Clock, Clock]:
         """The clock if all that the window hides were as deep as can be, and as shallow; the same
@@ -269,7 +275,7 @@ class Links:
 
     def _left(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
         """How deep the links are to the left: t - #{x < low}, at least and at most."""
-        end = link_reaching((self.index - self.grid.first) * self.left)
+        end = self._left_end
         if end == 0:
             return AT_THE_EDGE, AT_THE_EDGE
         places = _telling_places(window)
@@ -283,7 +289,7 @@ class Links:
 
     def _right(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
         """How deep the links are to the right: #{x <= high} - t, at least and at most."""
-        end = link_reaching((self.grid.last - self.index) * self.right)
+        end = self._right_end
         if end == 0:
             return AT_THE_EDGE, AT_THE_EDGE
         places = _telling_places(window)

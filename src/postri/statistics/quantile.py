@@ -109,7 +109,7 @@ class Quantile(Statistic):
         return QuantileTerms(self.p, spend, terms.beta / terms.parts, terms.protect, terms.groups)
 
     def target(self, grid: Grid, terms: Terms) -> Target:
-        """The window that the draw needs, but for a chance of about 2^-40."""
+        """The window that the draw needs; it hardly ever asks for more."""
         return Target(self.p, terms.method.half(self.quantile_terms(terms), grid))
 
     def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
