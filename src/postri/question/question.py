@@ -163,13 +163,17 @@ class Question:
     def adapted(self, answer: Answer) -> Answer:
         """A recorded answer with the interval of this question's confidence, which is free where
         the noise is public.
+
+        The interval of a quantile was drawn for this question's beta, or for a part of it, by
+        whatever confidence that was asked for.
         """
-        if answer.drawn is None:
-            return answer
+        interval = answer.interval
+        if answer.drawn is not None:
+            interval = answer.drawn.interval(self.beta)
         notes = tuple(note for note in answer.notes if note != JOINT)
         return replace(
             answer,
-            interval=answer.drawn.interval(self.beta),
+            interval=interval,
             confidence=float(self.confidence),
             notes=(*notes, *_joint(self.simultaneous, len(self.names) * self.rows.number)),
         )
@@ -307,7 +311,8 @@ def _in_groups(terms: Terms, asked: int, groups: Groups | None, *, simultaneous:
         return replace(terms, groups=number)
     intervals = asked * number
     notes = _joint(simultaneous, intervals)
-    return replace(terms, groups=number, beta=terms.beta / intervals, notes=notes)
+    beta = terms.beta / intervals
+    return replace(terms, groups=number, beta=beta, at_once=True, notes=notes)
 
 
 def dataset_question(

@@ -34,8 +34,8 @@ class Terms:
 
     The groups share `epsilon`. Each interval fails with probability `beta` at most; the answer
     says `confidence`, which is less than 1 - beta where all intervals of a question hold at once.
-    `parts` intervals are computed into one another, as in `median(x) / count(*)`. `method` and
-    `split` matter to quantiles alone.
+    `parts` intervals are computed into one another, as in `median(x) / count(*)`. `at_once` says
+    that all intervals of the question hold at once. `method` and `split` matter to quantiles alone.
     """
 
     epsilon: Fraction
@@ -44,6 +44,7 @@ class Terms:
     protect: ProtectedChange
     groups: int = 1
     parts: int = 1
+    at_once: bool = False
     method: Method = field(default_factory=Depth)
     split: Fraction = Fraction(1, 2)
     notes: tuple[str, ...] = ()
