@@ -21,9 +21,7 @@ def true_quantile(p: Fraction) -> int:
 
 
 def quantiles(seed: int, **how):
-    return postri.quantiles(
-        ROWS, POINTS, epsilon=1, domain=DOMAIN, coins=SeededCoins(seed), **how
-    )
+    return postri.quantiles(ROWS, POINTS, epsilon=1, domain=DOMAIN, coins=SeededCoins(seed), **how)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -50,7 +50,8 @@ class ParsedWording:
         """The result with the rows and columns that the statement asks for."""
         if self.statement is None:
             return result
-        return self.statement.shaped(result, self.question.beta)
+        question = self.question
+        return self.statement.shaped(result, question.beta, at_once=question.simultaneous)
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
@@ -153,7 +154,7 @@ class LocalSession(Session):
         if statement is not None:
             where = statement.where
             computed = statement.computed
-            parts = statement.parts()
+            parts = statement.parts(at_once=bool(wording.simultaneous))
         return dataset_question(
             dataset,
             wording.aggregates,
