@@ -170,5 +170,17 @@ def test_beta_is_divided_by_what_the_text_and_the_keys_tell(rest, division, tmp_
     text = f"SELECT COUNT(*) AS n, MEDIAN(age) AS m FROM bank GROUP BY job, vip {rest}"
     statement = read_sql(text, datasets(tmp_path))
     assert statement.groups == 4
-    assert statement.parts()["median_age"] == division
-    assert statement.parts(at_once=True)["median_age"] == 1
+    assert statement.selected().get("median_age", 1) == division
+    assert statement.parts() == {"count": 1, "median_age": 1}
+
+
+def test_a_forecast_knows_of_the_selection(db):
+    """It is of the fewest rows that may be shown: one of three."""
+    text = "SELECT job, COUNT(*) AS n FROM bank GROUP BY job "
+    plain = db.price(text, epsilon=Fraction(1, 10), confidence=1 - BETA / 3)
+    for rest in ("HAVING n > 5", "ORDER BY n LIMIT 1"):
+        price = db.price(text + rest, epsilon=Fraction(1, 10), confidence=1 - BETA)
+        assert price.forecasts["count"].reach == plain.forecasts["count"].reach
+    plain = db.price(text, epsilon=Fraction(1, 10), confidence=1 - BETA)
+    price = db.price(text + "ORDER BY n", epsilon=Fraction(1, 10), confidence=1 - BETA)
+    assert price.forecasts["count"].reach == plain.forecasts["count"].reach

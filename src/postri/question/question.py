@@ -251,11 +251,13 @@ def plain_question(
     weights: object = None,
     simultaneous: bool = False,
     parts: Mapping[str, int] | None = None,
+    selected: Mapping[str, int] | None = None,
 ) -> Question:
     """A question to a table without a policy, drawn in the order in which it was asked.
 
     Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
-    with that of an aggregate.
+    with that of an aggregate, `selected` by how much more beta is divided for those by which rows
+    are selected.
     """
     total = check_epsilon(epsilon)
     for statistic in aggregates.values():
@@ -282,8 +284,17 @@ def plain_question(
     )
     terms = _in_groups(terms, len(aggregates), groups, simultaneous=simultaneous)
     together = parts or {}
+    divided = selected or {}
     asked = tuple(
-        Asked(statistic, replace(terms, epsilon=total * share, parts=together.get(name, 1)))
+        Asked(
+            statistic,
+            replace(
+                terms,
+                epsilon=total * share,
+                parts=together.get(name, 1),
+                selected=divided.get(name, 1),
+            ),
+        )
         for (name, statistic), share in zip(aggregates.items(), shares, strict=True)
     )
     columns = groups.columns if groups else ()
@@ -328,6 +339,7 @@ def dataset_question(
     coins: Coins | None = None,
     computed: Mapping[str, Computed] | None = None,
     parts: Mapping[str, int] | None = None,
+    selected: Mapping[str, int] | None = None,
 ) -> DatasetQuestion:
     """A question to a policy's dataset, or InputError for the first thing that is wrong with it.
 
@@ -360,6 +372,7 @@ def dataset_question(
         weights=shares,
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
+        selected=selected,
     )
     predicate = question.where
     if isinstance(where, str) and predicate is not None:

@@ -151,10 +151,14 @@ class LocalSession(Session):
         where: str | Predicate | None = wording.where
         computed = None
         parts = None
+        selected = None
         if statement is not None:
             where = statement.where
             computed = statement.computed
-            parts = statement.parts(at_once=bool(wording.simultaneous))
+            parts = statement.parts()
+            # Where all intervals hold at once, those of any rows do.
+            if not wording.simultaneous:
+                selected = statement.selected()
         return dataset_question(
             dataset,
             wording.aggregates,
@@ -167,6 +171,7 @@ class LocalSession(Session):
             coins=self._coins(),
             computed=computed,
             parts=parts,
+            selected=selected,
         )
 
     def _dataset(self, name: object) -> Dataset:

@@ -65,23 +65,29 @@ class Statement:
             if item.what == "value" and item.node is not None
         }
 
-    def parts(self, *, at_once: bool = False) -> dict[str, int]:
+    def parts(self) -> dict[str, int]:
         """For each aggregate the number of intervals that must hold at once: that of the aggregates
         in the largest value that it is part of.
-
-        If rows are selected by an end of its interval, it is as if those of all rows had to: the
-        interval of a quantile cannot be widened when it is drawn. Where all intervals of the
-        question hold `at_once`, so do those of any rows.
         """
         found = dict.fromkeys(self.aggregates, 1)
         for node in self.values.values():
             names = set(node.drawn())
             for name in names:
                 found[name] = max(found[name], len(names))
-        if not at_once:
-            for name in self.rows.by_ends:
-                found[name] *= self.rows.division(self.groups)
         return found
+
+    def selected(self) -> dict[str, int]:
+        """For each aggregate by whose interval rows are selected, by how much beta is divided at
+        most: public numbers alone.
+
+        An interval that is drawn cannot be widened when it is known how many rows are shown. It
+        holds whatever its value is, so only its own ends select by it.
+        """
+        division = self.rows.division(self.groups)
+        return {name: division for name in self.rows.by_draws if self._widens(name)}
+
+    def _widens(self, name: str) -> bool:
+        return name in self.rows.by_ends or not self.aggregates[name].draws_interval
 
     def located(self, error: InputError) -> InputError:
         """An error about the question, with its place in the text."""
@@ -133,14 +139,15 @@ class Statement:
         decides by its value: how its interval is drawn depends on nothing else that is drawn.
         """
         answers = dict(row.answers)
-        for name in self.rows.by_draws:
+        for name, division in self.selected().items():
             answer = answers[name]
-            if answer.drawn is not None and share < 1:
+            if answer.drawn is None:
+                is_wider = division > 1
+            else:
+                is_wider = share < 1
                 drawn = Selected(answer.drawn, share)
-                interval = drawn.interval(row.beta)
-                notes = (*answer.notes, SELECTED)
-                answers[name] = replace(answer, interval=interval, drawn=drawn, notes=notes)
-            elif answer.drawn is None and name in self.rows.by_ends and self.groups > 1:
+                answer = replace(answer, interval=drawn.interval(row.beta), drawn=drawn)
+            if is_wider:
                 answers[name] = replace(answer, notes=(*answer.notes, SELECTED))
         return replace(row, answers=answers)
 

@@ -80,6 +80,7 @@ class Quantile(Statistic):
     fits: ClassVar[Fits] = "ordered"
     batch = QuantileBatch
     stays_in_domain: ClassVar = True
+    draws_interval: ClassVar = True
 
     def written(self) -> str:
         """As text.
@@ -98,7 +99,7 @@ class Quantile(Statistic):
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """Its interval is drawn for its confidence, by a method."""
         fields = {
-            "beta": str(terms.beta / terms.parts),
+            "beta": str(self._beta(terms)),
             "split": str(terms.split),
             "method": repr(terms.method),
         }
@@ -112,9 +113,13 @@ class Quantile(Statistic):
         return replace(self, p=1 - self.p)
 
     def quantile_terms(self, terms: Terms) -> QuantileTerms:
-        """The terms as a method knows them. Intervals that are computed into one share beta."""
+        """The terms as a method knows them."""
         spend = split_spend(terms.epsilon, terms.split)
-        return QuantileTerms(self.p, spend, terms.beta / terms.parts, terms.protect, terms.groups)
+        return QuantileTerms(self.p, spend, self._beta(terms), terms.protect, terms.groups)
+
+    def _beta(self, terms: Terms) -> Fraction:
+        """How often its interval may fail: those that are computed into one share beta."""
+        return terms.beta / (terms.parts * terms.selected)
 
     def target(self, grid: Grid, terms: Terms) -> Target:
         """The window that the draw needs; it hardly ever asks for more."""
