@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from postri.sql.bounds import EVERYTHING, Bounds, End, Range, computed
+from postri.sql.bounds import EVERYTHING, Bounds, End, Extent, computed
 from proving import examples
 
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
@@ -89,7 +89,7 @@ def test_a_divisor_at_an_edge_brings_a_quotient_close_to_0():
 
 def test_the_range_of_an_expression():
     age = Bounds(Fraction(18), Fraction(120)).shown
-    count = Range(End(0, Fraction(0)), EVERYTHING.high)
-    assert computed("/", age, count.at_least_one()) == Range(End(0, Fraction(0)), age.high)
+    count = Extent(End(0, Fraction(0)), EVERYTHING.high)
+    assert computed("/", age, count.at_least_one()) == Extent(End(0, Fraction(0)), age.high)
     assert computed("/", age, count) == EVERYTHING
     assert computed("-", count, count) == EVERYTHING

@@ -57,7 +57,7 @@ LEAST = End(-1, ZERO)
 MOST = End(1, ZERO)
 
 
-class Range(NamedTuple):
+class Extent(NamedTuple):
     """All numbers between two ends."""
 
     low: End
@@ -68,27 +68,27 @@ class Range(NamedTuple):
         """Whether 0 is among them."""
         return self.low.sign <= 0 <= self.high.sign
 
-    def at_least_one(self) -> Range:
+    def at_least_one(self) -> Extent:
         """The part of it that is 1 or more, and at least 1 itself."""
         one = End(0, Fraction(1))
-        return Range(max(self.low, one), max(self.high, one))
+        return Extent(max(self.low, one), max(self.high, one))
 
 
-EVERYTHING = Range(LEAST, MOST)
+EVERYTHING = Extent(LEAST, MOST)
 
 
-def computed(sign: str, left: Range, right: Range) -> Range:
+def computed(sign: str, left: Extent, right: Extent) -> Extent:
     """All results for numbers of two ranges; everything, if a divisor may be 0."""
     if sign == "-":
-        right = Range(right.high.negative(), right.low.negative())
+        right = Extent(right.high.negative(), right.low.negative())
     if sign in "+-":
-        return Range(left.low.plus(right.low), left.high.plus(right.high))
+        return Extent(left.low.plus(right.low), left.high.plus(right.high))
     if sign == "/":
         if right.holds_zero:
             return EVERYTHING
-        right = Range(right.high.inverse(), right.low.inverse())
+        right = Extent(right.high.inverse(), right.low.inverse())
     corners = [one.times(other) for one in left for other in right]
-    return Range(min(corners), max(corners))
+    return Extent(min(corners), max(corners))
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ class Bounds:
     high_is_edge: bool = False
 
     @property
-    def shown(self) -> Range:
+    def shown(self) -> Extent:
         """Between the ends as they stand."""
-        return Range(End(0, self.low), End(0, self.high))
+        return Extent(End(0, self.low), End(0, self.high))
 
     @property
-    def possible(self) -> Range:
+    def possible(self) -> Extent:
         """Where the true value can lie: beyond an edge too."""
         low, high = self.shown
         if self.low_is_edge:
             low = LEAST
         if self.high_is_edge:
             high = MOST
-        return Range(low, high)
+        return Extent(low, high)
 
     def computed(self, sign: str, other: Bounds) -> Bounds:
         """The bounds of a sum, difference, product or quotient.
@@ -133,7 +133,7 @@ class Bounds:
         """The same for a number of rows that is divided by: 1 or more, and without edges."""
         return Bounds(max(self.low, Fraction(1)), max(self.high, Fraction(1)))
 
-    def over(self, widest: Range) -> Bounds:
+    def over(self, widest: Extent) -> Bounds:
         """The same, out to the ends of a public range as far as it has ends."""
         low, high = self.shown
         if not widest.low.beyond:

@@ -10,7 +10,7 @@ from sqlglot import TokenType
 from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.privacy import check_share
-from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Range
+from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Extent
 from postri.sql.released import Kind
 from postri.sql.text import SqlText, Word, Words
 from postri.statistics.registry import Form, Parameter, sql_functions
@@ -151,10 +151,10 @@ def kind_of_values(statistic: Statistic, domain: Domain | None) -> Kind:
     return "number"
 
 
-def widest(statistic: Statistic, domain: Domain | None) -> Range:
+def widest(statistic: Statistic, domain: Domain | None) -> Extent:
     """Between which numbers its intervals lie, by what it is and by its domain."""
     if statistic.counts_rows:
-        return Range(End(0, Fraction(0)), MOST)
+        return Extent(End(0, Fraction(0)), MOST)
     if not statistic.stays_in_domain or domain is None or domain.kind != "number":
         return EVERYTHING
     lower, upper, _ = domain.bounds

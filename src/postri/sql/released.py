@@ -23,7 +23,7 @@ from postri.exact import exact
 from postri.expressions import tree
 from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, ExpressionReader
 from postri.expressions.kinds import read_day
-from postri.sql.bounds import EVERYTHING, Bounds, Range, computed
+from postri.sql.bounds import EVERYTHING, Bounds, Extent, computed
 from postri.sql.text import SqlText, Word, Words
 
 Kind = Literal["number", "date", "timestamp", "text", "truth"]
@@ -82,7 +82,7 @@ class ReleasedNode(ABC):
         return Bounds(value, value)
 
     @property
-    def range(self) -> Range:
+    def range(self) -> Extent:
         """Between which numbers its interval lies whatever is drawn, by the domains."""
         return EVERYTHING
 
@@ -117,7 +117,7 @@ class Constant(ReleasedNode):
         return self.literal
 
     @property
-    def range(self) -> Range:
+    def range(self) -> Extent:
         return Bounds(self.literal, self.literal).shown
 
 
@@ -140,7 +140,7 @@ class ReleasedAggregate(ReleasedNode):
 
     name: str
     counts: bool = False
-    widest: Range = EVERYTHING
+    widest: Extent = EVERYTHING
 
     def value(self, row: Row) -> Any:
         return _plain(row.answers[self.name].value)
@@ -158,7 +158,7 @@ class ReleasedAggregate(ReleasedNode):
         )
 
     @property
-    def range(self) -> Range:
+    def range(self) -> Extent:
         return self.widest
 
     @property
@@ -220,7 +220,7 @@ class ReleasedArithmetic(ReleasedNode):
         return self.left.bounds(row, betas).computed(self.sign, right)
 
     @property
-    def range(self) -> Range:
+    def range(self) -> Extent:
         right = self.right.range
         if self._by_count:
             right = right.at_least_one()

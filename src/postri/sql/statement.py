@@ -130,7 +130,7 @@ class Statement:
         statistic = self.aggregates[name]
         if statistic.fits == "any" or statistic.column not in self.computed:
             return answer
-        return replace(answer, notes=(*answer.notes, CLAMPED_FIRST))
+        return _with_note(answer, CLAMPED_FIRST)
 
     def _selected(self, row: Row, share: Fraction) -> Row:
         """A row that is shown, where so large a share of all rows is.
@@ -141,14 +141,12 @@ class Statement:
         answers = dict(row.answers)
         for name, division in self.selected().items():
             answer = answers[name]
-            if answer.drawn is None:
-                is_wider = division > 1
-            else:
-                is_wider = share < 1
+            if answer.drawn is not None and share < 1:
                 drawn = Selected(answer.drawn, share)
                 answer = replace(answer, interval=drawn.interval(row.beta), drawn=drawn)
-            if is_wider:
-                answers[name] = replace(answer, notes=(*answer.notes, SELECTED))
+                answers[name] = _with_note(answer, SELECTED)
+            elif answer.drawn is None and division > 1:
+                answers[name] = _with_note(answer, SELECTED)
         return replace(row, answers=answers)
 
     def _layout(self) -> list[ResultColumn]:
@@ -161,6 +159,10 @@ class Statement:
             else:
                 cells.append(ResultColumn(item.title, item.what, item.of or item.title))
         return cells
+
+
+def _with_note(answer: Answer, note: str) -> Answer:
+    return replace(answer, notes=(*answer.notes, note))
 
 
 def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
