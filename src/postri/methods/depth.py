@@ -34,8 +34,8 @@ from postri.window import RankWindow, Windows, beginning_with, trim
 # A value step asks for a wider window with a probability of about 2^-40. Theorem 9 says when a
 # clock does.
 PATIENCE = 40 * log(2)
-# The first rows of a value step are so many nats more than what they hide could make up for: none of
-# 24,000 draws on six shapes opened it.
+# The first rows of a value step are so many nats more than what they hide could make up for. Of
+# 24,000 draws on six shapes none opened it.
 ROOM = 10
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with
 # the data's own.
