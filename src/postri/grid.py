@@ -198,7 +198,8 @@ def _fits(column: ColumnType, lower: Fraction, step: Fraction) -> bool:
 
 def _default_grid(column: ColumnType) -> Grid:
     if column.kind is None:
-        return Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0)
+        # Nobody said that cells are whole, so they are rounded, whatever they are.
+        return Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0, rounded=True)
     if column.unit is None or column.low is None or column.high is None:
         raise InputError(
             f"a column of the declared type {column.name} needs a domain with a step, for "

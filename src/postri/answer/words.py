@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postri.answer.result import Result
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
-READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
+ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
 JOINT = "all intervals of this question hold at once"
 
 # The sentence of each statistic that has one of its own, by the statistic's name.

@@ -74,12 +74,8 @@ def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
 
 
 def reads_whole(column: ColumnType, grid: Grid) -> bool:
-    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor
-    domain was given.
-    """
-    if grid.kind != "number":
-        return False
-    return column.unit == 1 or (column.kind is None and grid.anchor is not None)
+    """Whether untyped cells are read as whole numbers, because they were declared so."""
+    return grid.kind == "number" and column.unit == 1
 
 
 def read_as(cell: Any, wanted: ColumnType) -> str | int | float | None:

@@ -19,7 +19,7 @@ from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.source import Function
 from postri.engines.engine import Bracket
 from postri.engines.grammar import is_whole, key_of, read, read_as, read_index, unit_of
-from postri.engines.reading import FLOAT_INDEX, Reading
+from postri.engines.reading import FLOAT_INDEX, Reading, index_of
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
 from postri.engines.sql.dialect import Cells, filled
 from postri.engines.sql.index_keys import keys_of
@@ -325,10 +325,24 @@ def _index(form: CellForm, grid: Grid) -> str | None:
     """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on
     this grid.
     """
-    keys = keys_of(Reading(grid, form.unit), Bracket(grid.first, grid.last), DuckDialect())
+    near = _within_reach(grid, form)
+    keys = keys_of(Reading(near, form.unit), Bracket(near.first, near.last), DuckDialect())
     if keys.shift is None:
         return None
     return f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
+
+
+def _within_reach(grid: Grid, form: CellForm) -> Grid:
+    """The part of a grid that numbers of this form can lie on: 64 bits can tell indexes there that
+    they could not tell on the whole grid.
+    """
+    furthest = 10**DIGITS * form.unit
+    if grid.kind != "number":
+        return grid
+    first, last = (index_of(number, grid) for number in (-furthest, furthest))
+    if first == last:
+        return grid
+    return replace(grid, first=first, last=last)
 
 
 def _near_index(grid: Grid, called: str) -> str | None:
