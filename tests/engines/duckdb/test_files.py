@@ -55,9 +55,10 @@ def test_lines_with_too_few_or_too_many_cells_are_dropped(tmp_path):
     assert cells(path, "b") == [1, 5]
 
 
-def test_lines_that_are_not_utf8_are_dropped_wherever_the_bad_byte_stands(tmp_path):
+def test_a_byte_that_is_not_utf8_spoils_its_own_cell_and_no_row(tmp_path):
     path = write(tmp_path, b"a,b", b"1,1", b"\xff,2", b"3,\xc3\x28", b"4,4")
-    assert cells(path, "b") == [1, 4]
+    assert cells(path, "b") == [1, 2, 4]
+    assert cells(path, "a") == [1, 3, 4]
 
 
 @pytest.mark.parametrize("damaged", [b'"3,3', b'3,"3', b'3,"3"x', b'"3"3,3', b'3,"', b'"""3,3'])
