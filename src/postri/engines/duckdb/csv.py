@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from postri.columns import UNTYPED, ColumnType
 from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.csv_cells import TypedRecords
-from postri.engines.duckdb.csv_lines import CsvLines, Lines
+from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
@@ -112,7 +112,7 @@ class CsvEngine:
     ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
 
-        def counted(lines: Lines) -> list[list[RankWindow]]:
+        def counted(lines: LineRelation) -> list[list[RankWindow]]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.windows(scan.column, scan.grid, targets, scan.rows)
 
@@ -129,7 +129,7 @@ class CsvEngine:
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
 
-        def counted(lines: Lines) -> list[Total]:
+        def counted(lines: LineRelation) -> list[Total]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.totals(scan.column, scan.grid, scan.rows)
 
@@ -138,7 +138,7 @@ class CsvEngine:
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many records there are, or how many in which a column has a cell."""
 
-        def counted(lines: Lines) -> list[int]:
+        def counted(lines: LineRelation) -> list[int]:
             typed, selected = self._typed(rows)
             if column is None:
                 return self._engine(lines, typed).sizes(None, selected)
@@ -169,12 +169,12 @@ class CsvEngine:
                 found.append(every_line if condition.mask({})[0] else 0)
         return found
 
-    def _matching(self, lines: Lines, conditions: Sequence[Bound]) -> list[int]:
+    def _matching(self, lines: LineRelation, conditions: Sequence[Bound]) -> list[int]:
         typed = TypedRecords(self.names, self._style)
         typed.read(wanted for condition in conditions for wanted in condition.inputs)
         return self._engine(lines, typed).matching(conditions)
 
-    def _scan(self, lines: Lines, column: str, grid: Grid, rows: Selection) -> CsvScan:
+    def _scan(self, lines: LineRelation, column: str, grid: Grid, rows: Selection) -> CsvScan:
         """A column on a grid, and the rows that a question selects.
 
         Cells are indexes then; values that are computed are typed.
@@ -191,12 +191,12 @@ class CsvEngine:
         typed = TypedRecords(self.names, self._style)
         return typed, typed.select(rows)
 
-    def _computing(self, lines: Lines, typed: TypedRecords, column: str) -> SqlEngine:
+    def _computing(self, lines: LineRelation, typed: TypedRecords, column: str) -> SqlEngine:
         value = self._computed[column]
         typed.read(value.inputs)
         return self._engine(lines, typed).computed({VALUE: value})
 
-    def _engine(self, lines: Lines, typed: TypedRecords) -> SqlEngine:
+    def _engine(self, lines: LineRelation, typed: TypedRecords) -> SqlEngine:
         cells = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
         cells += [
             f"trim({self._cell(place)}, {literal(BLANKS)}) AS cell{place}"
@@ -215,7 +215,7 @@ class CsvEngine:
             return cell
         return filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
 
-    def _records(self, lines: Lines, places: Sequence[int]) -> str:
+    def _records(self, lines: LineRelation, places: Sequence[int]) -> str:
         names = ["'line'", *(f"'cell{place}'" for place in places)]
         pattern = literal(self._pattern(places))
         split = filled(SPLIT, pattern=pattern, names=", ".join(names))
@@ -232,7 +232,7 @@ class CsvEngine:
         return f"\\A({comma.join(cells)})\\z"
 
 
-def _lines_that_matter(lines: Lines) -> int:
+def _lines_that_matter(lines: LineRelation) -> int:
     statement = filled(LINES_THAT_MATTER, lines=lines.relation, blanks=literal(BLANKS))
     (found,) = lines.database.columns(statement)
     return int(found[0])
@@ -259,7 +259,7 @@ class CsvScan:
 class RecordSource:
     """A relation of typed records.
 
-    Lines must all be read to know any, so there is no sample, and one scan.
+    LineRelation must all be read to know any, so there is no sample, and one scan.
     """
 
     database: Database

@@ -86,7 +86,7 @@ LINES = """
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineRelation:
     """A relation of lines, and the database that can read it."""
 
     database: Database
@@ -105,8 +105,8 @@ class CsvLines:
         self._style = style
         suffix = Path(paths[0]).suffix.lower()
         self._readable = style.encoding == "utf-8" and suffix != ".zst"
-        self.as_they_are = Lines(Database(paths), self._relation())
-        self._rewritten: Lines | None = None
+        self.as_they_are = LineRelation(Database(paths), self._relation())
+        self._rewritten: LineRelation | None = None
         self._lock = Lock()
 
     def names(self) -> list[str]:
@@ -121,7 +121,7 @@ class CsvLines:
                 )
         return names
 
-    def read(self, count: Callable[[Lines], Counted]) -> Counted:
+    def read(self, count: Callable[[LineRelation], Counted]) -> Counted:
         """What is counted of the lines: as the files are, if DuckDB can read all of them."""
         if self._readable and self._rewritten is None:
             with suppress(EngineError):
@@ -138,7 +138,7 @@ class CsvLines:
             ignore_errors=False,
         )
 
-    def _rewrite(self) -> Lines:
+    def _rewrite(self) -> LineRelation:
         """The same lines in UTF-8, without their headers."""
         with self._lock:
             if self._rewritten is None:
@@ -147,7 +147,7 @@ class CsvLines:
                 finalize(self, copy.close)
                 _write_lines(copy, self._paths, self._style)
                 relation = _lines([path], skip=0, compression="none", ignore_errors=True)
-                self._rewritten = Lines(Database([path]), relation)
+                self._rewritten = LineRelation(Database([path]), relation)
             return self._rewritten
 
 
