@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from postri import Domain
 from postri.columns import float_type
+from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import SAMPLE, SMALL
-from postri.engines.resolve import CsvFormat, engine_of
+from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
 from proving import examples

@@ -12,7 +12,8 @@ from typing import Any
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.domain import Domain
-from postri.engines.resolve import CsvFormat, engine_of
+from postri.engines.csv_format import CsvFormat
+from postri.engines.resolve import engine_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
@@ -31,23 +32,40 @@ def open(
     source: Any,
     *,
     columns: Mapping[str, str | None] | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     quote: str = '"',
     header: bool = True,
+    encoding: str = "utf-8",
+    decimal: str = ".",
+    thousands: str = "",
+    date_format: str | None = None,
+    timestamp_format: str | None = None,
+    line_breaks: bool = False,
 ) -> Table:
     """Open a source for many questions: a `Table` is accepted wherever a source is, and keeps what
     it counted.
 
     `columns` declares types ("integer", "decimal", "float", "date", "timestamp") of columns whose
-    source declares none: lists, object arrays, CSV. `delimiter`, `quote` and `header` say how a CSV
-    file is written; nothing is guessed. Without a header, `columns` names all columns in order;
-    None leaves one undeclared.
+    source declares none: lists, object arrays, CSV. The others say how a CSV file is written;
+    nothing is guessed. Without a header, `columns` names all columns in order; None leaves one
+    undeclared. Cells with line breaks are refused, with the reason.
 
     >>> table = open({"salary": [30_500, 41_000, 38_200]}, columns={"salary": "integer"})
     >>> table.columns
     ['salary']
     """
-    return Table(engine_of(source, columns, CsvFormat(delimiter, quote, header)))
+    style = CsvFormat(
+        delimiter=delimiter,
+        quote=quote,
+        header=header,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
+    )
+    return Table(engine_of(source, columns, style))
 
 
 def median(

@@ -21,7 +21,8 @@ class ColumnType:
     A cell is stored as a whole number `raw` and means `raw * unit` (for dates: days since
     1970-01-01, for timestamps: seconds since 1970-01-01 UTC), or as a float, decimal or text where
     `unit` is None. `low` and `high` bound `raw`. A column of which nothing is declared has no kind:
-    the domain decides how its cells are read.
+    the domain decides how its cells are read. `zoned` is None for texts of timestamps, which may
+    have an offset or none.
     """
 
     name: str
@@ -29,7 +30,7 @@ class ColumnType:
     unit: Fraction | None = None
     low: int | None = None
     high: int | None = None
-    zoned: bool = False
+    zoned: bool | None = False
 
 
 def integer_type(bits: int, *, signed: bool = True) -> ColumnType:
@@ -54,7 +55,7 @@ def decimal_type(digits: int, scale: int) -> ColumnType:
     )
 
 
-def timestamp_type(name: str, units_per_second: int, *, zoned: bool = False) -> ColumnType:
+def timestamp_type(name: str, units_per_second: int, *, zoned: bool | None = False) -> ColumnType:
     """The type of a column of timestamps, counted in whole units."""
     return ColumnType(
         name, "timestamp", Fraction(1, units_per_second), -(2**63) + 1, 2**63 - 1, zoned
@@ -82,6 +83,6 @@ DECLARABLE = {
     "decimal": ColumnType("decimal"),
     "float": ColumnType("float"),
     "date": DATE,
-    "timestamp": timestamp_type("timestamp", 10**6),
+    "timestamp": timestamp_type("timestamp", 10**6, zoned=None),
     "text": TEXT,
 }

@@ -160,7 +160,7 @@ def _given_grid(column: ColumnType, domain: Domain) -> Grid:
             f"the column has the declared type {column.name}, but the domain is one of "
             f"{domain.kind}s; give a domain of {column.kind}s"
         )
-    if column.kind == "timestamp" and column.zoned != domain.zoned:
+    if column.kind == "timestamp" and column.zoned not in (domain.zoned, None):
         has, lacks = ("a", "none") if column.zoned else ("no", "one")
         raise InputError(
             f"the column's timestamps have {has} time zone and the domain's bounds have "
@@ -199,7 +199,8 @@ def _fits(column: ColumnType, lower: Fraction, step: Fraction) -> bool:
 
 def _default_grid(column: ColumnType) -> Grid:
     if column.kind is None:
-        return Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0)
+        # Nobody said that cells are whole, so they are rounded, whatever they are.
+        return Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0, rounded=True)
     if column.unit is None or column.low is None or column.high is None:
         raise InputError(
             f"a column of the declared type {column.name} needs a domain with a step, for "
@@ -232,5 +233,12 @@ def _calendar_grid(column: ColumnType) -> Grid:
     step = max(unit, MICROSECOND)
     first, last = ceil(position(datetime.min) / step), floor(position(datetime.max) / step)
     return Grid(
-        first, last, Fraction(0), step, "timestamp", column.zoned, anchor=0, rounded=unit < step
+        first,
+        last,
+        Fraction(0),
+        step,
+        "timestamp",
+        bool(column.zoned),
+        anchor=0,
+        rounded=unit < step,
     )

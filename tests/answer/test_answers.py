@@ -253,10 +253,10 @@ class TestWarnings:
         [[1, 2, 3], np.array([1, 2, 3], dtype=object), ("1", "2"), []],
         ids=["list", "object", "texts", "none"],
     )
-    def test_cells_without_type_and_domain_are_read_as_whole_numbers_and_say_so(self, source):
+    def test_cells_without_type_and_domain_are_rounded_to_whole_numbers_and_say_so(self, source):
         answer = postri.median(source, epsilon=1)
-        assert "read as whole numbers" in str(answer)
-        assert "read as whole numbers" in answer.explain()
+        assert "rounded to whole numbers" in str(answer)
+        assert "rounded to whole numbers" in answer.explain()
 
     def test_typed_cells_and_given_domains_say_nothing_of_the_kind(self):
         typed = postri.median(np.array([1, 2, 3]), epsilon=1)

@@ -23,17 +23,17 @@ def salaries(tmp_path):
 
 def test_median_prints_one_line_that_names_value_interval_confidence_and_protection(salaries):
     out, err = run("median", salaries, "salary", "--epsilon", 1)
-    numbers = r"median [\d,]+, between [\d,]+ and [\d,]+ with 95% confidence; "
+    numbers = r"median [\d,]+, between [\d,]+\.5 and [\d,]+\.5 with 95% confidence; "
     protection = (
         r"protects adding or removing any one row at epsilon 1 "
-        r"\[read as whole numbers, other cells are dropped\]\n"
+        r"\[rounded to whole numbers: give a domain with a step for more digits\]\n"
     )
     assert re.fullmatch(numbers + protection, out)
     assert err == ""
 
 
 def test_json_of_an_answer_has_the_stable_keys(salaries):
-    out, _ = run("median", salaries, "salary", "--epsilon", "1/2", "--json")
+    out, _ = run("median", salaries, "salary", "--epsilon", "1/2", "--type", "integer", "--json")
     answer = json.loads(out)
     assert list(answer) == [
         "value",

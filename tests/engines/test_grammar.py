@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 import postri
 from postri import Domain
 from postri.columns import UNTYPED
-from postri.engines.resolve import CsvFormat, engine_of
+from postri.engines.csv_format import CsvFormat
+from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
 from proving import examples

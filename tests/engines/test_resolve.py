@@ -13,15 +13,9 @@ import postri
 from bank import dataset_text
 from postri import InputError, SeededCoins
 from postri.engines import resolve
+from postri.engines.csv_format import CsvFormat
 from postri.engines.memory.source import memory_engine
-from postri.engines.resolve import (
-    KINDS,
-    CsvFormat,
-    EngineKind,
-    PolicySource,
-    PythonSource,
-    policy_source_of,
-)
+from postri.engines.resolve import KINDS, EngineKind, PolicySource, PythonSource, policy_source_of
 from postri.policy import check_policy, read_policy, skeleton
 
 POLICY = dataset_text(

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, ReplaceUnits
-from postri.engines.resolve import CsvFormat
+from postri.engines.csv_format import CsvFormat
 from postri.errors import PolicyError, PostriError
 from postri.policy import read_policy
 
@@ -447,7 +447,8 @@ WRONG = {
         [
             (
                 2,
-                "source must end in one of .csv, .tsv, .txt, .parquet, .pq, "
+                "source must end in one of .csv, .tsv, .txt, .csv.gz, .csv.zst, .tsv.gz, "
+                ".tsv.zst, .txt.gz, .txt.zst, .parquet, .pq, "
                 "or be a DuckDB database file or a PostgreSQL URL, with table = ...",
             )
         ],

@@ -18,7 +18,7 @@ from policy_tables import (
 )
 
 from postri import InputError
-from postri.engines.resolve import CsvFormat
+from postri.engines.csv_format import CsvFormat
 from postri.errors import PolicyError
 from postri.policy import check_policy, read_policy, skeleton
 from postri.policy.skeleton import toml_key, toml_text

@@ -290,8 +290,8 @@ def signed(table: pa.Table) -> pa.Table:
 
 
 def meant(engine: str, table: pa.Table) -> list[Row]:
-    """The rows as this engine reads them: a column without a type loses the blanks around a text,
-    CSV has no empty text and no truth.
+    """The rows as this engine reads them: every blank of a text counts in all of them; CSV has no
+    empty text and no truth.
     """
     columns = {
         field.name: _meant(engine, table[field.name].to_pylist(), field.type)
@@ -304,11 +304,8 @@ def _meant(engine: str, cells: list[Any], kind: pa.DataType) -> list[Any]:
     if pa.types.is_floating(kind):
         cells = [None if cell is None or isnan(cell) else cell for cell in cells]
         return [_written(cell) for cell in cells] if engine == "CSV" else cells
-    if pa.types.is_string(kind) and engine in ("lists", "CSV"):
-        return [
-            (cell.strip(" \t") or (None if engine == "CSV" else "")) if cell is not None else None
-            for cell in cells
-        ]
+    if pa.types.is_string(kind) and engine == "CSV":
+        return [cell or None for cell in cells]
     return [None] * len(cells) if pa.types.is_boolean(kind) and engine == "CSV" else cells
 
 

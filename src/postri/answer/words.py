@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postri.answer.result import Result
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
-READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
+ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
 JOINT = "all intervals of this question hold at once"
 CLAMPED_FIRST = "each column is clamped to its bounds before this is computed"
 SELECTED = "intervals hold among the rows shown: widened for the selection"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -83,13 +83,36 @@ Plot = Annotated[
 Declared = Annotated[
     Type | None, typer.Option("--type", help="What a CSV column holds; integers are never rounded.")
 ]
-Delimiter = Annotated[str, typer.Option(help="What separates the cells of a CSV file.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the cells of a CSV file: a comma, in .tsv a tab (\\t)."),
+]
 Quote = Annotated[str, typer.Option(help="What quotes the cells of a CSV file.")]
 Names = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...", help="The names of all columns of a CSV file that has no header."
     ),
+]
+Encoding = Annotated[
+    str, typer.Option(help="How a CSV file is encoded: utf-8, latin-1, cp1252 or utf-16.")
+]
+Decimal = Annotated[
+    str, typer.Option(metavar="MARK", help="What stands before the fraction of a number: . or ,")
+]
+Thousands = Annotated[
+    str, typer.Option(metavar="MARK", help="What stands between groups of three digits, if any.")
+]
+DateFormat = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="How dates are written, such as %d.%m.%Y.")
+]
+TimestampFormat = Annotated[
+    str | None,
+    typer.Option(metavar="PATTERN", help="How timestamps are written: '%m/%d/%Y %I:%M %p'."),
+]
+LineBreaks = Annotated[
+    bool,
+    typer.Option("--line-breaks", help="Quoted cells hold line breaks: refused, with the reason."),
 ]
 Policy = Annotated[
     str,
@@ -125,10 +148,11 @@ def open_table(
     file: str,
     column: str,
     declared: Type | None,
-    delimiter: str,
+    delimiter: str | None,
     quote: str,
     header: bool,
     names: str | None,
+    **formats: Any,
 ) -> Table:
     """The file, with what the options say of its columns."""
     import postri
@@ -138,7 +162,9 @@ def open_table(
         types.update(dict.fromkeys(names.split(",")))
     if declared is not None:
         types[column] = declared.value
-    return postri.open(file, columns=types, delimiter=delimiter, quote=quote, header=header)
+    return postri.open(
+        file, columns=types, delimiter=delimiter, quote=quote, header=header, **formats
+    )
 
 
 def change_of(protect: Protect, rows: int) -> ProtectedChange:

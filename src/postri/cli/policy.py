@@ -62,16 +62,33 @@ def init(
     table: TableName = None,
     out: Out = Path("postri.toml"),
     force: Force = False,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
     quote: o.Quote = '"',
     header: o.Header = True,
     names: o.Names = None,
+    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal = ".",
+    thousands: o.Thousands = "",
+    date_format: o.DateFormat = None,
+    timestamp_format: o.TimestampFormat = None,
+    line_breaks: o.LineBreaks = False,
 ) -> None:
     """Write a first policy from the schema of the data. No row is read."""
-    from postri.engines.resolve import CsvFormat, policy_source_of
+    from postri.engines.csv_format import CsvFormat
+    from postri.engines.resolve import policy_source_of
     from postri.policy import skeleton
 
-    style = CsvFormat(delimiter, quote, header)
+    style = CsvFormat(
+        delimiter,
+        quote,
+        header,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
+    )
     listed: tuple[str, ...] = ()
     if names:
         listed = tuple(names.split(","))

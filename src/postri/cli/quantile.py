@@ -44,10 +44,16 @@ def median(
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
     quote: o.Quote = '"',
     header: o.Header = True,
     names: o.Names = None,
+    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal = ".",
+    thousands: o.Thousands = "",
+    date_format: o.DateFormat = None,
+    timestamp_format: o.TimestampFormat = None,
+    line_breaks: o.LineBreaks = False,
 ) -> None:
     """The private median of a column, with its interval."""
     quantile(
@@ -71,6 +77,12 @@ def median(
         quote=quote,
         header=header,
         names=names,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
     )
 
 
@@ -91,10 +103,16 @@ def quantile(
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
     quote: o.Quote = '"',
     header: o.Header = True,
     names: o.Names = None,
+    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal = ".",
+    thousands: o.Thousands = "",
+    date_format: o.DateFormat = None,
+    timestamp_format: o.TimestampFormat = None,
+    line_breaks: o.LineBreaks = False,
 ) -> None:
     """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
     import postri
@@ -102,7 +120,21 @@ def quantile(
     check_picture(plot)
     domain = o.domain_of(lower, upper, step)
     protected = o.change_of(protect, rows_per_person)
-    table = o.open_table(file, column, declared, delimiter, quote, header, names)
+    table = o.open_table(
+        file,
+        column,
+        declared,
+        delimiter,
+        quote,
+        header,
+        names,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
+    )
     with shown_progress():
         answer = postri.quantile(
             table,

@@ -67,10 +67,16 @@ def compare(
     runs: Annotated[int, typer.Option(help="How often each method answers.")] = 100,
     json: o.Json = False,
     declared: o.Declared = None,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
     quote: o.Quote = '"',
     header: o.Header = True,
     names: o.Names = None,
+    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal = ".",
+    thousands: o.Thousands = "",
+    date_format: o.DateFormat = None,
+    timestamp_format: o.TimestampFormat = None,
+    line_breaks: o.LineBreaks = False,
 ) -> None:
     """Compare methods on a column of your own, median only. NOT PRIVATE: a researcher's tool."""
     from dataclasses import asdict
@@ -82,7 +88,21 @@ def compare(
     chosen = check_methods(methods)
     spent = check_epsilon(epsilon)
     beta = 1 - check_share(confidence, "confidence")
-    table = o.open_table(file, column, declared, delimiter, quote, header, names)
+    table = o.open_table(
+        file,
+        column,
+        declared,
+        delimiter,
+        quote,
+        header,
+        names,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
+    )
     study = Study(table, column, o.domain_of(lower, upper, step), chosen, spent, beta, runs)
     if json:
         lines = [asdict(line) for line in study.lines()]

@@ -4,13 +4,15 @@ CSV files.
     number    = [sign] (digits ["." [digits]] | "." digits) [("e" | "E") [sign] digits]
     infinity  = [sign] ("inf" | "infinity"), in any case
     date      = YYYY-MM-DD
-    timestamp = date, then optionally (" " | "T") HH:MM[:SS[.ffffff]] and a zone (Z | ±HH:MM)
+    timestamp = date, then optionally (" " | "T") HH:MM[:SS[.ffffff]] and an offset
+                (Z | ±HH | ±HHMM | ±HH:MM)
 
-White space around a cell is ignored; digits are ASCII. Numbers from 10^1000 on count as infinite,
-and digits after the thousandth that matters are ignored. A timestamp is read if it has a zone just
-where the domain has one, and no part of a microsecond. An object counts as what it is: a whole
-number, a fraction, a decimal, a float (by its exact binary value), a date, a datetime. True, False,
-None, NaN and everything else are dropped, without an error.
+White space around a number, a date or a timestamp is ignored; every blank of a text counts. Digits
+are ASCII. Numbers from 10^1000 on count as infinite, and digits after the thousandth that matters
+are ignored. A timestamp with an offset is that instant in UTC, one without is taken as UTC; one
+with parts of a microsecond is not read. An object counts as what it is: a whole number, a fraction,
+a decimal, a float (by its exact binary value), a date, a datetime. True, False, None, NaN and
+everything else are dropped, without an error.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ NUMBER = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?", re.ASCII | re.I
 INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIMESTAMP = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
+    r"\d{4}-\d\d-\d\d"
+    r"(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
 )
 BLANKS = " \t\r\n\f\v"
 # No domain reaches this many decimal digits; a longer number is as good as infinite, or as good as
@@ -50,7 +54,7 @@ def read_index(cell: Any, grid: Grid, *, whole: bool) -> int | None:
 
     `whole` reads whole numbers only.
     """
-    number = read(cell, grid.kind, zoned=grid.zoned)
+    number = read(cell, grid.kind)
     if number is None:
         return None
     if isinstance(number, float):
@@ -60,13 +64,13 @@ def read_index(cell: Any, grid: Grid, *, whole: bool) -> int | None:
     return index_of(number, grid)
 
 
-def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
+def read(cell: Any, kind: Kind) -> Cell | None:
     """The number that a cell means on a grid of this kind, an infinity, or None."""
     if isinstance(cell, str):
         cell = cell.strip(BLANKS)
-        return _number(cell) if kind == "number" else _moment(cell, kind, zoned)
+        return _number(cell) if kind == "number" else _moment(cell, kind)
     try:
-        return _object_number(cell) if kind == "number" else _object_moment(cell, kind, zoned)
+        return _object_number(cell) if kind == "number" else _object_moment(cell, kind)
     except Exception:
         # Whatever an odd object does when it is looked at, it is dropped: an error would tell of
         # it.
@@ -74,12 +78,8 @@ def read(cell: Any, kind: Kind, *, zoned: bool = False) -> Cell | None:
 
 
 def reads_whole(column: ColumnType, grid: Grid) -> bool:
-    """Whether untyped cells are read as whole numbers: they were declared so, or neither type nor
-    domain was given.
-    """
-    if grid.kind != "number":
-        return False
-    return column.unit == 1 or (column.kind is None and grid.anchor is not None)
+    """Whether untyped cells are read as whole numbers, because they were declared so."""
+    return grid.kind == "number" and column.unit == 1
 
 
 def read_as(cell: Any, wanted: ColumnType) -> str | int | float | None:
@@ -88,7 +88,7 @@ def read_as(cell: Any, wanted: ColumnType) -> str | int | float | None:
         return _as_text(cell)
     if wanted == BOOLEAN:
         return int(cell) if isinstance(cell, bool | np.bool_) else None
-    number = read(cell, wanted.kind or "number", zoned=wanted.zoned)
+    number = read(cell, wanted.kind or "number")
     if number is None:
         return None
     if wanted.unit is None:
@@ -102,7 +102,7 @@ def key_of(cell: Any, wanted: ColumnType) -> str | Fraction | float | None:
         return _as_text(cell)
     if wanted == BOOLEAN:
         return Fraction(int(cell)) if isinstance(cell, bool | np.bool_) else None
-    return read(cell, wanted.kind or "number", zoned=wanted.zoned)
+    return read(cell, wanted.kind or "number")
 
 
 def unit_of(cell: Any, declared: ColumnType) -> str | None:
@@ -132,8 +132,8 @@ def is_whole(declared: ColumnType) -> bool:
 
 
 def _as_text(cell: Any) -> str | None:
-    """A text without the blanks around it; None for everything else."""
-    return cell.strip(BLANKS) if isinstance(cell, str) else None
+    """A text with all its blanks, as in every database; None for everything else."""
+    return cell if isinstance(cell, str) else None
 
 
 def _as_whole(cell: Any) -> str | None:
@@ -220,19 +220,19 @@ def _float_number(number: float) -> Cell | None:
     return number if isinf(number) else Fraction(number)
 
 
-def _moment(text: str, kind: Kind, zoned: bool) -> Cell | None:
+def _moment(text: str, kind: Kind) -> Cell | None:
     try:
         if kind == "date" and DATE.fullmatch(text):
-            return _object_moment(date.fromisoformat(text), kind, zoned)
+            return _object_moment(date.fromisoformat(text), kind)
         if kind != "date" and TIMESTAMP.fullmatch(text):
-            return _object_moment(datetime.fromisoformat(text), kind, zoned)
+            return _object_moment(datetime.fromisoformat(text), kind)
         return None
     except (ValueError, OverflowError):
         # No such day, or a zone that pushes it past the calendar's end.
         return None
 
 
-def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
+def _object_moment(cell: Any, kind: Kind) -> Cell | None:
     if isinstance(cell, np.datetime64):
         if np.isnat(cell):
             return None
@@ -246,6 +246,6 @@ def _object_moment(cell: Any, kind: Kind, zoned: bool) -> Cell | None:
         cell = datetime(cell.year, cell.month, cell.day)
     if not isinstance(cell, datetime):
         return None
-    if (cell.tzinfo is not None) != zoned or getattr(cell, "nanosecond", 0) != 0:
+    if getattr(cell, "nanosecond", 0) != 0:
         return None
     return position(cell)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from postri.columns import DECLARABLE, UNTYPED, ColumnType
+from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -23,29 +24,6 @@ Declared = Mapping[str, str | None]
 
 Types = Mapping[str, ColumnType]
 """The same, checked."""
-
-
-@dataclass(frozen=True)
-class CsvFormat:
-    """How a CSV file is written. Nothing of it is guessed from the file."""
-
-    delimiter: str = ","
-    quote: str = '"'
-    header: bool = True
-
-    def __post_init__(self) -> None:
-        if not _is_mark(self.delimiter):
-            raise InputError(f"delimiter must be one ASCII character, got {shown(self.delimiter)}")
-        if self.quote != "" and not _is_mark(self.quote):
-            raise InputError(f"quote must be one ASCII character or empty, got {shown(self.quote)}")
-        if self.delimiter == self.quote:
-            raise InputError(f"delimiter and quote must differ, got {shown(self.quote)} for both")
-
-
-def _is_mark(mark: object) -> bool:
-    if not isinstance(mark, str) or len(mark) != 1:
-        return False
-    return mark.isascii() and mark not in ("\r", "\n")
 
 
 class PythonSource(ABC):
@@ -61,6 +39,10 @@ class PythonSource(ABC):
     @abstractmethod
     def open(self, source: Any, types: Types, csv: CsvFormat) -> Engine:
         """Its engine."""
+
+    def is_csv(self, source: Any) -> bool:
+        """Whether it is of CSV files, which are written in many ways."""
+        return False
 
 
 class PolicySource(ABC):
@@ -119,7 +101,11 @@ def engine_of(source: Any, declared: Declared | None, csv: CsvFormat) -> Engine:
     """The engine for an object, with the types that the user declares of columns whose source
     declares none.
     """
-    engine = _python_source(source).open(source, _declared_types(declared), csv)
+    kind = _python_source(source)
+    if csv.formats and not kind.is_csv(source):
+        named = " and ".join(csv.formats)
+        raise InputError(f"only a CSV file has {named}, and the source is none; leave that out")
+    engine = kind.open(source, _declared_types(declared), csv)
     _check_names(declared or {}, engine.names)
     return engine
 

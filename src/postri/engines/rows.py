@@ -260,7 +260,8 @@ def _key_column(
             f"key as {shown(keys[0])}; {advice}"
         )
     if has == "timestamp" and any(
-        isinstance(key, datetime) and (key.tzinfo is not None) != declared.zoned for key in keys
+        isinstance(key, datetime) and (key.tzinfo is not None) != bool(declared.zoned)
+        for key in keys
     ):
         raise InputError(
             f"the keys of {column!r} must have a time zone just where its declared type "

@@ -10,7 +10,7 @@ from typing import Literal
 
 from postri.columns import BOOLEAN, ColumnType
 from postri.domain import Domain
-from postri.engines.resolve import CsvFormat
+from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
 from postri.privacy import ProtectedChange
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from postri.domain import Domain
-from postri.engines.resolve import CsvFormat, PolicySource, policy_source_of
+from postri.engines.csv_format import CsvFormat
+from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.rows import Groups, Key
 from postri.errors import InputError, PolicyError, nearest
 from postri.exact import shown
@@ -31,7 +32,15 @@ ACCOUNTANTS: Mapping[str, AccountantName] = {"pure": "pure", "zcdp": "zcdp"}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
 
 POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
-CSV_KEYS = ("delimiter", "quote", "header", "names")
+FORMAT_KEYS = (
+    "encoding",
+    "decimal",
+    "thousands",
+    "date_format",
+    "timestamp_format",
+    "line_breaks",
+)
+CSV_KEYS = ("delimiter", "quote", "header", "names", *FORMAT_KEYS)
 DATASET_NEEDS = {
     "source": 'where the rows are, such as source = "bank.parquet"',
     "version": 'which rows these are, such as version = "1"',
@@ -258,19 +267,36 @@ def _csv(section: Section, kind: PolicySource | None) -> tuple[CsvFormat, tuple[
             "names",
         )
     usual = CsvFormat()
-    if delimiter is None:
-        delimiter = usual.delimiter
     if quote is None:
         quote = usual.quote
+    formats = _formats(section)
     try:
-        return CsvFormat(delimiter, quote, header is not False), names
+        return CsvFormat(delimiter, quote, header is not False, **formats), names
     except InputError as error:
-        # Each is right alone, and they are the same sign: the one that was written is at fault.
-        written = "quote"
-        if section.has("delimiter"):
-            written = "delimiter"
-        section.note(str(error), written)
+        # Each is right alone, and two are the same sign: the one that was written is at fault.
+        clashing = ["delimiter", "quote"]
+        if "thousands" in str(error):
+            clashing = ["thousands", "decimal"]
+        section.note(str(error), next(filter(section.has, clashing)))
         return usual, names
+
+
+def _formats(section: Section) -> dict[str, Any]:
+    """How cells are written, as far as the section says so and each is right alone."""
+    found: dict[str, Any] = {}
+    for key in filter(section.has, FORMAT_KEYS):
+        value = section.get(key, _a_format)
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def _a_format(what: str, value: object) -> Any:
+    """One way in which cells are written, checked beside the usual others."""
+    if what == "line_breaks":
+        v.a_truth(what, value)
+    beside = {"decimal": ","} if value == "." and what == "thousands" else {}
+    return getattr(CsvFormat(**{**beside, what: value}), what)  # type: ignore[arg-type]
 
 
 def _names(what: str, value: object) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from postri.columns import ColumnType
-from postri.engines.duckdb import PATTERN
-from postri.engines.resolve import CsvFormat, PolicySource, policy_source_of
+from postri.engines.csv_format import CsvFormat
+from postri.engines.duckdb import COMPRESSED, PATTERN
+from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.policy.model import BOUNDED, TYPES, type_name
@@ -122,6 +123,8 @@ def _dataset_name(source: str, table: str | None) -> str:
     if table is not None:
         return re.split(r"\.", table.replace('"', ""))[-1] or "data"
     path = Path(source)
+    if path.suffix.lower() in COMPRESSED:
+        path = path.with_suffix("")
     for part in (path.stem, path.absolute().parent.name):
         if bare := "".join(sign for sign in part if sign not in PATTERN).strip("-_. "):
             return bare
@@ -141,12 +144,13 @@ def _source(
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:
     usual = CsvFormat()
     lines = []
-    if style.delimiter != usual.delimiter:
+    if style.delimiter is not None:
         lines.append(f"delimiter = {toml_text(style.delimiter)}")
     if style.quote != usual.quote:
         lines.append(f"quote = {toml_text(style.quote)}")
     if not style.header:
         lines += ["header = false", f"names = [{', '.join(map(toml_text, names))}]"]
+    lines += [f"{name} = {toml_text(getattr(style, name))}" for name in style.formats]
     return [(line, "") for line in lines]
 
 

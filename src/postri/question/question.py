@@ -19,7 +19,7 @@ from itertools import product
 from typing import Any
 
 from postri.answer import Answer
-from postri.answer.words import JOINT, READ_AS_WHOLE
+from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
 from postri.engines.rows import Groups, Key, Rows, Selection, Units
@@ -144,7 +144,7 @@ class Question:
         if indexes or self.rows.units is not None:
             table.check_indexed(column, grid)
         if declared.kind is None and domain is None:
-            asked = tuple(_noted(each, READ_AS_WHOLE) for each in asked)
+            asked = tuple(_noted(each, ROUNDED_TO_WHOLE) for each in asked)
         return kind(asked, column, grid)
 
     def arranged(

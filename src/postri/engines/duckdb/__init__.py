@@ -13,9 +13,9 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
 from postri.engines.resolve import (
-    CsvFormat,
     Declared,
     EngineKind,
     PolicySource,
@@ -29,7 +29,9 @@ from postri.errors import InputError, nearest
 
 # What makes a path a pattern.
 PATTERN = set("*?[")
-CSV = (".csv", ".tsv", ".txt")
+TEXT_FILES = (".csv", ".tsv", ".txt")
+COMPRESSED = (".gz", ".zst")
+CSV = (*TEXT_FILES, *(text + packed for text in TEXT_FILES for packed in COMPRESSED))
 PARQUET = (".parquet", ".pq")
 DATABASES = (".duckdb", ".ddb", ".db")
 
@@ -42,6 +44,10 @@ class Files(PythonSource):
     def takes(self, source: Any) -> bool:
         """Any path, whether a file is there or not."""
         return isinstance(source, str | os.PathLike)
+
+    def is_csv(self, source: Any) -> bool:
+        """By the ending of the name."""
+        return _suffix(os.fspath(source)) in CSV
 
     def open(self, source: Any, types: Types, csv: CsvFormat) -> Engine:
         """The engine of the files' format."""
@@ -142,7 +148,12 @@ class Databases(PolicySource):
 
 
 def _suffix(path: str) -> str:
-    return Path(path).suffix.lower()
+    """The ending of a name; of a compressed file, with the one before it."""
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix in COMPRESSED:
+        return Path(file.stem).suffix.lower() + suffix
+    return suffix
 
 
 def matching_files(path: str) -> list[str]:

@@ -8,23 +8,22 @@ of other people.)
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
+from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.csv_cells import TypedRecords
+from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
-from postri.engines.resolve import CsvFormat
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
@@ -35,40 +34,9 @@ from postri.expressions import Bound, Value
 from postri.grid import Grid
 from postri.window import RankWindow, Target, Total
 
-LONGEST_LINE = 2**21
-# Two code points that no text may hold: one that never separates cells, one that never stands for
-# null.
-NEVER = "\U0010ffff"
-NOWHERE = "\U0010fffe"
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
 
-# The lines of the files as one column of text. Lines that are too long or not UTF-8 are left out.
-LINES = """
-    read_csv(
-        {files},
-        columns = {{'line': 'VARCHAR'}},
-        skip = {skip},
-        delim = {never},
-        nullstr = {nowhere},
-        new_line = '\\n',
-        max_line_size = {longest},
-        quote = '',
-        escape = '',
-        comment = '',
-        encoding = 'utf-8',
-        compression = 'none',
-        ignore_errors = True,
-        auto_detect = False,
-        header = False,
-        strict_mode = False,
-        null_padding = False,
-        store_rejects = False,
-        hive_partitioning = False,
-        union_by_name = False,
-        filename = False
-    )
-"""
 # All lines but empty ones, whether they are records or not.
 LINES_THAT_MATTER = """
     SELECT count(*) AS lines
@@ -105,20 +73,14 @@ class CsvEngine:
     def __init__(
         self, paths: Sequence[str], types: Mapping[str, ColumnType], style: CsvFormat
     ) -> None:
-        self._database = Database(paths)
-        self._paths = paths
+        self._lines = CsvLines(paths, style)
         self._style = style
+        self._delimiter = style.separator(paths[0])
         self._types = types
         self._computed: dict[str, Value] = {}
         self.names = list(types)
         if style.header:
-            self.names = _header(paths[0], style)
-            for other in paths[1:]:
-                if _header(other, style) != self.names:
-                    raise InputError(
-                        f"{other!r} has other columns than {paths[0]!r}; files that are read "
-                        "together must have the same header"
-                    )
+            self.names = self._lines.names()
         if not self.names:
             raise InputError(
                 "a CSV file without a header needs the names of all its columns, in order: "
@@ -149,105 +111,119 @@ class CsvEngine:
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
     ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
-        scan = self._scan(str(column), grid, rows)
-        return scan.engine.windows(scan.column, scan.grid, targets, scan.rows)
+
+        def counted(lines: LineRelation) -> list[list[RankWindow]]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.windows(scan.column, scan.grid, targets, scan.rows)
+
+        return self._lines.read(counted)
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do for cells; for values that are computed from them, one on which DuckDB
         can compute indexes.
         """
         if str(column) in self._computed:
-            scan = self._scan(str(column), grid, EVERY_ROW)
+            scan = self._scan(self._lines.as_they_are, str(column), grid, EVERY_ROW)
             scan.engine.check_indexed(scan.column, grid)
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
-        scan = self._scan(str(column), grid, rows)
-        return scan.engine.totals(scan.column, scan.grid, scan.rows)
+
+        def counted(lines: LineRelation) -> list[Total]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.totals(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many records there are, or how many in which a column has a cell."""
-        typed, selected = self._typed(rows)
-        if column is None:
-            return self._engine(typed).sizes(None, selected)
-        if column in self._computed:
-            return self._computing(typed, column).sizes(VALUE, selected)
-        present = typed.present(column, self.type_of(column))
-        return self._engine(typed).sizes(present, selected)
+
+        def counted(lines: LineRelation) -> list[int]:
+            typed, selected = self._typed(rows)
+            if column is None:
+                return self._engine(lines, typed).sizes(None, selected)
+            if column in self._computed:
+                return self._computing(lines, typed, column).sizes(VALUE, selected)
+            present = typed.present(column, self.type_of(column))
+            return self._engine(lines, typed).sizes(present, selected)
+
+        return self._lines.read(counted)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many records each condition holds, by one scan.
 
         One that looks at no column is judged on all lines, by another.
         """
-        typed = TypedRecords(self.names)
         by_columns = [condition for condition in conditions if condition.inputs]
-        typed.read(wanted for condition in by_columns for wanted in condition.inputs)
         numbers: Iterator[int] = iter(())
         if by_columns:
-            numbers = iter(self._engine(typed).matching(by_columns))
-        lines = 0
+            numbers = iter(self._lines.read(lambda lines: self._matching(lines, by_columns)))
+        every_line = 0
         if len(by_columns) < len(conditions):
-            lines = self._lines_that_matter()
+            every_line = self._lines.read(_lines_that_matter)
         found = []
         for condition in conditions:
             if condition.inputs:
                 found.append(next(numbers))
             else:
-                found.append(lines if condition.mask({})[0] else 0)
+                found.append(every_line if condition.mask({})[0] else 0)
         return found
 
-    def _lines_that_matter(self) -> int:
-        statement = filled(LINES_THAT_MATTER, lines=self._lines(), blanks=literal(BLANKS))
-        (lines,) = self._database.columns(statement)
-        return int(lines[0])
+    def _matching(self, lines: LineRelation, conditions: Sequence[Bound]) -> list[int]:
+        typed = TypedRecords(self.names, self._style)
+        typed.read(wanted for condition in conditions for wanted in condition.inputs)
+        return self._engine(lines, typed).matching(conditions)
 
-    def _scan(self, column: str, grid: Grid, rows: Selection) -> CsvScan:
+    def _scan(self, lines: LineRelation, column: str, grid: Grid, rows: Selection) -> CsvScan:
         """A column on a grid, and the rows that a question selects.
 
         Cells are indexes then; values that are computed are typed.
         """
         typed, selected = self._typed(rows)
         if column in self._computed:
-            return CsvScan(self._computing(typed, column), VALUE, grid, selected)
+            return CsvScan(self._computing(lines, typed, column), VALUE, grid, selected)
         index = typed.index(column, grid, whole=reads_whole(self.type_of(column), grid))
         # On this grid every whole number is its own index.
         own = replace(grid, kind="number", base=Fraction(0), step=Fraction(1))
-        return CsvScan(self._engine(typed), index, own, selected)
+        return CsvScan(self._engine(lines, typed), index, own, selected)
 
     def _typed(self, rows: Selection) -> tuple[TypedRecords, Selection]:
-        typed = TypedRecords(self.names)
+        typed = TypedRecords(self.names, self._style)
         return typed, typed.select(rows)
 
-    def _computing(self, typed: TypedRecords, column: str) -> SqlEngine:
+    def _computing(self, lines: LineRelation, typed: TypedRecords, column: str) -> SqlEngine:
         value = self._computed[column]
         typed.read(value.inputs)
-        return self._engine(typed).computed({VALUE: value})
+        return self._engine(lines, typed).computed({VALUE: value})
 
-    def _engine(self, typed: TypedRecords) -> SqlEngine:
-        places = typed.places
-        cells = [f"{self._cell(place)} AS cell{place}" for place in places]
-        texts = filled(TEXTS, cells=", ".join(cells or ["1 AS one"]), records=self._records(places))
-        source = RecordSource(self._database, typed.relation(texts), typed.functions)
+    def _engine(self, lines: LineRelation, typed: TypedRecords) -> SqlEngine:
+        cells = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
+        cells += [
+            f"trim({self._cell(place)}, {literal(BLANKS)}) AS cell{place}"
+            for place in typed.cell_places
+        ]
+        records = self._records(lines, sorted({*typed.text_places, *typed.cell_places}))
+        texts = filled(TEXTS, cells=", ".join(cells or ["1 AS one"]), records=records)
+        source = RecordSource(lines.database, typed.relation(texts), typed.functions)
         return SqlEngine(source, typed.types, typed.inputs)
 
     def _cell(self, place: int) -> str:
-        """A cell without its quotes, and without the blanks around it."""
+        """A cell without its quotes."""
         quote = self._style.quote
         cell = f"record.cell{place}"
-        if quote:
-            cell = filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
-        return f"trim({cell}, {literal(BLANKS)})"
+        if not quote:
+            return cell
+        return filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
 
-    def _records(self, places: Sequence[int]) -> str:
-        names = ["'line'", *(f"'cell{place}'" for place in sorted(places))]
+    def _records(self, lines: LineRelation, places: Sequence[int]) -> str:
+        names = ["'line'", *(f"'cell{place}'" for place in places)]
         pattern = literal(self._pattern(places))
         split = filled(SPLIT, pattern=pattern, names=", ".join(names))
-        return filled(RECORDS, split=split, lines=self._lines())
+        return filled(RECORDS, split=split, lines=lines.relation)
 
     def _pattern(self, places: Sequence[int]) -> str:
         """A line of as many well-formed cells as there are columns, with some of them in groups."""
-        comma = _escaped(self._style.delimiter)
+        comma = _escaped(self._delimiter)
         quote = _escaped(self._style.quote)
         cell = f"[^{comma}]*"
         if quote:
@@ -255,15 +231,11 @@ class CsvEngine:
         cells = [f"({cell})" if i in places else f"(?:{cell})" for i in range(len(self.names))]
         return f"\\A({comma.join(cells)})\\z"
 
-    def _lines(self) -> str:
-        return filled(
-            LINES,
-            files=f"[{', '.join(map(literal, self._paths))}]",
-            skip=int(self._style.header),
-            never=literal(NEVER),
-            nowhere=literal(NOWHERE),
-            longest=LONGEST_LINE,
-        )
+
+def _lines_that_matter(lines: LineRelation) -> int:
+    statement = filled(LINES_THAT_MATTER, lines=lines.relation, blanks=literal(BLANKS))
+    (found,) = lines.database.columns(statement)
+    return int(found[0])
 
 
 def _escaped(mark: str) -> str:
@@ -287,7 +259,7 @@ class CsvScan:
 class RecordSource:
     """A relation of typed records.
 
-    Lines must all be read to know any, so there is no sample, and one scan.
+    LineRelation must all be read to know any, so there is no sample, and one scan.
     """
 
     database: Database
@@ -312,23 +284,3 @@ class RecordSource:
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """None."""
         yield from ()
-
-
-def _header(path: str, style: CsvFormat) -> list[str]:
-    """The names in the first line, which is public."""
-    with Path(path).open("rb") as file:
-        start = file.read(LONGEST_LINE)
-    line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[:1] or [b""]
-    # What Python says of bytes that it cannot decode holds all of them, and in a file without a
-    # header these are cells.
-    with suppress(ValueError, csv.Error):
-        text = line[0].decode("utf-8")
-        # A quote that cannot occur in the line quotes nothing.
-        (names,) = csv.reader(
-            [text], delimiter=style.delimiter, quotechar=style.quote or "\x00", strict=True
-        )
-        return names
-    raise InputError(
-        f"the first line of {path!r} is not a header of names in UTF-8; write one, or declare "
-        "columns with header=False"
-    )

@@ -14,12 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from postri.columns import BOOLEAN, TEXT, ColumnType, integer_type
+from postri.columns import BOOLEAN, TEXT, ColumnType, Kind, integer_type
+from postri.engines.csv_format import CsvFormat, NumberFormat
 from postri.engines.duckdb.dialect import DuckDialect
-from postri.engines.duckdb.source import Function
+from postri.engines.duckdb.source import Function, literal
 from postri.engines.engine import Bracket
 from postri.engines.grammar import is_whole, key_of, read, read_as, read_index, unit_of
-from postri.engines.reading import FLOAT_INDEX, Reading
+from postri.engines.reading import FLOAT_INDEX, Reading, index_of
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
 from postri.engines.sql.dialect import Cells, filled
 from postri.engines.sql.index_keys import keys_of
@@ -44,8 +45,9 @@ DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DAY_NUMBER = (
     "CASE WHEN {0} >= '0001' THEN date_diff('day', DATE '1970-01-01', TRY_CAST({0} AS DATE)) END"
 )
-MOMENT = f"{DAY}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?)?"
-MOMENT_NUMBER = "CASE WHEN {0} >= '0001' THEN epoch_us(TRY_CAST({0} AS TIMESTAMP)) END"
+# In UTC, whether it says so or not.
+MOMENT = f"{DAY}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,6}})?Z?)?"
+MOMENT_NUMBER = "CASE WHEN {0} >= '0001' THEN epoch_us(TRY_CAST(rtrim({0}, 'Z') AS TIMESTAMP)) END"
 # Cells that are alike are read once, as far as there is room.
 REMEMBERED = 1 << 16
 
@@ -102,9 +104,13 @@ class TypedRecords:
     functions that it calls.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], style: CsvFormat) -> None:
         self._names = names
-        self._places: set[int] = set()
+        self._style = style
+        self._text_places: set[int] = set()
+        self._cell_places: set[int] = set()
+        # Cells that are written in a declared way, as the grammar writes them.
+        self._rewritten: dict[str, str] = {}
         self._expressions: dict[str, str] = {}
         self._indexed: Callable[[str], str] | None = None
         self.types: dict[str, str] = {}
@@ -112,12 +118,21 @@ class TypedRecords:
         self.functions: dict[str, Function] = {}
 
     @property
-    def places(self) -> list[int]:
-        """The places of the columns whose texts are wanted: at place 3, `cell3`."""
-        return sorted(self._places)
+    def text_places(self) -> list[int]:
+        """The places of the columns that are wanted as they stand: at place 3, `text3`."""
+        return sorted(self._text_places)
+
+    @property
+    def cell_places(self) -> list[int]:
+        """The places of those that are wanted without the blanks around them: `cell3`."""
+        return sorted(self._cell_places)
 
     def relation(self, texts: str) -> str:
         """The typed columns from a relation of such texts."""
+        if self._rewritten:
+            rewritten = [f"{each} AS {name}" for name, each in self._rewritten.items()]
+            inner = filled(TYPED, columns=", ".join(["*", *rewritten]), texts=texts)
+            texts = f"({inner}) AS rewritten"
         columns = [f"{each} AS {name}" for name, each in self._expressions.items()]
         typed = filled(TYPED, columns=", ".join(["*", *columns]), texts=texts)
         if self._indexed is not None:
@@ -130,9 +145,7 @@ class TypedRecords:
         keys = tuple(self._key(f"key{i}", key) for i, key in enumerate(rows.keys))
         if rows.units is None:
             return replace(rows, keys=keys)
-        unit = self._add(
-            "unit", "VARCHAR", self._unit(self._cell(rows.units.column), rows.units.type)
-        )
+        unit = self._add("unit", "VARCHAR", self._unit(rows.units.column, rows.units.type))
         return replace(rows, keys=keys, units=UnitColumn(unit, TEXT, rows.units.rows))
 
     def read(self, inputs: Iterable[Input]) -> None:
@@ -140,20 +153,19 @@ class TypedRecords:
         for wanted in inputs:
             if wanted not in self.inputs:
                 name = f"input{len(self.inputs)}"
-                self._expressions[name] = self._typed(self._cell(wanted.column), wanted.type)
+                self._expressions[name] = self._typed(wanted.column, wanted.type)
                 self.inputs[wanted] = Cells(wanted.type, name)
 
     def present(self, column: str, declared: ColumnType) -> str:
         """A column that is null where a cell cannot be read as what was declared; where it is
         empty, if nothing was.
         """
-        cell = self._cell(column)
         if is_whole(declared):
-            read = self._unit(cell, declared)
+            read = self._unit(column, declared)
         elif declared.kind is None:
-            read = self._typed(cell, TEXT)
+            read = self._typed(column, TEXT)
         else:
-            read = self._typed(cell, declared)
+            read = self._typed(column, declared)
         present = f"CASE WHEN {read} IS NOT NULL THEN CAST(1 AS BIGINT) END"
         return self._add("present", "BIGINT", present)
 
@@ -162,16 +174,36 @@ class TypedRecords:
 
         `whole` reads whole numbers only.
         """
-        cell = self._cell(column)
+        cell = self._cell(column, grid.kind)
         called = self._called(cell, lambda text: read_index(text, grid, whole=whole), "BIGINT")
         self._indexed = lambda typed: _indexed(typed, cell, grid, called, whole=whole)
         self.types[INDEX] = "BIGINT"
         return INDEX
 
-    def _cell(self, column: str) -> str:
+    def _text(self, column: str) -> str:
+        """A cell as it stands: every blank of a text counts."""
         place = self._names.index(column)
-        self._places.add(place)
-        return f"cell{place}"
+        self._text_places.add(place)
+        return f"text{place}"
+
+    def _cell(self, column: str, kind: Kind) -> str:
+        """A cell of a number, a date or a timestamp, in the form that the grammar reads."""
+        place = self._names.index(column)
+        self._cell_places.add(place)
+        cell = f"cell{place}"
+        name = f"{kind}{place}"
+        if kind == "number":
+            if self._style.numbers.usual:
+                return cell
+            self._rewritten[name] = _plain_number(cell, self._style.numbers)
+            return name
+        moments = self._style.dates if kind == "date" else self._style.timestamps
+        if moments is None:
+            return cell
+        if name not in self._rewritten:
+            called = self._called(cell, moments.plain, "VARCHAR")
+            self._rewritten[name] = f"CASE WHEN {cell} <> '' THEN {called} END"
+        return name
 
     def _add(self, name: str, declared: str, expression: str) -> str:
         self._expressions[name] = expression
@@ -185,20 +217,22 @@ class TypedRecords:
         self.functions[name] = Function(lru_cache(REMEMBERED)(read), returns)
         return f"{name}({cell})"
 
-    def _typed(self, cell: str, wanted: ColumnType) -> str:
+    def _typed(self, column: str, wanted: ColumnType) -> str:
         """A cell read as this type: raw, a text, or null."""
         if wanted.kind == "text":
-            return f"nullif({cell}, '')"
+            return f"nullif({self._text(column)}, '')"
         if wanted == BOOLEAN:
             return "CAST(NULL AS BIGINT)"
+        cell = self._cell(column, wanted.kind or "number")
         returns = "DOUBLE" if wanted.unit is None else "BIGINT"
         called = self._called(cell, lambda text: read_as(text, wanted), returns)
         return _either(cell, _usual_form(wanted), called)
 
-    def _unit(self, cell: str, declared: ColumnType) -> str:
+    def _unit(self, column: str, declared: ColumnType) -> str:
         """The text of a unit."""
         if declared.kind != "number":
-            return self._typed(cell, TEXT)
+            return self._typed(column, TEXT)
+        cell = self._cell(column, "number")
         called = self._called(cell, lambda text: unit_of(text, declared), "VARCHAR")
         return _either(cell, (WHOLE, f"CAST({WHOLE_NUMBER} AS VARCHAR)"), called)
 
@@ -206,9 +240,10 @@ class TypedRecords:
         """A column of keys: of texts, of whole numbers, or of the numbers that keys have among all
         others.
         """
-        cell = self._cell(keys.column)
         if keys.type.kind == "text":
-            return KeyColumn(self._add(name, "VARCHAR", self._typed(cell, TEXT)), TEXT, keys.raws)
+            text = self._typed(keys.column, TEXT)
+            return KeyColumn(self._add(name, "VARCHAR", text), TEXT, keys.raws)
+        cell = self._cell(keys.column, keys.type.kind or "number")
         unit = keys.type.unit or 1
         exact = [
             None if raw is None or isinstance(raw, str) else Fraction(raw * unit)
@@ -230,6 +265,17 @@ class TypedRecords:
         return KeyColumn(self._add(name, "BIGINT", expression), integer_type(64), raws)
 
 
+def _plain_number(cell: str, numbers: NumberFormat) -> str:
+    """A number as the grammar writes it; empty where the cell is not written as was declared."""
+    plain = cell
+    if numbers.thousands:
+        plain = f"replace({plain}, {literal(numbers.thousands)}, '')"
+    if numbers.decimal != ".":
+        plain = f"replace({plain}, {literal(numbers.decimal)}, '.')"
+    pattern = literal(numbers.pattern)
+    return f"CASE WHEN regexp_full_match({cell}, {pattern}) THEN {plain} ELSE '' END"
+
+
 def _usual_form(wanted: ColumnType) -> tuple[str, str] | None:
     """The pattern of most cells of a type, and how DuckDB reads them; None if it cannot."""
     if wanted.kind == "number" and wanted.unit is None:
@@ -238,7 +284,7 @@ def _usual_form(wanted: ColumnType) -> tuple[str, str] | None:
         return (WHOLE, WHOLE_NUMBER) if wanted.unit == 1 else None
     if wanted.kind == "date":
         return DAY, DAY_NUMBER
-    if not wanted.zoned and wanted.unit == MICROSECOND:
+    if wanted.unit == MICROSECOND:
         return MOMENT, MOMENT_NUMBER
     return None
 
@@ -307,8 +353,7 @@ def _forms(grid: Grid, *, whole: bool) -> Iterator[CellForm]:
         yield CellForm(DAY, DAY_NUMBER, Fraction(1))
         return
     if grid.kind == "timestamp":
-        if not grid.zoned:
-            yield CellForm(MOMENT, MOMENT_NUMBER, MICROSECOND)
+        yield CellForm(MOMENT, MOMENT_NUMBER, MICROSECOND)
         return
     yield CellForm(WHOLE, WHOLE_NUMBER, Fraction(1))
     for scale in SCALES:
@@ -325,10 +370,24 @@ def _index(form: CellForm, grid: Grid) -> str | None:
     """The index of a raw number of this form; None if whole numbers of 64 bits cannot tell it on
     this grid.
     """
-    keys = keys_of(Reading(grid, form.unit), Bracket(grid.first, grid.last), DuckDialect())
+    near = _within_reach(grid, form)
+    keys = keys_of(Reading(near, form.unit), Bracket(near.first, near.last), DuckDialect())
     if keys.shift is None:
         return None
     return f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
+
+
+def _within_reach(grid: Grid, form: CellForm) -> Grid:
+    """The part of a grid that numbers of this form can lie on: 64 bits can tell indexes there that
+    they could not tell on the whole grid.
+    """
+    furthest = 10**DIGITS * form.unit
+    if grid.kind != "number":
+        return grid
+    first, last = (index_of(number, grid) for number in (-furthest, furthest))
+    if first == last:
+        return grid
+    return replace(grid, first=first, last=last)
 
 
 def _near_index(grid: Grid, called: str) -> str | None:

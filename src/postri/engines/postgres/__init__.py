@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 
+from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
-from postri.engines.resolve import CsvFormat, Declared, EngineKind, PolicySource, register
+from postri.engines.resolve import Declared, EngineKind, PolicySource, register
 from postri.engines.sql.dialect import qualified_name
 from postri.errors import InputError
 

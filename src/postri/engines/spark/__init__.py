@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
-from postri.engines.resolve import CsvFormat, EngineKind, PythonSource, Types, register
+from postri.engines.resolve import EngineKind, PythonSource, Types, register
 
 
 class SparkFrames(PythonSource):
