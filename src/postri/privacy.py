@@ -233,6 +233,9 @@ class Spend:
 
 
 LARGEST_EPSILON = 1_000_000
+# With probability delta the promise may fail altogether. At more than this it protects nothing: of
+# a hundred persons one could be shown in full.
+LARGEST_DELTA = Fraction(1, 100)
 
 
 def check_epsilon(epsilon: Number) -> Fraction:
