@@ -35,7 +35,8 @@ class Terms:
     The groups share `epsilon`. Each interval fails with probability `beta` at most; the answer
     says `confidence`, which is less than 1 - beta where all intervals of a question hold at once.
     `parts` intervals are computed into one another, as in `median(x) / count(*)`. `method` and
-    `split` matter to quantiles alone.
+    `split` matter to quantiles alone, `rho` to counts, sums and means: if it is given, they draw
+    Gaussian noise that costs it, and else Laplace noise that costs epsilon.
     """
 
     epsilon: Fraction
@@ -46,6 +47,7 @@ class Terms:
     parts: int = 1
     method: Method = field(default_factory=Depth)
     split: Fraction = Fraction(1, 2)
+    rho: Fraction | None = None
     notes: tuple[str, ...] = ()
 
 
