@@ -135,7 +135,7 @@ def protect_fields(protect: ProtectedChange) -> dict[str, str | int]:
         name for name, kind in {**ROW_CHANGES, **UNIT_CHANGES}.items() if type(protect) is kind
     )
     unit = {"unit": protect.unit} if isinstance(protect, AddOrRemoveUnits | ReplaceUnits) else {}
-    return {"change": change, "rows": _most(protect), **unit}
+    return {"change": change, "rows": most_rows(protect), **unit}
 
 
 def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
@@ -160,7 +160,7 @@ def moved_rows(protect: ProtectedChange, groups: int) -> Fraction:
     """By how much one person moves the numbers of rows of all groups together: a replaced row may
     leave one group and enter another.
     """
-    return Fraction(_most(protect) * (2 if _replaces(protect) and groups > 1 else 1))
+    return Fraction(most_rows(protect) * (2 if replaces(protect) and groups > 1 else 1))
 
 
 def moved_sum(protect: ProtectedChange, groups: int, lower: Fraction, upper: Fraction) -> Fraction:
@@ -170,17 +170,52 @@ def moved_sum(protect: ProtectedChange, groups: int, lower: Fraction, upper: Fra
     several groups, by two cells.
     """
     largest = max(abs(lower), abs(upper))
-    if not _replaces(protect):
-        return _most(protect) * largest
-    return _most(protect) * (max(upper - lower, largest) if groups == 1 else 2 * largest)
+    if not replaces(protect):
+        return most_rows(protect) * largest
+    return most_rows(protect) * (max(upper - lower, largest) if groups == 1 else 2 * largest)
 
 
-def _most(protect: ProtectedChange) -> int:
+def moved_ends(protect: ProtectedChange) -> Fraction:
+    """By how much one person moves the sums of the distances of cells from both ends of a domain,
+    in all groups together, as a multiple of the domain's width.
+
+    An added row moves the one by what it does not move the other: by the width in all. A replaced
+    row moves both by the distance of two cells, or leaves one group and enters another.
+    """
+    return Fraction(most_rows(protect) * (2 if replaces(protect) else 1))
+
+
+def moved_rows_squared(protect: ProtectedChange, groups: int) -> Fraction:
+    """The sum, over all groups, of the squares of what `moved_rows` adds up."""
+    return Fraction(most_rows(protect) ** 2 * (2 if replaces(protect) and groups > 1 else 1))
+
+
+def moved_sum_squared(
+    protect: ProtectedChange, groups: int, lower: Fraction, upper: Fraction
+) -> Fraction:
+    """The sum, over all groups, of the squares of what `moved_sum` adds up: two cells of two groups
+    are no more than the diagonal of a square.
+    """
+    if not replaces(protect) or groups == 1:
+        return moved_sum(protect, groups, lower, upper) ** 2
+    largest = max(abs(lower), abs(upper))
+    return most_rows(protect) ** 2 * max((upper - lower) ** 2, 2 * largest**2)
+
+
+def moved_ends_squared(protect: ProtectedChange) -> Fraction:
+    """The sum, over all groups, of the squares of what `moved_ends` adds up, as a multiple of the
+    domain's width squared.
+    """
+    return Fraction(most_rows(protect) ** 2 * (2 if replaces(protect) else 1))
+
+
+def most_rows(protect: ProtectedChange) -> int:
     """How many rows of one person count."""
     return protect.k if isinstance(protect, AddOrRemoveRows | ReplaceRows) else protect.rows
 
 
-def _replaces(protect: ProtectedChange) -> bool:
+def replaces(protect: ProtectedChange) -> bool:
+    """Whether rows change what they hold, and are neither added nor removed."""
     return isinstance(protect, ReplaceRows | ReplaceUnits)
 
 
@@ -221,10 +256,14 @@ def check_protect(protect: object) -> ProtectedChange:
 
 @dataclass(frozen=True)
 class Spend:
-    """What one value and its interval cost: exact fractions of epsilon."""
+    """What one value and its interval cost: exact fractions of epsilon.
+
+    Gaussian noise has a `rho` in place of a factor e^epsilon; its epsilon is what was asked for.
+    """
 
     value: Fraction
     interval: Fraction
+    rho: Fraction | None = None
 
     @property
     def epsilon(self) -> Fraction:
@@ -233,6 +272,9 @@ class Spend:
 
 
 LARGEST_EPSILON = 1_000_000
+# With probability delta the promise may fail altogether. At more than this it protects nothing: of
+# a hundred persons one could be shown in full.
+LARGEST_DELTA = Fraction(1, 100)
 
 
 def check_epsilon(epsilon: Number) -> Fraction:

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from typing import ClassVar
 
 import pytest
 
 import postri
-from postri import AddOrRemoveRows, Domain, Interval, SeededCoins, agg
+from postri import AddOrRemoveRows, Answer, Domain, Interval, SeededCoins, Spend, agg
 from postri.answer import drawn, words
-from postri.answer.drawn import read_drawn, register_drawn
+from postri.answer.drawn import Noisy, read_drawn, register_drawn
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import register_words
+from postri.noise import DiscreteGaussian, DiscreteLaplace
 
-# Written by the first version that kept answers.
 RECORD = (
-    '{"form":1,"groups":[[{"value":["integer","3"],"interval":[["decimal","2.5"],'
-    '["decimal","3.5"],false,false],"confidence":0.95,"spend":["1/2","1/2"],"method":"depth",'
-    '"p":"1/2","private":false,"notes":[],"statistic":"quantile","drawn":null},'
-    '{"value":["integer","200"],"interval":[["integer","197"],["integer","203"],false,false],'
-    '"confidence":0.95,"spend":["1","0"],"method":"discrete-laplace","p":null,"private":false,'
-    '"notes":[],"statistic":"count","drawn":{"drawn":"200","unit":"1","scale":"1",'
-    '"negative":false}},{"value":["decimal","2.9975"],"interval":[["decimal","2.7331"],'
-    '["decimal","3.2440"],false,false],"confidence":0.95,"spend":["1","0"],'
-    '"method":"discrete-laplace","p":null,"private":false,"notes":[],"statistic":"mean",'
-    '"drawn":{"total":{"drawn":"-801","unit":"1/2","scale":"20","negative":true},'
-    '"count":{"drawn":"200","unit":"1","scale":"2","negative":false},"lower":"0","upper":"10",'
-    '"step":"1/2"}}]]}'
+    '{"form":1,"groups":[[{"value":["integer","3"],"interval":[["decimal","2.5"],["decimal","'
+    '3.5"],false,false],"confidence":0.95,"spend":["1/2","1/2"],"method":"depth","p":"1/2","p'
+    'rivate":false,"notes":[],"statistic":"quantile","drawn":null},{"value":["integer","200"]'
+    ',"interval":[["integer","197"],["integer","203"],false,false],"confidence":0.95,"spend":'
+    '["1","0"],"method":"discrete-laplace","p":null,"private":false,"notes":[],"statistic":"c'
+    'ount","drawn":{"drawn":"200","unit":"1","scale":"1","negative":false}},{"value":["decima'
+    'l","2.9990"],"interval":[["decimal","2.8858"],["decimal","3.1101"],false,false],"confide'
+    'nce":0.95,"spend":["1","0"],"method":"discrete-laplace","p":null,"private":false,"notes"'
+    ':[],"statistic":"mean","drawn":{"from_lower":{"drawn":"1199","unit":"1/2","scale":"20","'
+    'negative":false},"from_upper":{"drawn":"2799","unit":"1/2","scale":"20","negative":false'
+    '},"lower":"0","upper":"10","step":"1/2"}}]]}'
+)
+
+# Of the first version that kept answers: it drew a mean from the middle of the domain and from the
+# number of rows.
+OLD_MEAN = (
+    '{"form":1,"groups":[[{"value":["decimal","2.9975"],"interval":[["decimal","2.7331"],["de'
+    'cimal","3.2440"],false,false],"confidence":0.95,"spend":["1","0"],"method":"discrete-lap'
+    'lace","p":null,"private":false,"notes":[],"statistic":"mean","drawn":{"total":{"drawn":"'
+    '-801","unit":"1/2","scale":"20","negative":true},"count":{"drawn":"200","unit":"1","scal'
+    'e":"2","negative":false},"lower":"0","upper":"10","step":"1/2"}}]]}'
 )
 
 
@@ -61,6 +72,32 @@ def test_a_kept_mean_still_gives_intervals_of_other_confidences(answers):
     assert mean.at("0.99").interval.width > mean.interval.width
 
 
+def test_a_mean_of_before_is_read_and_its_intervals_are_narrower_now():
+    ((mean,),) = read_answers(OLD_MEAN, AddOrRemoveRows(1))
+    assert write_answers([[mean]]) == OLD_MEAN
+    again = mean.at(0.95)
+    assert again.value == mean.value == Decimal("2.9975")
+    assert mean.interval.low < again.interval.low < 3 < again.interval.high < mean.interval.high
+
+
+def test_gaussian_noise_reads_back_with_its_rho():
+    noise = DiscreteGaussian(Fraction(9, 2))
+    answer = Answer(
+        value=3,
+        interval=Interval(0, 8),
+        confidence=0.95,
+        spend=Spend(Fraction(1, 3), Fraction(0), Fraction(1, 18)),
+        protect=AddOrRemoveRows(1),
+        method=noise.name,
+        statistic="count",
+        drawn=Noisy(3, Fraction(1), noise, negative=False),
+    )
+    text = write_answers([[answer]])
+    assert '"spend":["1/3","0","1/18"]' in text
+    assert '"variance":"9/2"' in text
+    assert read_answers(text, AddOrRemoveRows(1)) == [[answer]]
+
+
 def test_answers_of_another_form_are_not_guessed_at():
     with pytest.raises(ValueError, match="another form"):
         read_answers('{"form": 2, "groups": []}', AddOrRemoveRows(1))
@@ -73,6 +110,7 @@ class Dozens:
     """What a statistic of somebody else keeps of its draw."""
 
     dozens: int
+    noise: ClassVar = DiscreteLaplace(Fraction(1))
 
     @property
     def value(self) -> int:

@@ -12,8 +12,8 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given
 from hypothesis import strategies as some
 
-from postri.errors import InputError
-from postri.ledger import ZCDP, Cost, Pure, bounded_range, pure_draw
+from postri.errors import InputError, LedgerError
+from postri.ledger import ZCDP, Cost, Pure, bounded_range, gaussian_draw, pure_draw
 from postri.ledger.accountants import lines
 from proving import examples
 
@@ -134,25 +134,87 @@ def test_a_draw_of_bounded_range_has_its_rho_and_hardly_less(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
 def test_a_pure_draw_has_its_rho_and_hardly_less(epsilon):
-    """Log ratios lie between -epsilon and epsilon: randomised response is the worst case (Bun and
-    Steinke 2016).
+    """Log ratios lie between -epsilon and epsilon: randomised response is the worst case, at orders
+    next to 1 (Theorem 13).
     """
     rho = float(pure_draw(Fraction(str(epsilon))).rho)
     worst = max(divergence(alpha, epsilon, -epsilon) / alpha for alpha in ALPHAS)
-    assert worst <= rho
-    assert epsilon > 0.5 or worst > 0.9 * rho
+    assert 0.998 * rho < worst <= rho
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1/200", "1/3", "1", "12", "1000000"])
+def test_the_rho_of_a_pure_draw_is_rounded_up_by_next_to_nothing(epsilon):
+    """Against decimal arithmetic with 60 digits."""
+    number = Fraction(epsilon)
+    rho = pure_draw(number).rho
+    with localcontext() as context:
+        context.prec = 60
+        exact = Decimal(number.numerator) / number.denominator
+        shrunk = (-exact).exp()
+        least = exact * (1 - shrunk) / (1 + shrunk)
+        charged = Decimal(rho.numerator) / rho.denominator
+        # The least is itself good to 60 digits.
+        assert least * (1 - Decimal("1e-45")) <= charged <= least + Decimal("1e-18")
+    assert rho <= number**2 / 2
 
 
 def test_costs_add_up_exactly():
-    assert bounded_range(Fraction(1, 10)) + pure_draw(Fraction(1, 3)) == Cost(
-        Fraction(13, 30), Fraction(1, 800) + Fraction(1, 18)
+    assert bounded_range(Fraction(1, 10)) + gaussian_draw(Fraction(1, 3)) == Cost(
+        None, Fraction(1, 800) + Fraction(1, 3)
+    )
+    pure = pure_draw(Fraction(1, 3))
+    assert bounded_range(Fraction(1, 10)) + pure == Cost(
+        Fraction(13, 30), Fraction(1, 800) + pure.rho
     )
 
 
-@pytest.mark.parametrize("wrong", [Fraction(0), Fraction(1), Fraction(-1, 2), 1e-6, "1e-6"])
-def test_delta_lies_between_nought_and_one_and_is_exact(wrong):
+def test_gaussian_noise_has_no_pure_epsilon_and_no_sum_hides_it():
+    total = gaussian_draw(Fraction(1, 200)) + pure_draw(Fraction(1, 10))
+    assert total.epsilon is None
+    with pytest.raises(LedgerError, match="no pure epsilon"):
+        Pure().epsilon(total)
+    # The sum of the epsilons would be 1/10 and say too little.
+    least = lines(Fraction("1e-6")).least(total.rho)
+    assert Fraction(1, 2) < least <= ZCDP(Fraction("1e-6")).epsilon(total)
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "missing"),
+    [
+        (Cost(Fraction(1), Fraction(1)), Cost(None, Fraction(3)), Cost(None, Fraction(2))),
+        (Cost(None, Fraction(1)), Cost(None, Fraction(3)), Cost(Fraction(0), Fraction(2))),
+        (Cost(None, Fraction(3)), Cost(Fraction(9), Fraction(1)), Cost(Fraction(0), Fraction(0))),
+        (
+            Cost(Fraction(1), Fraction(1)),
+            Cost(Fraction(3), Fraction(1)),
+            Cost(Fraction(2), Fraction(0)),
+        ),
+    ],
+)
+def test_what_is_lacking_makes_up_for_all_of_it(have, want, missing):
+    assert have.lacking(want) == missing
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Fraction(0),
+        Fraction(1),
+        Fraction("0.9998"),
+        Fraction("0.0101"),
+        Fraction(-1, 2),
+        1e-6,
+        "1e-6",
+    ],
+)
+def test_delta_lies_between_nought_and_a_hundredth_and_is_exact(wrong):
     with pytest.raises(InputError, match="delta must be"):
         ZCDP(wrong)
+
+
+def test_the_largest_delta_still_has_lines_for_every_rho():
+    for rho in (Fraction(0), *map(Fraction, RHOS), Fraction(10**9)):
+        assert ZCDP(Fraction("0.01")).epsilon(Cost(None, rho)) >= 0
 
 
 @pytest.mark.parametrize(

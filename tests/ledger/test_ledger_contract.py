@@ -21,6 +21,7 @@ from postri.ledger import (
     Usage,
     bounded_range,
     export_csv,
+    gaussian_draw,
     pure_draw,
     verify,
 )
@@ -90,8 +91,28 @@ class TestCharges:
         )
 
     def test_epsilon_and_rho_are_charged_each(self, ledger):
-        ledger.reserve(charge(cost=pure_draw(Fraction(1, 2))), ENOUGH)
-        assert ledger.spent("bank") == Cost(Fraction(1, 2), Fraction(1, 8))
+        ledger.reserve(charge(cost=bounded_range(Fraction(1, 2))), ENOUGH)
+        assert ledger.spent("bank") == Cost(Fraction(1, 2), Fraction(1, 32))
+
+    def test_gaussian_noise_is_charged_its_rho_and_has_no_epsilon_from_then_on(self, store, ledger):
+        concentrated = limits(100, accountant=ZCDP(Fraction("1e-6")))
+        ledger.reserve(charge(1, cost=pure_draw(Fraction(1, 2))), concentrated)
+        ledger.reserve(charge(2, cost=gaussian_draw(Fraction(1, 3))), concentrated)
+        ledger.reserve(charge(3, cost=TENTH), concentrated)
+        total = Cost(None, pure_draw(Fraction(1, 2)).rho + Fraction(1, 3) + TENTH.rho)
+        assert ledger.spent("bank") == ledger.spent("bank", "ann") == total
+        assert [ledger.past(number).cost.epsilon for number in (2, 3, 4)] == [
+            Fraction(1, 2),
+            None,
+            Fraction(1, 10),
+        ]
+        ledger.close()
+        again = store.open()
+        assert again.spent("bank") == total
+        assert verify(again) == []
+        # Whoever goes back to the pure accountant is refused: no sum of epsilons is true any more.
+        with pytest.raises(LedgerError, match='keep accountant = "zcdp"'):
+            again.reserve(charge(4), ENOUGH)
 
     def test_everything_is_there_after_the_ledger_was_closed(self, store, ledger):
         number = ledger.reserve(charge(), ENOUGH)
@@ -245,6 +266,18 @@ class TestLimits:
             Fraction(1, 4),
         )
         assert error.limit == "the most that one question may cost on 'bank'"
+
+    @pytest.mark.parametrize("most", ["1/2", "1/3"])
+    def test_gaussian_noise_is_held_to_the_rho_of_the_largest_question(self, ledger, most):
+        largest = Fraction(most)
+        allowed = limits(100, accountant=ZCDP(Fraction("1e-6")), per_question=largest)
+        rho = largest**2 / 2
+        ledger.reserve(charge(1, cost=gaussian_draw(rho)), allowed)
+        with pytest.raises(BudgetExceeded) as caught:
+            ledger.reserve(charge(2, cost=gaussian_draw(rho * Fraction(121, 100))), allowed)
+        assert caught.value.limit == "the most that one question may cost on 'bank'"
+        assert float(caught.value.requested) == pytest.approx(1.1 * float(largest))
+        assert caught.value.short_by > 0
 
     def test_failed_and_open_reservations_count_against_the_budget(self, ledger):
         ledger.fail(ledger.reserve(charge(epsilon="1/2"), limits(1)), "EngineError")

@@ -376,11 +376,22 @@ WRONG = {
     ),
     "zcdp without delta": (
         DATASET + "accountant = 'zcdp'\n",
-        [(6, 'accountant = "zcdp" needs delta, a number between 0 and 1 such as delta = "1e-6"')],
+        [(6, 'accountant = "zcdp" needs delta, a number of at most 0.01 such as delta = "1e-6"')],
     ),
     "delta of one": (
         DATASET + "accountant = 'zcdp'\ndelta = 1\n",
         [(7, "delta must lie strictly between 0 and 1, got 1")],
+    ),
+    "delta that protects nobody": (
+        DATASET + "accountant = 'zcdp'\ndelta = '0.9998'\n",
+        [
+            (
+                7,
+                "delta must be at most 0.01, got '0.9998': with that probability the promise may "
+                "fail altogether, so it should be far below one over the number of persons, such "
+                'as "1e-6"',
+            )
+        ],
     ),
     "pure with delta": (
         DATASET + "delta = '1e-6'\n",

@@ -22,7 +22,7 @@ from postri import (
     ServiceError,
     agg,
 )
-from postri.ledger import SqliteLedger
+from postri.ledger import Cost, SqliteLedger
 from postri.policy import read_policy
 from postri.question import BoundQuestion
 from postri.session import LocalSession
@@ -487,8 +487,52 @@ class TestConcentrated:
         assert least < total.spent < most
         assert spent(path) == number * Fraction(1, 10)
 
+    def test_additive_noise_is_gaussian_and_says_so(self, tmp_path):
+        path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"')
+        with session(path) as db:
+            first = db.count("bank", epsilon="1/2")
+            again = db.count("bank", epsilon="1/2", confidence=0.99)
+            mean = db.mean("bank", "age", epsilon="1/4")
+            past = db.answers()
+        assert {first.method, mean.method} == {"discrete-gaussian"}
+        assert "at rho 0.125 (zCDP)" in str(first)
+        assert "discrete Gaussian noise" in first.explain()
+        assert "e^" not in first.explain()
+        assert again.value == first.value
+        assert again.interval.low < first.interval.low
+        assert [each.epsilon for each in past] == [Fraction(1, 4), Fraction(1, 2)]
+        found = read_policy(path)
+        with SqliteLedger(found.ledger, found.head) as ledger:
+            assert ledger.spent("bank") == Cost(None, Fraction(1, 8) + Fraction(1, 32))
+
+    def test_aggregates_divide_rho_and_not_epsilon(self, tmp_path):
+        """Four Gaussian draws of a quarter of rho each have twice the noise of one, not four times
+        it.
+        """
+        path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"')
+        four = {name: agg.count() for name in "abcd"}
+        with session(path) as db:
+            alone = db.count("bank", epsilon="1/2")
+            result = db.ask("bank", four, epsilon="1/2")
+            mixed = db.ask("bank", {"n": agg.count(), "mid": agg.median("age")}, epsilon="1/2")
+        variances = {answer.drawn.noise.variance for answer in result.answers}
+        assert variances == {4 * alone.drawn.noise.variance}
+        assert "rho 0.125 at most (zCDP)" in str(result)
+        assert "rho 0.125 at most (zCDP)" in str(mixed)
+
+    def test_a_price_says_what_gaussian_noise_adds_to_the_whole(self, tmp_path):
+        path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"')
+        wanted = {"n": agg.count()}
+        with session(path) as db:
+            first = db.price("bank", wanted, epsilon="0.1")
+            db.count("bank", epsilon="0.1")
+            spent_then = db.budget("bank")["bank"].spent
+            second = db.price("bank", wanted, epsilon="0.1", fresh=True)
+        assert first.charged == spent_then
+        assert first.charged > Fraction("0.4") > second.charged > Fraction("0.1")
+
     def test_it_refuses_when_its_own_sum_passes_the_budget(self, tmp_path):
-        path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"', budget="0.5")
+        path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"', budget="1.5")
         with session(path) as db:
             answered = 0
             while (
@@ -499,7 +543,7 @@ class TestConcentrated:
                 answered += 1
             with pytest.raises(BudgetExceeded) as refused:
                 db.count("bank", epsilon="0.1", fresh=True)
-            assert db.budget("bank")["bank"].spent <= Fraction(1, 2)
+            assert db.budget("bank")["bank"].spent <= Fraction(3, 2)
         assert 2 < answered < 100
         assert refused.value.short_by > 0
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Protocol, Self
 
 from postri.exact import as_decimal, decimal_places
-from postri.noise import DiscreteLaplace
+from postri.noise import Noise, read_noise
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Interval:
 
 class Drawn(Protocol):
     """What a statistic keeps of its draw."""
+
+    @property
+    def noise(self) -> Noise:
+        """The noise that was drawn; of several numbers, that of the first."""
+        ...
 
     @property
     def value(self) -> Any:
@@ -88,14 +93,18 @@ def read_drawn(fields: Mapping[str, Any]) -> Drawn:
 
 @dataclass(frozen=True)
 class Noisy:
-    """A whole number of `unit`s with noise on it; one that cannot be negative, as a count, is shown
-    as 0 at least.
+    """A whole number of `unit`s with noise on it.
+
+    One that cannot be negative, as a count or a sum of cells of at least 0, is shown as 0 at least,
+    and so are the ends of its interval: that takes away nothing that is possible. One that cannot
+    be positive is shown as 0 at most.
     """
 
     drawn: int
     unit: Fraction
-    noise: DiscreteLaplace
+    noise: Noise
     negative: bool = True
+    positive: bool = True
 
     @property
     def value(self) -> int | Decimal:
@@ -104,32 +113,37 @@ class Noisy:
 
     def interval(self, beta: Fraction) -> Interval:
         """Holds the number without its noise with probability at least 1 - beta."""
-        low, high = self.within(beta)
-        return Interval(self._written(low), self._written(high))
-
-    def within(self, beta: Fraction) -> tuple[int, int]:
-        """The ends of that interval in units."""
         reach = self.noise.reach(beta)
-        return self.drawn - reach, self.drawn + reach
+        return Interval(self._written(self.drawn - reach), self._written(self.drawn + reach))
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values. Numbers are texts, for JSON's have no exact form."""
-        return {
+        fields = {
             "drawn": str(self.drawn),
             "unit": str(self.unit),
-            "scale": str(self.noise.scale),
+            **self.noise.to_fields(),
             "negative": self.negative,
         }
+        if not self.positive:
+            fields["positive"] = False
+        return fields
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         """What `to_fields` wrote."""
-        noise = DiscreteLaplace(Fraction(fields["scale"]))
-        return cls(int(fields["drawn"]), Fraction(fields["unit"]), noise, fields["negative"])
+        return cls(
+            int(fields["drawn"]),
+            Fraction(fields["unit"]),
+            read_noise(fields),
+            negative=fields["negative"],
+            positive=fields.get("positive", True),
+        )
 
     def _written(self, number: int) -> int | Decimal:
         if not self.negative:
             number = max(number, 0)
+        if not self.positive:
+            number = min(number, 0)
         exact = number * self.unit
         places = decimal_places(self.unit) or 0
         if places:

@@ -184,7 +184,7 @@ def answer_record(answer: Answer) -> AnswerRecord:
             interval.high_is_edge,
         ],
         "confidence": answer.confidence,
-        "spend": [str(answer.spend.value), str(answer.spend.interval)],
+        "spend": _spend_texts(answer.spend),
         "method": answer.method,
         "p": p,
         "private": answer.private,
@@ -197,7 +197,7 @@ def answer_record(answer: Answer) -> AnswerRecord:
 def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
     """The answer that was written."""
     low, high, low_is_edge, high_is_edge = record["interval"]
-    value_spend, interval_spend = record["spend"]
+    value_spend, interval_spend, *rho = map(Fraction, record["spend"])
     p = None
     if record["p"] is not None:
         p = Fraction(record["p"])
@@ -208,7 +208,7 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         value=_untagged(record["value"]),
         interval=Interval(_untagged(low), _untagged(high), low_is_edge, high_is_edge),
         confidence=float(record["confidence"]),
-        spend=Spend(Fraction(value_spend), Fraction(interval_spend)),
+        spend=Spend(value_spend, interval_spend, *rho),
         protect=protect,
         method=record["method"],
         p=p,
@@ -217,6 +217,14 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         statistic=record["statistic"],
         drawn=drawn,
     )
+
+
+def _spend_texts(spend: Spend) -> list[str]:
+    """The value's part and the interval's; of Gaussian noise its rho too."""
+    texts = [str(spend.value), str(spend.interval)]
+    if spend.rho is not None:
+        texts.append(str(spend.rho))
+    return texts
 
 
 def _tagged(value: Any) -> list[str]:

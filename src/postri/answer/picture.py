@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from postri.answer.words import NOT_PRIVATE, about, percent, shown
+from postri.cost import rho_of
 from postri.errors import InputError, missing_extra
 
 if TYPE_CHECKING:
@@ -116,9 +117,11 @@ def _place(point: Any) -> Any:
 
 def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
     first = answers[0]
+    cost = f"epsilon {float(epsilon):.4g}"
+    if any(answer.spend.rho is not None for answer in answers):
+        cost = f"rho {float(rho_of(epsilon)):.4g} at most (zCDP)"
     words = (
-        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; "
-        f"epsilon {float(epsilon):.4g}"
+        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; {cost}"
     )
     if first.private:
         return words

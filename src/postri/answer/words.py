@@ -9,7 +9,10 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from postri.cost import rho_of
 from postri.exact import plain
+from postri.noise import DiscreteGaussian, DiscreteLaplace
+from postri.privacy import Spend
 
 if TYPE_CHECKING:
     from postri.answer.answer import Answer
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
+# The noise of counts, sums and means, by the method that answers name.
+NOISES = {
+    DiscreteLaplace.name: "discrete Laplace noise",
+    DiscreteGaussian.name: "discrete Gaussian noise",
+}
 JOINT = "all intervals of this question hold at once"
 CLAMPED_FIRST = "each column is clamped to its bounds before this is computed"
 SELECTED = "intervals hold among the rows shown: widened for the selection"
@@ -42,7 +50,7 @@ def line(answer: Answer) -> str:
         reach = "but it may be anywhere in the domain"
     else:
         reach = f"between {ends(interval)} with {percent(answer.confidence)} confidence"
-    cost = f"protects {answer.protect} at epsilon {plain(answer.epsilon)}"
+    cost = f"protects {answer.protect} at {spent(answer.spend)}"
     notes = list(answer.notes)
     if not answer.private:
         notes.insert(0, NOT_PRIVATE)
@@ -67,15 +75,47 @@ def paragraph(answer: Answer) -> str:
         "whom it stands for.",
         f"What is protected is {answer.protect}:",
         "whoever sees the answer can hardly tell whether that happened,",
-        f"since the odds change by a factor of at most e^{plain(spend.epsilon)}.",
-        f"Value and interval cost epsilon {plain(spend.epsilon)} together:",
-        f"{plain(spend.value)} for the value, {plain(spend.interval)} for the interval.",
+        *_promise(spend),
+        *_noise(answer.method),
         *_edges(answer.interval),
         *(f"Note: {note}." for note in answer.notes),
     ]
     if not answer.private:
         parts.append(f"{NOT_PRIVATE}. Whoever knows the seed can undo the noise.")
     return " ".join(parts)
+
+
+def spent(spend: Spend) -> str:
+    """What an answer cost: its epsilon, or the rho of Gaussian noise, which has none.
+
+    >>> spent(Spend(Fraction(1), Fraction(0), rho=Fraction(1, 2)))
+    'rho 0.5 (zCDP)'
+    """
+    if spend.rho is None:
+        return f"epsilon {plain(spend.epsilon)}"
+    return f"rho {plain(spend.rho)} (zCDP)"
+
+
+def _promise(spend: Spend) -> list[str]:
+    """How little the answer tells, and what that cost."""
+    if spend.rho is None:
+        return [
+            f"since the odds change by a factor of at most e^{plain(spend.epsilon)}.",
+            f"Value and interval cost epsilon {plain(spend.epsilon)} together:",
+            f"{plain(spend.value)} for the value, {plain(spend.interval)} for the interval.",
+        ]
+    return [
+        f"in the sense of zero-concentrated differential privacy with rho {plain(spend.rho)}.",
+        "There is no factor that the odds never pass, so it has no epsilon of its own:",
+        f"it was asked for at epsilon {plain(spend.epsilon)}, and the ledger adds up rhos.",
+    ]
+
+
+def _noise(method: str) -> list[str]:
+    """Which noise was added, where that is public."""
+    if method not in NOISES:
+        return []
+    return [f"The noise is {NOISES[method]}, whose law is public: so the interval costs nothing."]
 
 
 def about(answer: Answer) -> str:
@@ -188,9 +228,13 @@ def table(result: Result) -> str:
 def footing(result: Result) -> list[str]:
     """What holds for all answers of a result, and what a reader must know."""
     first = result.about
+    cost = f"epsilon {plain(result.epsilon)}"
+    if any(answer.spend.rho is not None for answer in (first, *result.answers)):
+        # Gaussian draws share the rho of the question, and others take less than their share.
+        cost = f"rho {plain(rho_of(result.epsilon))} at most (zCDP)"
     lines = [
         f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at "
-        f"epsilon {plain(result.epsilon)}"
+        f"{cost}"
     ]
     if not result.private:
         lines.append(NOT_PRIVATE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postri.cost import Cost, bounded_range, pure_draw
+from postri.cost import Cost, bounded_range, gaussian_draw, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
 from postri.ledger.charges import Attempt, Charge, Limits, check_retry
@@ -32,6 +32,7 @@ __all__ = [
     "bounded_range",
     "check_retry",
     "export_csv",
+    "gaussian_draw",
     "pure_draw",
     "verify",
 ]

@@ -16,8 +16,9 @@ from functools import lru_cache
 from math import ceil
 
 from postri.cost import Cost
-from postri.errors import InputError
+from postri.errors import InputError, LedgerError
 from postri.exact import plain, shown
+from postri.privacy import LARGEST_DELTA
 
 # An epsilon of zCDP is rounded up to a multiple of one part.
 EPSILON_PARTS = 10**12
@@ -41,7 +42,12 @@ class Pure:
     """
 
     def epsilon(self, cost: Cost) -> Fraction:
-        """The epsilon that this total means."""
+        """The epsilon that this total means; LedgerError if there is none."""
+        if cost.epsilon is None:
+            raise LedgerError(
+                "the ledger holds draws of Gaussian noise, which have no pure epsilon: keep "
+                'accountant = "zcdp" for this dataset'
+            )
         return cost.epsilon
 
     def allows(self, cost: Cost, budget: Fraction) -> bool:
@@ -65,18 +71,21 @@ class ZCDP:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.delta, Fraction) or not 0 < self.delta < 1:
+        if not isinstance(self.delta, Fraction) or not 0 < self.delta <= LARGEST_DELTA:
             raise InputError(
-                "delta must be a Fraction strictly between 0 and 1, such as "
-                f"Fraction('1e-6'), got {shown(self.delta)}"
+                "delta must be a Fraction above 0 and at most 0.01, such as Fraction('1e-6'): with "
+                "that probability the promise may fail altogether, so it should be far below one "
+                f"over the number of persons, got {shown(self.delta)}"
             )
 
     def epsilon(self, cost: Cost) -> Fraction:
         """The epsilon that this total means, rounded up; the sum of the epsilons where that is
-        less.
+        less and all draws have one.
         """
         least = lines(self.delta).least(cost.rho)
         rounded_up = Fraction(ceil(least * EPSILON_PARTS), EPSILON_PARTS)
+        if cost.epsilon is None:
+            return rounded_up
         return min(cost.epsilon, rounded_up)
 
     def allows(self, cost: Cost, budget: Fraction) -> bool:

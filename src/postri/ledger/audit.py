@@ -19,6 +19,7 @@ from postri.ledger.entries import (
     Fact,
     Fate,
     Reserved,
+    epsilon_text,
     read_fact,
 )
 from postri.ledger.head import trouble
@@ -184,7 +185,7 @@ def _total(name: str, kept: Usage, counted: Usage) -> Iterator[str]:
 
 
 def _words(cost: Cost) -> str:
-    return f"epsilon {cost.epsilon} and rho {cost.rho}"
+    return f"epsilon {epsilon_text(cost.epsilon)} and rho {cost.rho}"
 
 
 def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:

@@ -25,8 +25,10 @@ from postri.ledger.entries import (
     Share,
     body_of,
     canonical,
+    epsilon_text,
     new_entry,
     rational,
+    read_epsilon,
     read_fact,
 )
 from postri.ledger.head import Head
@@ -77,7 +79,7 @@ class Totals:
     @property
     def cost(self) -> Cost:
         """The totals as exact amounts."""
-        return Cost(rational(self.epsilon), rational(self.rho))
+        return Cost(read_epsilon(self.epsilon), rational(self.rho))
 
 
 class Book:
@@ -134,13 +136,14 @@ class Book:
         total = self.spent(dataset) + share.cost
         self._spent[dataset, None] = total
         row = self._datasets.setdefault(dataset, Totals())
-        row.epsilon = str(total.epsilon)
+        row.epsilon = epsilon_text(total.epsilon)
         row.rho = str(total.rho)
         self._do(CHARGE_DATASET, (dataset, row.epsilon, row.rho))
         if analyst is not None:
             own = self.spent(dataset, analyst) + share.cost
             self._spent[dataset, analyst] = own
-            self._do(CHARGE_ANALYST, (dataset, analyst, str(own.epsilon), str(own.rho)))
+            epsilon = epsilon_text(own.epsilon)
+            self._do(CHARGE_ANALYST, (dataset, analyst, epsilon, str(own.rho)))
 
     def _index(self, number: int, fact: Fact) -> None:
         if isinstance(fact, BudgetTerms):
@@ -193,13 +196,13 @@ class Book:
         for dataset, analyst, epsilon, rho, entries in self._do(
             "SELECT dataset, analyst, epsilon, rho, entries FROM analysts"
         ):
-            cost = Cost(rational(epsilon), rational(rho))
+            cost = Cost(read_epsilon(epsilon), rational(rho))
             analysts.setdefault(dataset, {})[analyst] = Usage(cost, entries)
         usage = {}
         for dataset, epsilon, rho, entries in self._do(
             "SELECT dataset, epsilon, rho, entries FROM datasets ORDER BY dataset"
         ):
-            cost = Cost(rational(epsilon), rational(rho))
+            cost = Cost(read_epsilon(epsilon), rational(rho))
             usage[dataset] = DatasetUsage(cost, entries, analysts.get(dataset, {}))
         return usage
 

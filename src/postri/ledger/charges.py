@@ -11,11 +11,12 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
+from math import ceil, isqrt
 
-from postri.cost import Cost, check_amount
+from postri.cost import Cost, check_amount, rho_of
 from postri.errors import BudgetExceeded, InputError
 from postri.exact import shown
-from postri.ledger.accountants import Accountant, Pure
+from postri.ledger.accountants import EPSILON_PARTS, Accountant, Pure
 
 LONGEST_NAME = 200
 LONGEST_QUESTION = 4_096
@@ -66,7 +67,7 @@ class Charge:
         if not isinstance(self.key, str) or re.fullmatch("[0-9a-f]{64}", self.key) is None:
             raise InputError("the key of a question must be a SHA-256 in hexadecimal")
         check_text(self.normal, "the question")
-        if self.cost.epsilon == 0:
+        if self.cost.epsilon == 0 or self.cost.rho == 0:
             raise InputError("a question must cost an epsilon above 0")
 
     def stored_question(self) -> str:
@@ -108,16 +109,35 @@ def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: C
     cost = charge.cost
     dataset = repr(charge.dataset)
     most = limits.per_question
-    if most is not None and cost.epsilon > most:
+    if most is not None and _passes(cost, most):
         name = f"the most that one question may cost on {dataset}"
-        raise BudgetExceeded(cost.epsilon, most, cost.epsilon - most, name)
+        wanted = _question_epsilon(cost)
+        raise BudgetExceeded(wanted, most, wanted - most, name)
     if limits.allowance is not None:
         name = f"the allowance of {charge.analyst!r} on {dataset}"
         _check_total(cost, by_analyst, limits.allowance, limits.accountant, name)
     _check_total(cost, on_dataset, limits.budget, limits.accountant, f"the budget of {dataset}")
     for spent in (on_dataset, by_analyst):
-        _check_length(spent.epsilon, cost.epsilon)
+        if spent.epsilon is not None and cost.epsilon is not None:
+            _check_length(spent.epsilon, cost.epsilon)
         _check_length(spent.rho, cost.rho)
+
+
+def _passes(cost: Cost, most: Fraction) -> bool:
+    """Whether one question costs more than an epsilon; with Gaussian noise, more than the rho of a
+    question of that epsilon.
+    """
+    if cost.epsilon is None:
+        return cost.rho > rho_of(most)
+    return cost.epsilon > most
+
+
+def _question_epsilon(cost: Cost) -> Fraction:
+    """The epsilon of a question; with Gaussian noise, of one that has the same rho, rounded up."""
+    if cost.epsilon is not None:
+        return cost.epsilon
+    squared = 2 * cost.rho * EPSILON_PARTS**2
+    return Fraction(isqrt(ceil(squared) - 1) + 1, EPSILON_PARTS)
 
 
 def _check_total(

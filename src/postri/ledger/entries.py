@@ -27,6 +27,8 @@ from postri.errors import LedgerError
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 
 FIRST_HASH = "0" * 64
+# What stands for the epsilon of draws that have none. A version that does not know it refuses.
+NO_EPSILON = "none"
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
@@ -328,6 +330,20 @@ def rational(text: str) -> Fraction:
     )
 
 
+def epsilon_text(epsilon: Fraction | None) -> str:
+    """An epsilon as it is stored: Gaussian noise has none."""
+    if epsilon is None:
+        return NO_EPSILON
+    return str(epsilon)
+
+
+def read_epsilon(text: str) -> Fraction | None:
+    """The epsilon that was stored."""
+    if text == NO_EPSILON:
+        return None
+    return rational(text)
+
+
 def _text(fields: Fields, name: str) -> str:
     text = fields[name]
     if not isinstance(text, str):
@@ -336,8 +352,8 @@ def _text(fields: Fields, name: str) -> str:
 
 
 def _cost_fields(cost: Cost) -> dict[str, str]:
-    return {"epsilon": str(cost.epsilon), "rho": str(cost.rho)}
+    return {"epsilon": epsilon_text(cost.epsilon), "rho": str(cost.rho)}
 
 
 def _read_cost(fields: Fields) -> Cost:
-    return Cost(rational(fields["epsilon"]), rational(fields["rho"]))
+    return Cost(read_epsilon(fields["epsilon"]), rational(fields["rho"]))

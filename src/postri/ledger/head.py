@@ -21,7 +21,7 @@ from time import monotonic, sleep
 
 from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.entries import rational
+from postri.ledger.entries import rational, read_epsilon
 
 SLOT = 4096
 PRIVATE = 0o600
@@ -47,7 +47,7 @@ class Head:
         """What was spent, by dataset."""
         spent = json.loads(self.spending)
         return {
-            dataset: Cost(rational(epsilon), rational(rho))
+            dataset: Cost(read_epsilon(epsilon), rational(rho))
             for dataset, (epsilon, rho) in spent.items()
         }
 

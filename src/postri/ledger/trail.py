@@ -18,6 +18,7 @@ from postri.ledger.entries import (
     Fate,
     Reserved,
     Restored,
+    epsilon_text,
     read_fact,
 )
 from postri.ledger.store import Ledger, Reservation, Snapshot
@@ -173,7 +174,7 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
                 dataset=asked.dataset,
                 version=asked.version,
                 analyst=asked.analyst,
-                epsilon=asked.cost.epsilon,
+                epsilon=epsilon_text(asked.cost.epsilon),
                 rho=asked.cost.rho,
                 key=asked.key,
                 question=asked.analyst_text,
@@ -202,6 +203,6 @@ def _restored(restored: Restored) -> TrailCells:
     return TrailCells(
         fate="an older ledger was accepted",
         dataset="; ".join(restored.charged),
-        epsilon="; ".join(str(cost.epsilon) for cost in costs) or 0,
+        epsilon="; ".join(epsilon_text(cost.epsilon) for cost in costs) or 0,
         rho="; ".join(str(cost.rho) for cost in costs) or 0,
     )

@@ -14,8 +14,11 @@ from postri.noise import DiscreteLaplace
 
 def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
     """One number of this noise."""
-    flips = _Flips(coins.draw())
-    scale = noise.scale
+    return laplace_number(noise.scale, Flips(coins.draw(), "laplace"))
+
+
+def laplace_number(scale: Fraction, flips: Flips) -> int:
+    """A whole number z with a chance in proportion to exp(-|z| / scale)."""
     while True:
         # A geometric number of scale `numerator`: its remainder, then its whole turns.
         start = flips.below(scale.numerator)
@@ -33,16 +36,17 @@ def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
             return -number
 
 
-class _Flips:
-    """Coins that are used one after the other."""
+class Flips:
+    """Coins that are used one after the other, for the noise of this name."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, name: str) -> None:
         self._draw = draw
+        self._name = name
         self._turn: Iterator[int] = count()
 
     def below(self, bound: int) -> int:
         """A uniform whole number in `0..bound-1`."""
-        return below(self._draw, ("laplace", next(self._turn)), bound)
+        return below(self._draw, (self._name, next(self._turn)), bound)
 
     def decays(self, rate: Fraction) -> bool:
         """True with probability exp(-rate), for a rate of at most 1."""
@@ -51,3 +55,10 @@ class _Flips:
             if self.below(k * rate.denominator) >= rate.numerator:
                 return k % 2 == 1
         raise AssertionError("unreachable")
+
+    def fades(self, rate: Fraction) -> bool:
+        """True with probability exp(-rate), for any rate of at least 0."""
+        whole = int(rate)
+        if not all(self.decays(Fraction(1)) for _ in range(whole)):
+            return False
+        return self.decays(rate - whole)

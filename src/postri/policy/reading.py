@@ -191,10 +191,10 @@ def _kind(section: Section, source: str | None, table: str | None) -> PolicySour
 
 def _accountant(section: Section) -> tuple[AccountantName, Fraction | None]:
     accountant = section.get("accountant", partial(v.a_choice, known=ACCOUNTANTS))
-    delta = section.get("delta", v.a_share)
+    delta = section.get("delta", v.a_delta)
     if accountant == "zcdp" and not section.has("delta"):
         section.note(
-            'accountant = "zcdp" needs delta, a number between 0 and 1 such as delta = "1e-6"',
+            'accountant = "zcdp" needs delta, a number of at most 0.01 such as delta = "1e-6"',
             "accountant",
         )
     if section.has("delta") and (accountant == "pure" or not section.has("accountant")):

@@ -16,7 +16,7 @@ from postri.domain import position
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, plain, shown
-from postri.privacy import LARGEST_EPSILON, check_share
+from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, check_share
 
 
 def given(value: object) -> str:
@@ -99,6 +99,18 @@ def a_share(what: str, value: object) -> Fraction:
     """A number strictly between 0 and 1."""
     a_number(what, value)
     return check_share(value, what)  # type: ignore[arg-type]  # it was read as a number
+
+
+def a_delta(what: str, value: object) -> Fraction:
+    """With which probability the promise may fail altogether: that must be next to never."""
+    share = a_share(what, value)
+    if share > LARGEST_DELTA:
+        raise InputError(
+            f"{what} must be at most {plain(LARGEST_DELTA)}, got {given(value)}: with that "
+            "probability the promise may fail altogether, so it should be far below one over the "
+            'number of persons, such as "1e-6"'
+        )
+    return share
 
 
 def a_whole(what: str, value: object) -> int:

@@ -70,6 +70,10 @@ def price_of(
     if limits.allowance is not None:
         left = min(left, limits.allowance - limits.accountant.epsilon(by_analyst))
     charged = question.epsilon
+    if charge.cost.epsilon is None:
+        # Gaussian noise has no pure epsilon: what counts is what it adds to the whole.
+        after = limits.accountant.epsilon(on_dataset + charge.cost)
+        charged = after - limits.accountant.epsilon(on_dataset)
     refused = None
     if recorded:
         charged = Fraction(0)

@@ -20,7 +20,7 @@ from typing import Any
 
 from postri.answer import Answer
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
-from postri.cost import Cost
+from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.rows import Groups, Key, Rows, Selection, Units
 from postri.engines.table import Table
@@ -252,12 +252,14 @@ def plain_question(
     simultaneous: bool = False,
     parts: Mapping[str, int] | None = None,
     selected: Mapping[str, int] | None = None,
+    concentrated: bool = False,
 ) -> Question:
     """A question to a table without a policy, drawn in the order in which it was asked.
 
     Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
     with that of an aggregate, `selected` by how much more beta is divided for those by which rows
-    are selected.
+    are selected. If the privacy is to be `concentrated`, Gaussian noise is drawn where noise is
+    added, and its draws divide the rho of the question in place of its epsilon.
     """
     total = check_epsilon(epsilon)
     for statistic in aggregates.values():
@@ -285,21 +287,19 @@ def plain_question(
     terms = _in_groups(terms, len(aggregates), groups, simultaneous=simultaneous)
     together = parts or {}
     divided = selected or {}
-    asked = tuple(
-        Asked(
-            statistic,
-            replace(
-                terms,
-                epsilon=total * share,
-                parts=together.get(name, 1),
-                selected=divided.get(name, 1),
-            ),
+    asked = []
+    for (name, statistic), share in zip(aggregates.items(), shares, strict=True):
+        own = replace(
+            terms,
+            epsilon=total * share,
+            rho=rho_of(total) * share if concentrated else None,
+            parts=together.get(name, 1),
+            selected=divided.get(name, 1),
         )
-        for (name, statistic), share in zip(aggregates.items(), shares, strict=True)
-    )
+        asked.append(Asked(statistic, own))
     columns = groups.columns if groups else ()
     return Question(
-        asked=asked,
+        asked=tuple(asked),
         names=tuple(aggregates),
         places=tuple(range(len(asked))),
         confidence=terms.confidence,
@@ -357,7 +357,8 @@ def dataset_question(
     # The order of their texts is the normal order; equal ones are interchangeable.
     order = sorted(names, key=lambda name: f"{_text(_fields(wanted[name]))} {shares[name]}")
     method = "depth"
-    if dataset.accountant == "zcdp":
+    concentrated = dataset.accountant == "zcdp"
+    if concentrated:
         # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
         method = "depth-gumbel"
     question = plain_question(
@@ -373,6 +374,7 @@ def dataset_question(
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
         selected=selected,
+        concentrated=concentrated,
     )
     predicate = question.where
     if isinstance(where, str) and predicate is not None:

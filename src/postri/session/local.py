@@ -24,6 +24,7 @@ from postri.expressions import Predicate
 from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Recorded, Reservation
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
+from postri.privacy import check_epsilon
 from postri.question import (
     DatasetQuestion,
     Price,
@@ -294,12 +295,16 @@ class LocalSession(Session):
 
     def _past_answer(self, past: Reservation) -> PastAnswer:
         wording = read_wording(json.loads(past.wording or "null"))
+        epsilon = past.cost.epsilon
+        if epsilon is None:
+            # Gaussian noise has no pure epsilon: what was asked for is told.
+            epsilon = check_epsilon(wording.epsilon)
         found = PastAnswer(
             answer_id=str(past.id),
             time=past.time,
             dataset=past.dataset,
             question=wording,
-            epsilon=past.cost.epsilon,
+            epsilon=epsilon,
             status="open",
             reason=None,
             result=None,

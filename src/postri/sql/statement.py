@@ -13,6 +13,7 @@ from postri.answer import Answer, Interval, Result
 from postri.answer.drawn import Selected
 from postri.answer.result import ResultColumn, usual_columns
 from postri.answer.words import CLAMPED_FIRST, SELECTED, WHOLE_RANGE
+from postri.cost import rho_of
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
@@ -178,6 +179,7 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
     spend = Spend(
         sum((part.spend.value for part in parts), start=Fraction(0)),
         sum((part.spend.interval for part in parts), start=Fraction(0)),
+        _rho(parts),
     )
     return Answer(
         value=_written(node.value(row), round),
@@ -195,6 +197,16 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
         notes=tuple(notes),
         statistic="computed",
     )
+
+
+def _rho(parts: Sequence[Answer]) -> Fraction | None:
+    """The rho of all parts, if one has Gaussian noise; of the others at most."""
+    if all(part.spend.rho is None for part in parts):
+        return None
+    rho = Fraction(0)
+    for part in parts:
+        rho += rho_of(part.epsilon) if part.spend.rho is None else part.spend.rho
+    return rho
 
 
 def _written(number: Fraction, rounded: Callable[[Fraction], int]) -> int | Decimal:

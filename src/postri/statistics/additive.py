@@ -9,27 +9,30 @@ from fractions import Fraction
 from math import gcd
 
 from postri.answer import Answer
-from postri.answer.drawn import Drawn, Noisy
+from postri.answer.drawn import Drawn
+from postri.cost import Cost, gaussian_draw, pure_draw
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
+from postri.mechanisms.gaussian import discrete_gaussian
 from postri.mechanisms.laplace import discrete_laplace
-from postri.noise import DiscreteLaplace
-from postri.privacy import Spend, moved_rows, moved_sum
+from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.privacy import Spend
 from postri.statistics.statistic import Terms
-
-LAPLACE = "discrete-laplace"
 
 
 def released(title: str, drawn: Drawn, terms: Terms, coins: Coins) -> Answer:
     """What was drawn, as an answer. Its interval costs nothing."""
+    rho = None
+    if isinstance(drawn.noise, DiscreteGaussian):
+        rho = terms.rho
     return Answer(
         value=drawn.value,
         interval=drawn.interval(terms.beta),
         confidence=float(terms.confidence),
-        spend=Spend(terms.epsilon, Fraction(0)),
+        spend=Spend(terms.epsilon, Fraction(0), rho),
         protect=terms.protect,
-        method=LAPLACE,
+        method=drawn.noise.name,
         private=coins.private,
         notes=terms.notes,
         statistic=title,
@@ -37,45 +40,37 @@ def released(title: str, drawn: Drawn, terms: Terms, coins: Coins) -> Answer:
     )
 
 
-def count_noise(terms: Terms, epsilon: Fraction) -> DiscreteLaplace:
-    """The noise of a number of rows: it follows from public numbers."""
-    return DiscreteLaplace(moved_rows(terms.protect, terms.groups) / epsilon)
+def additive_cost(terms: Terms) -> Cost:
+    """What the draws of one additive statistic cost."""
+    if terms.rho is None:
+        return pure_draw(terms.epsilon)
+    return gaussian_draw(terms.rho)
 
 
-def noisy_count(n: int, terms: Terms, epsilon: Fraction, coins: Coins) -> Noisy:
-    """The number of rows with noise; there is no negative one."""
-    noise = count_noise(terms, epsilon)
-    return Noisy(n + discrete_laplace(noise, coins), Fraction(1), noise, negative=False)
+def additive_fields(terms: Terms) -> dict[str, str]:
+    """What a draw of noise depends on beyond its epsilon.
 
-
-def sum_noise(
-    lower: Fraction, upper: Fraction, step: Fraction, terms: Terms, epsilon: Fraction
-) -> tuple[Fraction, DiscreteLaplace]:
-    """The unit of which all sums of cells between two bounds are whole multiples, and the noise in
-    that unit: both follow from public numbers.
+    Its interval is free, so the confidence is no part of the draw.
     """
-    unit = _common(lower, step)
-    moved = moved_sum(terms.protect, terms.groups, lower, upper)
-    return unit, DiscreteLaplace(moved / unit / epsilon)
+    if terms.rho is None:
+        return {}
+    return {"rho": str(terms.rho)}
 
 
-def noisy_sum(
-    n: int,
-    indexes: int,
-    grid: Grid,
-    middle: Fraction,
-    terms: Terms,
-    epsilon: Fraction,
-    coins: Coins,
-) -> Noisy:
-    """The sum of the distances of n cells from a public number, with noise.
-
-    `indexes` is the sum of the cells' grid indexes.
+def noise_of(terms: Terms, moved: Fraction, squared: Fraction) -> Noise:
+    """The noise of whole numbers that one person moves by `moved` in all, and whose moves have this
+    sum of squares (Theorem 15).
     """
-    first, last = ends(grid)
-    unit, noise = sum_noise(first - middle, last - middle, grid.step, terms, epsilon)
-    exact = (n * (grid.base - middle) + indexes * grid.step) / unit
-    return Noisy(int(exact) + discrete_laplace(noise, coins), unit, noise)
+    if terms.rho is None:
+        return DiscreteLaplace(moved / terms.epsilon)
+    return DiscreteGaussian(squared / (2 * terms.rho))
+
+
+def drawn_noise(noise: Noise, coins: Coins) -> int:
+    """One number of this noise."""
+    if isinstance(noise, DiscreteLaplace):
+        return discrete_laplace(noise, coins)
+    return discrete_gaussian(noise, coins)
 
 
 def ends(grid: Grid) -> tuple[Fraction, Fraction]:
@@ -98,7 +93,7 @@ def check_total(title: str, column: str | None, grid: Grid) -> None:
         )
 
 
-def _common(one: Fraction, other: Fraction) -> Fraction:
+def common_unit(one: Fraction, other: Fraction) -> Fraction:
     """The largest number of which both are whole multiples."""
     return Fraction(
         gcd(one.numerator * other.denominator, other.numerator * one.denominator),

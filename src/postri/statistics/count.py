@@ -6,11 +6,20 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from postri.answer import Answer
+from postri.answer.drawn import Noisy
 from postri.answer.forecast import Forecast, Reach
-from postri.cost import Cost, pure_draw
+from postri.cost import Cost
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.statistics.additive import count_noise, noisy_count, released
+from postri.noise import Noise
+from postri.privacy import moved_rows, moved_rows_squared
+from postri.statistics.additive import (
+    additive_cost,
+    additive_fields,
+    drawn_noise,
+    noise_of,
+    released,
+)
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import RowBatch, Statistic, Terms
 
@@ -36,17 +45,29 @@ class Count(Statistic):
         return {"count": self.column}
 
     def draw(self, counted: int, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
-        """One draw of noise."""
-        return released(self.title, noisy_count(counted, terms, terms.epsilon, coins), terms, coins)
+        """One draw of noise; there is no negative number of rows."""
+        noise = count_noise(terms)
+        drawn = Noisy(counted + drawn_noise(noise, coins), Fraction(1), noise, negative=False)
+        return released(self.title, drawn, terms, coins)
+
+    def draw_fields(self, terms: Terms) -> dict[str, str]:
+        """Which noise is drawn."""
+        return additive_fields(terms)
 
     def cost(self, terms: Terms) -> Cost:
         """That of one draw."""
-        return pure_draw(terms.epsilon)
+        return additive_cost(terms)
 
     def forecast(self, terms: Terms, rows: int | None) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
-        reach = count_noise(terms, terms.epsilon).reach(terms.beta)
+        reach = count_noise(terms).reach(terms.beta)
         return Reach(self.title, Fraction(reach), float(terms.confidence))
+
+
+def count_noise(terms: Terms) -> Noise:
+    """The noise of a number of rows: it follows from public numbers."""
+    moved = moved_rows(terms.protect, terms.groups)
+    return noise_of(terms, moved, moved_rows_squared(terms.protect, terms.groups))
 
 
 def count(column: str | None = None) -> Count:

@@ -36,7 +36,9 @@ class Terms:
     says `confidence`, which is less than 1 - beta where all intervals of a question hold at once.
     `parts` intervals are computed into one another, as in `median(x) / count(*)`. By `selected`
     beta is divided because rows are selected by the interval. `at_once` says that all intervals of
-    the question hold at once. `method` and `split` matter to quantiles alone.
+    the question hold at once. `method` and `split` matter to quantiles alone, `rho` to counts, sums
+    and means: if it is given, they draw Gaussian noise that costs it, and else Laplace noise that
+    costs epsilon.
     """
 
     epsilon: Fraction
@@ -49,6 +51,7 @@ class Terms:
     at_once: bool = False
     method: Method = field(default_factory=Depth)
     split: Fraction = Fraction(1, 2)
+    rho: Fraction | None = None
     notes: tuple[str, ...] = ()
 
 

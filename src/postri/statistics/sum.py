@@ -6,13 +6,25 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from postri.answer import Answer
+from postri.answer.drawn import Noisy
 from postri.answer.forecast import Forecast, Reach
 from postri.answer.words import register_words
-from postri.cost import Cost, pure_draw
+from postri.cost import Cost
 from postri.domain import Domain, check_domain
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.statistics.additive import check_total, noisy_sum, released, sum_noise
+from postri.noise import Noise
+from postri.privacy import moved_sum, moved_sum_squared
+from postri.statistics.additive import (
+    additive_cost,
+    additive_fields,
+    check_total,
+    common_unit,
+    drawn_noise,
+    ends,
+    noise_of,
+    released,
+)
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Fits, Statistic, Terms, TotalBatch
 from postri.window import Total
@@ -45,23 +57,49 @@ class Sum(Statistic):
         check_total(self.title, column, grid)
 
     def draw(self, counted: Total, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
-        """One draw of noise, in the unit of which all sums are whole multiples."""
+        """One draw of noise, in the unit of which all sums are whole multiples.
+
+        Cells of at least 0 have no sum below 0.
+        """
         assert grid is not None
-        drawn = noisy_sum(
-            counted.n, counted.indexes, grid, Fraction(0), terms, terms.epsilon, coins
+        lower, upper = ends(grid)
+        unit, noise = sum_noise(lower, upper, grid.step, terms)
+        exact = (counted.n * grid.base + counted.indexes * grid.step) / unit
+        drawn = Noisy(
+            int(exact) + drawn_noise(noise, coins),
+            unit,
+            noise,
+            negative=lower < 0,
+            positive=upper > 0,
         )
         return released(self.title, drawn, terms, coins)
 
+    def draw_fields(self, terms: Terms) -> dict[str, str]:
+        """Which noise is drawn."""
+        return additive_fields(terms)
+
     def cost(self, terms: Terms) -> Cost:
         """That of one draw."""
-        return pure_draw(terms.epsilon)
+        return additive_cost(terms)
 
     def forecast(self, terms: Terms, rows: int | None) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
         assert self.domain is not None
         lower, upper, step = self.domain.bounds
-        unit, noise = sum_noise(lower, upper, step, terms, terms.epsilon)
+        unit, noise = sum_noise(lower, upper, step, terms)
         return Reach(self.title, unit * noise.reach(terms.beta), float(terms.confidence))
+
+
+def sum_noise(
+    lower: Fraction, upper: Fraction, step: Fraction, terms: Terms
+) -> tuple[Fraction, Noise]:
+    """The unit of which all sums of cells between two bounds are whole multiples, and the noise in
+    that unit: both follow from public numbers.
+    """
+    unit = common_unit(lower, step)
+    moved = moved_sum(terms.protect, terms.groups, lower, upper) / unit
+    squared = moved_sum_squared(terms.protect, terms.groups, lower, upper) / unit**2
+    return unit, noise_of(terms, moved, squared)
 
 
 def sum(column: str, *, domain: Domain | None = None) -> Sum:

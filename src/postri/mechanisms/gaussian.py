@@ -1,0 +1,29 @@
+"""Exact discrete Gaussian noise, from coins and whole numbers alone (Canonne, Kamath and Steinke,
+2020, algorithm 3).
+
+A number y of discrete Laplace noise of scale t is kept with probability
+exp(-(|y| - variance/t)^2 / (2 variance)). Together with exp(-|y|/t) that is in proportion to
+exp(-y^2 / (2 variance)), whatever t is. With t next to the standard deviation more than a third of
+the numbers are kept.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from postri.mechanisms.coins import Coins
+from postri.mechanisms.laplace import Flips, laplace_number
+from postri.noise import DiscreteGaussian
+
+
+def discrete_gaussian(noise: DiscreteGaussian, coins: Coins) -> int:
+    """One number of this noise."""
+    flips = Flips(coins.draw(), "gaussian")
+    variance = noise.variance
+    scale = isqrt(int(variance)) + 1
+    while True:
+        number = laplace_number(Fraction(scale), flips)
+        off = abs(number) - variance / scale
+        if flips.fades(off**2 / (2 * variance)):
+            return number
