@@ -110,8 +110,9 @@ class TestRightFiles:
             dataset.accountant,
             dataset.delta,
             dataset.rows,
+            dataset.units,
             dataset.max_epsilon_per_question,
-        ) == ("pure", None, None, None)
+        ) == ("pure", None, None, None, None)
         assert (dataset.table, dataset.allowances, dataset.columns, dataset.csv, dataset.names) == (
             None,
             {},
@@ -119,6 +120,9 @@ class TestRightFiles:
             CsvFormat(),
             (),
         )
+
+    def test_the_number_of_units_is_public_and_approximate(self, tmp_path):
+        assert dataset_of(tmp_path, DATASET + "units = 4000\n").units == 4_000
 
     def test_paths_are_seen_from_the_policys_folder(self, tmp_path, monkeypatch):
         written(tmp_path, 'ledger = "safe/l"\nledger_head = "/elsewhere/head"\n' + DATASET)
@@ -354,6 +358,7 @@ WRONG = {
         [(3, "version must not be empty")],
     ),
     "rows": (DATASET + "rows = 0\n", [(6, "rows must be at least 1, got 0")]),
+    "units": (DATASET + "units = 0\n", [(6, "units must be at least 1, got 0")]),
     "rows in part": (DATASET + "rows = 1.5\n", [(6, "rows must be a whole number, got 1.5")]),
     "limits": (
         DATASET

@@ -45,6 +45,7 @@ class Dataset:
     accountant: AccountantName
     delta: Fraction | None
     rows: int | None
+    units: int | None
     max_epsilon_per_question: Fraction | None
     allowances: Mapping[str, Fraction]
     protect: ProtectedChange

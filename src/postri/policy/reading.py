@@ -47,6 +47,7 @@ DATASET_KEYS = (
     "accountant",
     "delta",
     "rows",
+    "units",
     "max_epsilon_per_question",
     "allowances",
     "columns",
@@ -147,6 +148,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     protect = _protect(section)
     accountant, delta = _accountant(section)
     rows = section.get("rows", v.a_count)
+    units = section.get("units", v.a_count)
     most = section.get("max_epsilon_per_question", v.an_epsilon)
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
@@ -163,6 +165,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         accountant=accountant,
         delta=delta,
         rows=rows,
+        units=units,
         max_epsilon_per_question=most,
         allowances=allowances,
         protect=protect,

@@ -60,6 +60,7 @@ DATASET: tuple[tuple[str, str], ...] = (
     ),
     (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
     ("# rows = 45000", "about how many rows there are, if that is public: forecasts use it"),
+    ("# units = 4000", "about how many persons there are, likewise, if protect names a unit"),
     ('# max_epsilon_per_question = "1"', "the most that one question may cost"),
     ('# allowances = { ann = "2" }', "what an analyst may spend on this dataset in all"),
 )

@@ -31,7 +31,9 @@ class KnownColumn(Protocol):
 
 
 class KnownDataset(Protocol):
-    """A dataset as the policy describes it; `rows` is its public, approximate number of rows."""
+    """A dataset as the policy describes it; `rows` and `units` are its public, approximate numbers
+    of rows and of persons.
+    """
 
     @property
     def name(self) -> str: ...
@@ -39,6 +41,8 @@ class KnownDataset(Protocol):
     def version(self) -> str: ...
     @property
     def rows(self) -> int | None: ...
+    @property
+    def units(self) -> int | None: ...
     @property
     def protect(self) -> ProtectedChange: ...
     @property

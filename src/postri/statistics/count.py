@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from postri.answer import Answer
-from postri.answer.forecast import Forecast, Reach
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.cost import Cost, pure_draw
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
@@ -43,7 +43,7 @@ class Count(Statistic):
         """That of one draw."""
         return pure_draw(terms.epsilon)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
         reach = count_noise(terms, terms.epsilon).reach(terms.beta)
         return Reach(self.title, Fraction(reach), float(terms.confidence))

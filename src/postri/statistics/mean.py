@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from postri.answer import Answer
 from postri.answer.drawn import Interval, Noisy, register_drawn
-from postri.answer.forecast import Forecast, Reach, Unknown
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.answer.words import register_words
 from postri.cost import Cost, pure_draw
 from postri.domain import Domain, check_domain
@@ -150,21 +150,33 @@ class Mean(Statistic):
         half = pure_draw(terms.epsilon / 2)
         return half + half
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
-        """The reach of the sum and of the count, for as many rows as a group has."""
-        if rows is None:
-            return Unknown()
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
+        """The most that both draws let it reach, whatever the mean is, for as many rows as a group
+        has or more.
+        """
+        if isinstance(rows, Unknown):
+            return rows
         assert self.domain is not None
         lower, upper, step = self.domain.bounds
         half_range = (upper - lower) / 2
         epsilon, beta = terms.epsilon / 2, terms.beta / 2
         unit, noise = sum_noise(-half_range, half_range, step, terms, epsilon)
         fewer = count_noise(terms, epsilon).reach(beta)
-        group_rows = rows // terms.groups
+        group_rows = rows.rows // terms.groups
         off = unit * noise.reach(beta) + half_range * fewer
-        reach = off / max(group_rows - fewer, 1)
+        # The drawn number of rows may be too small by `fewer`, and the interval's end by as many
+        # again.
+        reach = off / max(group_rows - 2 * fewer, 1) + _rounding(step)
         confidence = float(terms.confidence)
-        return Reach(self.title, min(reach, upper - lower), confidence, group_rows)
+        return Reach(self.title, min(reach, upper - lower), confidence, group_rows, terms.groups)
+
+
+def _rounding(step: Fraction) -> Fraction:
+    """By how much rounding moves the value and an end of its interval apart: half a unit of the
+    last digit, and a whole one.
+    """
+    places = (decimal_places(step) or 0) + FINER
+    return Fraction(3, 2 * 10**places)
 
 
 def mean(column: str, *, domain: Domain | None = None) -> Mean:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 from postri.answer import Answer
-from postri.answer.forecast import Forecast
+from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain
 from postri.grid import Grid
@@ -117,8 +117,11 @@ class Statistic(ABC):
         """What its draws cost."""
 
     @abstractmethod
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
-        """How far its interval will reach in a table of about so many rows: public numbers only."""
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
+        """How far its interval will reach if about so many rows count: public numbers only.
+
+        Where that is unknown and matters, so is the forecast.
+        """
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,8 @@ class Asked:
         """What its draws cost."""
         return self.statistic.cost(self.terms)
 
-    def forecast(self, rows: int | None) -> Forecast:
-        """How far its interval will reach in a table of about so many rows."""
+    def forecast(self, rows: ExpectedRows | Unknown) -> Forecast:
+        """How far its interval will reach if about so many rows count."""
         return self.statistic.forecast(self.terms, rows)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from postri.answer import Answer
-from postri.answer.forecast import Forecast, Reach
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.answer.words import register_words
 from postri.cost import Cost, pure_draw
 from postri.domain import Domain, check_domain
@@ -56,7 +56,7 @@ class Sum(Statistic):
         """That of one draw."""
         return pure_draw(terms.epsilon)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
         assert self.domain is not None
         lower, upper, step = self.domain.bounds
