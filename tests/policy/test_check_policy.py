@@ -396,7 +396,7 @@ class TestLimitsAndLedger:
             (1, "units of dataset 'trips' is for protect with a unit: nothing uses it")
         ]
         by_unit = 'change = "replace-units", unit = "who", rows = 1'
-        assert checked(tmp_path, dataset(*write_csv(tmp_path), more, by_unit)) == ([], [])
+        assert checked(tmp_path, dataset(*write_csv(tmp_path), more, by_unit)) == [[], []]
 
     def test_a_folder_that_is_not_there_is_told_on_the_ledgers_line(self, tmp_path):
         text = 'ledger = "no/l"\nledger_head = "nor/h"\n' + dataset(*write_csv(tmp_path), COLUMNS)
