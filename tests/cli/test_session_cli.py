@@ -49,7 +49,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
     out, err = asked(
         folder, "mid=median(salary)", "count()", "mean(salary)", "--by", "team", "--epsilon", 1
     )
-    head, blue, red, footing = out.splitlines()
+    head, blue, red, footing, note = out.splitlines()
     assert head.split() == [
         "team",
         "mid",
@@ -65,6 +65,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
         footing
         == "95% confidence in each interval; protects adding or removing any one row at epsilon 1"
     )
+    assert note == "mid, mean_salary: cells that cannot be read are left out"
     assert err == ""
 
 

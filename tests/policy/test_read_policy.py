@@ -315,7 +315,11 @@ WRONG = {
     "unknown keys of a column": (
         COLUMN + 'type = "integer"\nmin = 0\nlow = 1\n',
         [
-            (8, "there is no key 'min' here; there are: 'type', 'lower', 'upper', 'step', 'keys'"),
+            (
+                8,
+                "there is no key 'min' here; there are: 'type', 'lower', 'upper', 'step', 'keys', "
+                "'unreadable'",
+            ),
             (9, "there is no key 'low' here; did you mean 'lower'?"),
         ],
     ),

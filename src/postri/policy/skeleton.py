@@ -74,6 +74,10 @@ STEPS = {
     ),
     "timestamp": ("# step = 1", "in seconds; cells are rounded to it"),
 }
+UNREADABLE = (
+    '# unreadable = "up to 2%"',
+    "which share of cells may be lost: after postri check --look, and not for text",
+)
 KEYS = {
     "text": (f'# keys = ["{TODO}"]', "the public keys to group by: never taken from the rows"),
     "boolean": ("# keys = [true, false]", "to group by it"),
@@ -170,6 +174,7 @@ def _typed(declared: ColumnType, kind: PolicySource) -> list[tuple[str, str]]:
             *BOUNDS,
             STEPS["decimal"],
             KEYS["text"],
+            UNREADABLE,
         ]
     named = type_name(declared) or "text"
     lines = [(f'type = "{named}"', "")]

@@ -21,9 +21,16 @@ from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
 from postri.engines.duckdb.csv_cells import TypedRecords
+from postri.engines.duckdb.csv_lost import (
+    NUMBERED_LINES,
+    NUMBERED_TEXTS,
+    in_the_file,
+    lost_cells,
+)
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
+from postri.engines.lost import LostCells
 from postri.engines.resolve import CsvFormat
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sql.dialect import filled
@@ -197,6 +204,39 @@ class CsvEngine:
                 found.append(lines if condition.mask({})[0] else 0)
         return found
 
+    def lost(self, read: Mapping[str, Bound], most: int) -> LostCells:
+        """What is lost of lines and of cells, by one scan. Lines of several files have no numbers
+        in common, so none is told.
+        """
+        typed = TypedRecords(self.names)
+        typed.read(wanted for condition in read.values() for wanted in condition.inputs)
+        places = typed.places
+        names = ", ".join(["'line'", *(f"'cell{place}'" for place in places)])
+        texts = filled(
+            NUMBERED_TEXTS,
+            cells=", ".join(f"{self._cell(place)} AS cell{place}" for place in places),
+            split=filled(SPLIT, pattern=literal(self._pattern(places)), names=names),
+            lines=filled(NUMBERED_LINES, lines=self._lines()),
+            blanks=literal(BLANKS),
+        )
+        records = RecordSource(self._database, typed.relation(texts), typed.functions)
+        cells = {column: f"cell{self.names.index(column)}" for column in read}
+        conditions = {
+            column: condition.sql(records.dialect, typed.inputs.__getitem__)
+            for column, condition in read.items()
+        }
+        lost = lost_cells(records, cells, conditions, most)
+        return in_the_file(lost, self._lines_that_are_read())
+
+    def _lines_that_are_read(self) -> Iterator[bool]:
+        """For each line of the file whether it is among the lines that DuckDB hands over."""
+        if len(self._paths) > 1:
+            return
+        with Path(self._paths[0]).open("rb") as file:
+            for number, line in enumerate(file):
+                is_header = number == 0 and self._style.header
+                yield not is_header and _is_read(line.rstrip(b"\r\n"))
+
     def _lines_that_matter(self) -> int:
         statement = filled(LINES_THAT_MATTER, lines=self._lines(), blanks=literal(BLANKS))
         (lines,) = self._database.columns(statement)
@@ -264,6 +304,16 @@ class CsvEngine:
             nowhere=literal(NOWHERE),
             longest=LONGEST_LINE,
         )
+
+
+def _is_read(line: bytes) -> bool:
+    """Whether a line is neither empty nor too long, and in UTF-8."""
+    if not line or len(line) > LONGEST_LINE:
+        return False
+    with suppress(UnicodeDecodeError):
+        line.decode("utf-8")
+        return True
+    return False
 
 
 def _escaped(mark: str) -> str:
