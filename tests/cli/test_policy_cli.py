@@ -177,10 +177,10 @@ def test_look_has_exact_numbers_in_json(folder):
     ) and "NOT PRIVATE" in said["notice"]
     seen = said["look"]["staff"]
     assert (seen["rows"], seen["units"]) == (6, None)
-    assert seen["no_record"] == {"rows": 1, "share": 1 / 6, "first_lines": [7]}
+    assert seen["no_record"] == {"rows": 1, "share": 1 / 6, "first": [7]}
     age, team = seen["columns"]["age"], seen["columns"]["team"]
     assert (age["type"], age["accepted"], age["unknown_keys"]) == ("integer", None, None)
-    assert age["empty"] == {"rows": 1, "share": 1 / 6, "first_lines": [5]}
+    assert age["empty"] == {"rows": 1, "share": 1 / 6, "first": [5]}
     counts = ("read", "dropped", "unreadable", "below", "above")
     assert [age[name]["rows"] for name in counts] == [4, 2, 0, 0, 1]
     assert age["dropped"]["share"] == 2 / 6
@@ -225,7 +225,7 @@ def test_a_file_is_looked_at_without_a_policy(folder):
     assert (said["private"], said["units"]) == (False, None)
     (fare,) = said["columns"]["fare"]["readings"]
     assert (fare["type"], fare["read"]["rows"]) == ("integer", 1)
-    assert fare["unreadable"] == {"rows": 61, "share": 61 / 62, "first_lines": [2, 3, 4, 5, 6]}
+    assert fare["unreadable"] == {"rows": 61, "share": 61 / 62, "first": [2, 3, 4, 5, 6]}
 
 
 @pytest.mark.parametrize(

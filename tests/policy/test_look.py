@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import duckdb
 import pytest
 from policy_tables import (
     COLUMNS,
@@ -141,13 +142,13 @@ class TestLines:
             seen = seen_in(write_policy(tmp_path, dataset("t.csv", None, column)))
             (age,) = seen.columns
             assert (seen.rows, age.read) == (5, 2)
-            assert age.unreadable.lines == (4, 5, 9)
+            assert age.unreadable.first == (4, 5, 9)
 
     def test_only_the_first_few_are_told(self, tmp_path):
         (tmp_path / "t.csv").write_text("age\n" + "x\n" * 2_000)
         column = '[datasets.trips.columns.age]\ntype = "integer"\n'
         (age,) = seen_in(write_policy(tmp_path, dataset("t.csv", None, column))).columns
-        assert (age.unreadable.count, age.unreadable.lines) == (2_000, (2, 3, 4, 5, 6))
+        assert (age.unreadable.count, age.unreadable.first) == (2_000, (2, 3, 4, 5, 6))
 
     def test_each_kind_of_loss_has_its_own(self, tmp_path):
         (tmp_path / "t.csv").write_text('a,b\n1,2\n,3\n4\n5,"6\n7,n/a\n')
@@ -157,16 +158,36 @@ class TestLines:
         )
         seen = seen_in(write_policy(tmp_path, dataset("t.csv", None, column)))
         a, b = seen.columns
-        assert (seen.no_record.count, seen.no_record.lines) == (2, (4, 5))
-        assert (a.empty.lines, a.unreadable.lines) == ((3,), ())
-        assert (b.empty.lines, b.unreadable.lines) == ((), (6,))
+        assert (seen.no_record.count, seen.no_record.first) == (2, (4, 5))
+        assert (a.empty.first, a.unreadable.first) == ((3,), ())
+        assert (b.empty.first, b.unreadable.first) == ((), (6,))
         assert (a.dropped, b.dropped) == (3, 3)
+
+    def test_a_parquet_file_has_rows(self, tmp_path):
+        source = write_source("parquet", tmp_path, None)
+        seen = seen_in(write_policy(tmp_path, dataset(*source, COLUMNS)))
+        found = {column.name: column.empty.first for column in seen.columns}
+        assert seen.numbered == "row"
+        assert (found["age"], found["ratio"], found["id"]) == ((5, 6), (3, 6), ())
+
+    def test_a_column_that_is_called_like_a_number_of_rows_tells_no_cell(self, tmp_path):
+        path = tmp_path / "t.parquet"
+        with duckdb.connect() as connection:
+            connection.execute(
+                "COPY (SELECT 777 AS file_row_number, NULL::INTEGER AS x) "
+                f"TO '{path}' (FORMAT parquet)"
+            )
+        seen = look_at_file(str(path))
+        assert [(column.empty.count, column.empty.first) for column in seen.columns] == [
+            (0, ()),
+            (1, ()),
+        ]
 
     def test_several_files_have_no_lines_in_common(self, tmp_path):
         write_csv(tmp_path, ROWS[:3], "part-1.csv")
         write_csv(tmp_path, ROWS[3:], "part-2.csv")
         seen = seen_in(write_policy(tmp_path, dataset("part-*.csv", None, COLUMNS)))
-        assert {column.empty.lines for column in seen.columns} == {()}
+        assert {column.empty.first for column in seen.columns} == {()}
 
 
 class TestUnits:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOT_PRIVATE = (
     "NOT PRIVATE: exact counts of the rows, for the steward alone. Show them to nobody, and "
-    "choose no bound by them."
+    "choose no lower, upper or key by them."
 )
 UNREAD = {
     "integer": "not whole numbers",
@@ -29,6 +29,7 @@ UNREAD = {
     "date": "not dates",
     "timestamp": "not timestamps",
 }
+WIDTH = 130
 NO_RECORDS = "lines are no records, and are lost in every column"
 
 Data = Annotated[
@@ -115,10 +116,12 @@ def _types(given: Sequence[str]) -> dict[str, str]:
 
 
 def print_looks(looks: Sequence[Look], *, of_policy: bool) -> None:
-    """Each look as a table, and the lines in which something is lost; at a policy, also what it may
+    """Each look as a table, and where something is lost; at a policy, also what it may
     accept.
     """
     console = wide_console()
+    # No count is broken over two lines.
+    console.width = max(console.width, WIDTH)
     if looks:
         console.print(f"\n{NOT_PRIVATE}")
     for seen in looks:
@@ -160,7 +163,7 @@ def _print_columns(console: Console, seen: Look) -> None:
 
 
 def _print_lines(console: Console, seen: Look) -> None:
-    """In which lines something is lost: the first few of each kind."""
+    """Where something is lost: the first few of each kind."""
     told: dict[str, Lost] = {}
     if seen.no_record.count:
         count = _count_in_words(seen.no_record.count, seen.rows)
@@ -169,8 +172,9 @@ def _print_lines(console: Console, seen: Look) -> None:
         told[f"{column.name}: empty"] = column.empty
         told[f"{column.name}: {UNREAD.get(column.type, 'not read')}"] = column.unreadable
     for words, lost in told.items():
-        if lost.lines:
-            console.print(f"  {words}: {_lines_in_words(lost)}", markup=False, highlight=False)
+        if lost.first:
+            places = _places_in_words(lost, seen.numbered)
+            console.print(f"  {words}: {places}", markup=False, highlight=False)
         elif lost is seen.no_record:
             console.print(f"  {words}", markup=False, highlight=False)
     for name, reason in (seen.left_out or {}).items():
@@ -227,13 +231,13 @@ def _percent(share: Fraction) -> str:
     return f"{float(100 * share):.10g}"
 
 
-def _lines_in_words(lost: Lost) -> str:
-    words = ", ".join(f"{line:,}" for line in lost.lines)
-    if lost.count > len(lost.lines):
-        words += ", ..."
+def _places_in_words(lost: Lost, numbered: str) -> str:
+    words = ", ".join(f"{number:,}" for number in lost.first)
     if lost.count == 1:
-        return f"line {words}"
-    return f"lines {words}"
+        return f"{numbered} {words}"
+    if lost.count > len(lost.first):
+        words += ", ..."
+    return f"{numbered}s {words}"
 
 
 def _count_in_words(count: int | None, rows: int) -> str:
@@ -287,6 +291,7 @@ def _json(seen: Look, columns: Mapping[str, Any]) -> dict[str, Any]:
         }
     return {
         "rows": seen.rows,
+        "numbered": seen.numbered,
         "no_record": _lost_json(seen.no_record, seen.rows),
         "columns": columns,
         "units": units,
@@ -311,7 +316,7 @@ def _column_json(column: ColumnLook) -> dict[str, Any]:
 
 
 def _lost_json(lost: Lost, rows: int) -> dict[str, Any]:
-    return {**(_numbers(lost.count, rows) or {}), "first_lines": list(lost.lines)}
+    return {**(_numbers(lost.count, rows) or {}), "first": list(lost.first)}
 
 
 def _numbers(count: int | None, rows: int) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from postri.columns import ColumnType, no_order
 from postri.engines.engine import Engine
-from postri.engines.lost import NOTHING, Lost, LostCells, ReadsLines
+from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -164,7 +164,7 @@ class Table:
 
     def lost(self, read: Mapping[str, Predicate], most: int) -> LostCells:
         """What is lost of each column, whose cells are read where its predicate holds; with the
-        numbers of the first `most` lines of each kind, where rows are lines.
+        numbers of the first `most` lines or rows of each kind, where they have some.
 
         Exact, and so not private: for the steward. Cells of a source that declares their types are
         read or null.
@@ -174,7 +174,7 @@ class Table:
             column: predicate.bind(names, self._engine.type_of)
             for column, predicate in read.items()
         }
-        if isinstance(self._engine, ReadsLines):
+        if isinstance(self._engine, NumbersRows):
             return self._engine.lost(bound, most)
         rows, *counts = self.matching([EVERYTHING, *read.values()])
         empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
+from typing import Literal
 
 from postri.engines.lost import Lost, LostCells
 from postri.engines.resolve import CsvFormat, policy_source_of
@@ -20,8 +21,8 @@ from postri.policy.checking import open_dataset
 from postri.policy.model import ColumnPolicy, Dataset, Policy, type_name
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
-# How many lines are told of each kind of loss.
-FIRST_LINES = 5
+# How many lines or rows are told of each kind of loss.
+FIRST_FEW = 5
 # The bounds on the rows of each unit that are tried, and the share of rows that is worth keeping.
 BOUNDS = (1, 2, 5, 10, 20, 50, 100)
 WORTH_KEEPING = Fraction(95, 100)
@@ -97,13 +98,15 @@ class UnitLook:
 class Look:
     """The rows of a table, and what happens to them in each column. Exact, so not private.
 
-    `left_out` are columns that cannot be looked at, each with the reason.
+    `numbered` says what the numbers of losses are of. `left_out` are columns that cannot be looked
+    at, each with the reason.
     """
 
     dataset: str
     rows: int
     columns: tuple[ColumnLook, ...]
     no_record: Lost
+    numbered: Literal["line", "row"] = "row"
     units: UnitLook | None = None
     left_out: Mapping[str, str] | None = None
 
@@ -215,7 +218,7 @@ def _telling(tried: Sequence[Look], known: Mapping[str, str]) -> Iterator[Column
 
 def _look(name: str, table: Table, columns: Sequence[ColumnPolicy]) -> Look:
     read = {column.name: Predicate(_readable(table, column)) for column in columns}
-    lost = table.lost(read, FIRST_LINES)
+    lost = table.lost(read, FIRST_FEW)
     tests = {
         (column.name, what): Predicate(test)
         for column in columns
@@ -226,7 +229,7 @@ def _look(name: str, table: Table, columns: Sequence[ColumnPolicy]) -> Look:
         # All are counted in one scan.
         found = dict(zip(tests, table.matching(list(tests.values())), strict=True))
     looks = tuple(_column_look(column, lost, found) for column in columns)
-    return Look(name, lost.rows, looks, lost.no_record)
+    return Look(name, lost.rows, looks, lost.no_record, lost.numbered)
 
 
 def _unit_column(dataset: Dataset) -> Iterator[ColumnPolicy]:

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from postri.columns import UNTYPED, ColumnType
 from postri.engines.duckdb.csv_cells import TypedRecords
-from postri.engines.duckdb.csv_lost import (
+from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.duckdb.lost import (
     NUMBERED_LINES,
     NUMBERED_TEXTS,
     in_the_file,
-    lost_cells,
+    lost_of_lines,
 )
-from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
 from postri.engines.lost import LostCells
@@ -225,7 +225,7 @@ class CsvEngine:
             column: condition.sql(records.dialect, typed.inputs.__getitem__)
             for column, condition in read.items()
         }
-        lost = lost_cells(records, cells, conditions, most)
+        lost = lost_of_lines(records, records.relation, cells, conditions, most)
         return in_the_file(lost, self._lines_that_are_read())
 
     def _lines_that_are_read(self) -> Iterator[bool]:

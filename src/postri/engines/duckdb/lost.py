@@ -1,11 +1,12 @@
-"""What is lost of CSV files, by one scan that numbers their lines.
+"""What is lost of files, by one scan that numbers their lines or rows.
 
-Exact, so NOT PRIVATE: for the steward alone. No cell leaves the database, only numbers of lines.
+Exact, so NOT PRIVATE: for the steward alone. No cell leaves the database, only such numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -32,51 +33,58 @@ NUMBERED_TEXTS = """
     ) AS texts
 """
 LOST = """
-    SELECT count(*) AS lines, {counts}
+    SELECT count(*) AS rows, {counts}
     FROM {relation}
 """
 COUNT = "count(*) FILTER (WHERE {condition}) AS count{i}"
 FIRST = """
-    coalesce(array_to_string(min(number, {most}) FILTER (WHERE {condition}), ' '), '') AS first{i}
+    coalesce(array_to_string(min({number}, {most}) FILTER (WHERE {condition}), ' '), '') AS first{i}
 """
 
 
 class Queries(Protocol):
-    """Numbered records that can be asked."""
-
-    @property
-    def relation(self) -> str:
-        """What stands after FROM."""
+    """A file that can be asked."""
 
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns."""
 
 
-def lost_cells(
-    records: Queries, cells: Mapping[str, str], read: Mapping[str, str], most: int
+def count_lost(
+    source: Queries, relation: str, number: str, conditions: Sequence[str], most: int
+) -> tuple[int, list[Lost]]:
+    """How many rows there are, and on how many of them each condition holds, with the numbers of
+    the first `most`.
+    """
+    counts = []
+    for i, condition in enumerate(conditions):
+        counts.append(filled(COUNT, condition=condition, i=i))
+        counts.append(filled(FIRST, number=number, condition=condition, i=i, most=most))
+    statement = filled(LOST, counts=", ".join(counts), relation=relation)
+    rows, *found = (column[0] for column in source.columns(statement))
+    lost = [
+        Lost(int(count), tuple(map(int, str(first).split())))
+        for count, first in zip(found[::2], found[1::2], strict=True)
+    ]
+    return int(rows), lost
+
+
+def lost_of_lines(
+    source: Queries, relation: str, cells: Mapping[str, str], read: Mapping[str, str], most: int
 ) -> LostCells:
-    """What is lost of each column: `cells` names its texts, and its cells are read where the
-    condition of `read` holds. Lines have their numbers among those that are read.
+    """What is lost of each column of numbered texts: `cells` names its texts, and its cells are
+    read where the condition of `read` holds. Lines have their numbers among those that are read.
     """
     conditions = ["NOT is_record"]
     for column, cell in cells.items():
         conditions.append(f"is_record AND {cell} = ''")
         conditions.append(f"is_record AND {cell} <> '' AND NOT {read[column]}")
-    counts = []
-    for i, condition in enumerate(conditions):
-        counts.append(filled(COUNT, condition=condition, i=i))
-        counts.append(filled(FIRST, condition=condition, i=i, most=most))
-    statement = filled(LOST, counts=", ".join(counts), relation=records.relation)
-    lines, *found = (column[0] for column in records.columns(statement))
-    lost = [
-        Lost(int(count), tuple(map(int, str(first).split())))
-        for count, first in zip(found[::2], found[1::2], strict=True)
-    ]
+    rows, lost = count_lost(source, relation, "number", conditions, most)
     return LostCells(
-        rows=int(lines),
+        rows=rows,
         no_record=lost[0],
         empty=dict(zip(cells, lost[1::2], strict=True)),
         unreadable=dict(zip(cells, lost[2::2], strict=True)),
+        numbered="line",
     )
 
 
@@ -85,7 +93,7 @@ def in_the_file(lost: LostCells, lines: Iterable[bool]) -> LostCells:
     it is read.
     """
     every = [lost.no_record, *lost.empty.values(), *lost.unreadable.values()]
-    wanted = {number for each in every for number in each.lines}
+    wanted = {number for each in every for number in each.first}
     places: dict[int, int] = {}
     numbers_read = 0
     for place, is_read in enumerate(lines, start=1):
@@ -96,11 +104,11 @@ def in_the_file(lost: LostCells, lines: Iterable[bool]) -> LostCells:
             places[numbers_read] = place
 
     def placed(each: Lost) -> Lost:
-        return Lost(each.count, tuple(places[number] for number in each.lines if number in places))
+        return Lost(each.count, tuple(places[number] for number in each.first if number in places))
 
-    return LostCells(
-        lost.rows,
-        placed(lost.no_record),
-        {column: placed(each) for column, each in lost.empty.items()},
-        {column: placed(each) for column, each in lost.unreadable.items()},
+    return replace(
+        lost,
+        no_record=placed(lost.no_record),
+        empty={column: placed(each) for column, each in lost.empty.items()},
+        unreadable={column: placed(each) for column, each in lost.unreadable.items()},
     )
