@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from program import run
@@ -226,6 +227,21 @@ def test_a_file_is_looked_at_without_a_policy(folder):
     (fare,) = said["columns"]["fare"]["readings"]
     assert (fare["type"], fare["read"]["rows"]) == ("integer", 1)
     assert fare["unreadable"] == {"rows": 61, "share": 61 / 62, "first": [2, 3, 4, 5, 6]}
+
+
+def test_a_file_of_which_nothing_is_lost_has_no_list_of_losses(folder):
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT 1 AS a, 'x' AS b) TO '{folder / 'whole.parquet'}' (FORMAT parquet)"
+        )
+    out, _ = run("look", "whole.parquet", "--unit", "b", folder=folder)
+    assert "whole.parquet: 1 rows" in out and "row 1" not in out and ": not" not in out
+    assert "rows = 1 is the least of these" in out
+    (folder / "none.csv").write_text("a,b\n")
+    assert (
+        "there is no row to choose a bound by"
+        in run("look", "none.csv", "--unit", "b", folder=folder)[0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def _print_columns(console: Console, seen: Look) -> None:
         "unknown key": [column.unknown for column in seen.columns],
     }
     # What no column has, such as bounds, has no place in the table.
-    heads = [head for head, counts in counted.items() if set(counts) != {None}]
+    heads = [head for head, counts in counted.items() if any(count is not None for count in counts)]
     # Names are texts of others: Text keeps them from being read as markup.
     table = Table(
         box=SIMPLE, title=Text(f"{seen.dataset}: {seen.rows:,} rows"), title_justify="left"
@@ -164,19 +164,20 @@ def _print_columns(console: Console, seen: Look) -> None:
 
 def _print_lines(console: Console, seen: Look) -> None:
     """Where something is lost: the first few of each kind."""
-    told: dict[str, Lost] = {}
     if seen.no_record.count:
-        count = _count_in_words(seen.no_record.count, seen.rows)
-        told[f"{count} {NO_RECORDS}"] = seen.no_record
+        words = f"{_count_in_words(seen.no_record.count, seen.rows)} {NO_RECORDS}"
+        if seen.no_record.first:
+            words += f": {_places_in_words(seen.no_record, seen.numbered)}"
+        console.print(f"  {words}", markup=False, highlight=False)
+    # A column that is read in several ways is empty once.
+    told: dict[str, Lost] = {}
     for column in seen.columns:
         told[f"{column.name}: empty"] = column.empty
         told[f"{column.name}: {UNREAD.get(column.type, 'not read')}"] = column.unreadable
-    for words, lost in told.items():
+    for what, lost in told.items():
         if lost.first:
             places = _places_in_words(lost, seen.numbered)
-            console.print(f"  {words}: {places}", markup=False, highlight=False)
-        elif lost is seen.no_record:
-            console.print(f"  {words}", markup=False, highlight=False)
+            console.print(f"  {what}: {places}", markup=False, highlight=False)
     for name, reason in (seen.left_out or {}).items():
         console.print(f"  {name}: left out: {reason}", markup=False, highlight=False)
 
@@ -201,6 +202,8 @@ def _print_units(console: Console, units: UnitLook, rows: int) -> None:
 
 def recommendation(units: UnitLook, rows: int) -> str:
     """Which bound to choose, and why."""
+    if rows == 0:
+        return "there is no row to choose a bound by"
     bound = units.recommended(rows)
     if bound is not None:
         return (

@@ -87,7 +87,9 @@ class UnitLook:
         return self.kept[1]
 
     def recommended(self, rows: int) -> int | None:
-        """The least bound that keeps nearly all rows; None if none does."""
+        """The least bound that keeps nearly all rows; None if none does, or there are none."""
+        if rows == 0:
+            return None
         for bound, kept in self.kept.items():
             if kept >= WORTH_KEEPING * rows:
                 return bound
