@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from program import run
@@ -145,7 +146,7 @@ def test_the_policy_is_named_by_option_by_variable_or_by_default(folder):
     )
 
 
-def test_look_shows_shares_and_says_that_they_are_not_private(folder):
+def test_look_shows_what_is_lost_and_says_that_it_is_not_private(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)
     out, _ = run("check", "--look", folder=folder)
@@ -153,9 +154,17 @@ def test_look_shows_shares_and_says_that_they_are_not_private(folder):
     cells = {
         line.split()[0]: line.split()[1:]
         for line in out.splitlines()
-        if line.startswith(("  age", "  team"))
+        if line.startswith(("  age ", "  team "))
     }
-    assert cells == {"age": ["33.33%", "none", "16.67%"], "team": ["16.67%", "16.67%"]}
+    assert cells == {
+        "age": ["integer", "4", "(66.67%)", "1", "(16.67%)", "none", "none", "1", "(16.67%)"],
+        "team": ["text", "5", "(83.33%)", "none", "none", "1", "(16.67%)"],
+    }
+    assert "1 (16.67%) lines are no records, and are lost in every column: line 7" in out
+    assert "  age: empty: line 5\n" in out
+    assert '    age: unreadable = "up to 20%"\n' in out and "team: unreadable" not in out
+    for cell in ("999", "broken"):
+        assert cell not in out
 
 
 def test_look_has_exact_numbers_in_json(folder):
@@ -167,18 +176,86 @@ def test_look_has_exact_numbers_in_json(folder):
         [],
         False,
     ) and "NOT PRIVATE" in said["notice"]
-    assert said["look"]["staff"]["rows"] == 6
-    age, team = said["look"]["staff"]["columns"]["age"], said["look"]["staff"]["columns"]["team"]
-    assert {name: each["rows"] for name, each in age.items() if each} == {
-        "dropped": 2,
-        "below": 0,
-        "above": 1,
-    }
-    assert age["dropped"]["share"] == 2 / 6 and age["unknown_keys"] is None
-    assert {name: each["rows"] for name, each in team.items() if each} == {
-        "dropped": 1,
-        "unknown_keys": 1,
-    }
+    seen = said["look"]["staff"]
+    assert (seen["rows"], seen["units"]) == (6, None)
+    assert seen["no_record"] == {"rows": 1, "share": 1 / 6, "first": [7]}
+    age, team = seen["columns"]["age"], seen["columns"]["team"]
+    assert (age["type"], age["accepted"], age["unknown_keys"]) == ("integer", None, None)
+    assert age["empty"] == {"rows": 1, "share": 1 / 6, "first": [5]}
+    counts = ("read", "dropped", "unreadable", "below", "above")
+    assert [age[name]["rows"] for name in counts] == [4, 2, 0, 0, 1]
+    assert age["dropped"]["share"] == 2 / 6
+    assert (team["dropped"]["rows"], team["unknown_keys"]["rows"]) == (1, 1)
+
+
+def test_look_tells_where_more_is_lost_than_the_policy_accepts(folder):
+    run("init", "staff.csv", folder=folder)
+    accepted = 'type = "integer"\nlower = 0\nupper = 120\nunreadable = "up to {}%"'
+    text = fill(folder, age=accepted.format("1.5"))
+    line = line_of(text, "[datasets.staff.columns.age]")
+    out, _ = run("check", "--look", folder=folder)
+    assert (
+        f"postri.toml:{line}: warning: more cells of 'age' cannot be read than the 1.5% that "
+        "unreadable accepts\n"
+    ) in out
+    assert "unreadable = " not in out
+    run("init", "staff.csv", "--force", folder=folder)
+    fill(folder, age=accepted.format("20"))
+    assert "warning" not in run("check", "--look", folder=folder)[0]
+
+
+def test_a_file_is_looked_at_without_a_policy(folder):
+    (folder / "trips.csv").write_text(
+        "rider,fare,day,city\n"
+        + "".join(f"{i // 10},{i}.5,2024-01-0{1 + i % 9},Oslo\n" for i in range(60))
+        + "7,n/a,soon,Rome\n7,8,,Oslo\n"
+    )
+    out, err = run("look", "trips.csv", "--unit", "rider", folder=folder)
+    assert "NOT PRIVATE" in out and "trips.csv: 62 rows" in out and err == ""
+    rows = [line.split() for line in out.splitlines()]
+    assert ["rider", "integer", "all", "none", "none"] in rows
+    assert ["fare", "decimal", "61", "(98.39%)", "none", "1", "(1.61%)"] in rows
+    assert ["day", "date", "60", "(96.77%)", "1", "(1.61%)", "1", "(1.61%)"] in rows
+    assert ["city", "text", "all", "none", "none"] in rows
+    assert "  fare: not numbers: line 62\n" in out and "  day: empty: line 63\n" in out
+    assert "rider: 7 units" in out and "rows = 10 is the least of these that keeps 95%" in out
+    assert "n/a" not in out and "soon" not in out
+    said = json.loads(
+        run("look", "trips.csv", "--type", "fare=integer", "--json", folder=folder)[0]
+    )
+    assert (said["private"], said["units"]) == (False, None)
+    (fare,) = said["columns"]["fare"]["readings"]
+    assert (fare["type"], fare["read"]["rows"]) == ("integer", 1)
+    assert fare["unreadable"] == {"rows": 61, "share": 61 / 62, "first": [2, 3, 4, 5, 6]}
+
+
+def test_a_file_of_which_nothing_is_lost_has_no_list_of_losses(folder):
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT 1 AS a, 'x' AS b) TO '{folder / 'whole.parquet'}' (FORMAT parquet)"
+        )
+    out, _ = run("look", "whole.parquet", "--unit", "b", folder=folder)
+    assert "whole.parquet: 1 rows" in out and "row 1" not in out and ": not" not in out
+    assert "rows = 1 is the least of these" in out
+    (folder / "none.csv").write_text("a,b\n")
+    assert (
+        "there is no row to choose a bound by"
+        in run("look", "none.csv", "--unit", "b", folder=folder)[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("nothing.csv",), "there is no file 'nothing.csv'"),
+        (("staff.csv", "--unit", "agee"), "did you mean 'age'?"),
+        (("staff.csv", "--type", "age"), "--type must name a column and its type"),
+        (("staff.csv", "--type", "age=truth"), "such as --type age=integer"),
+        (("staff.csv", "--type", "agee=date"), "did you mean 'age'?"),
+    ],
+)
+def test_a_look_at_what_is_not_there_exits_with_2(words, reason, folder):
+    assert reason in run("look", *words, folder=folder, code=2)[1]
 
 
 def test_nothing_is_looked_at_without_asking_or_while_there_are_errors(folder):

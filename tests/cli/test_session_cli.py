@@ -49,7 +49,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
     out, err = asked(
         folder, "mid=median(salary)", "count()", "mean(salary)", "--by", "team", "--epsilon", 1
     )
-    head, blue, red, footing = out.splitlines()
+    head, blue, red, footing, note = out.splitlines()
     assert head.split() == [
         "team",
         "mid",
@@ -65,6 +65,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
         footing
         == "95% confidence in each interval; protects adding or removing any one row at epsilon 1"
     )
+    assert note == "mid, mean_salary: cells that cannot be read are left out"
     assert err == ""
 
 
@@ -115,6 +116,21 @@ def test_a_price_is_free(folder):
     assert json.loads(run(folder, "budget", "--json")[0]) == {
         "staff": {"budget": "3", "spent": "0", "remaining": "3", "entries": 0}
     }
+
+
+def test_a_price_with_a_filter_asks_how_many_rows_match(folder):
+    question = ("median(salary)", "--where", "salary > 30000", "--epsilon", 1)
+    assert (
+        "unknown: tell about how many rows match (--expect 30000)"
+        in asked(folder, *question, "--price")[0]
+    )
+    told, _ = asked(folder, *question, "--price", "--expect", 400)
+    assert "interval of the median of 400 rows will reach" in told
+    sql = ("sql", "SELECT AVG(salary) FROM staff WHERE salary > 30000", "--epsilon", 1, "--price")
+    assert "(--expect 30000)" in run(folder, *sql)[0]
+    assert "at most, if at least 400 rows count" in run(folder, *sql, "--expect", 400)[0]
+    assert "expect, about how many rows match" in asked(folder, *question, "--expect", 0, code=2)[1]
+    assert json.loads(run(folder, "budget", "--json")[0])["staff"]["spent"] == "0"
 
 
 def test_exit_code_3_is_the_budget(folder):

@@ -159,6 +159,14 @@ def test_names_are_completed_and_lines_remembered(terminal):
     terminal.wait("each question may cost epsilon 0.5")
     terminal.type("Up", "Enter")
     terminal.wait("each question may cost epsilon 0.5", times=2)
+    terminal.type("SELECT MEDIAN(salary) FROM staff WHERE team = 'red';", "Enter")
+    terminal.wait(r"tell about how many rows match \(\\expect 30000\)")
+    terminal.type("n", "Enter")
+    terminal.type("\\expect 250", "Enter")
+    terminal.wait("about 250 rows are expected to match")
+    terminal.type("SELECT MEDIAN(salary) FROM staff WHERE team = 'red';", "Enter")
+    terminal.wait(r"of the median of 250\s+rows")
+    terminal.type("n", "Enter")
     terminal.type("C-d")
     history, end = terminal.folder / "history", time.monotonic() + PATIENCE
     while not (history.exists() and history.read_text()) and time.monotonic() < end:

@@ -388,6 +388,16 @@ class TestLimitsAndLedger:
             (1, "max_epsilon_per_question is 6, more than the budget 5: it limits nothing"),
         ]
 
+    def test_units_without_a_unit_are_warned_of(self, tmp_path):
+        more = 'units = 4\n[datasets.trips.columns.city]\ntype = "text"\n'
+        text = dataset(*write_csv(tmp_path), more)
+        _, warnings = checked(tmp_path, text)
+        assert warnings == [
+            (1, "units of dataset 'trips' is for protect with a unit: nothing uses it")
+        ]
+        by_unit = 'change = "replace-units", unit = "who", rows = 1'
+        assert checked(tmp_path, dataset(*write_csv(tmp_path), more, by_unit)) == [[], []]
+
     def test_a_folder_that_is_not_there_is_told_on_the_ledgers_line(self, tmp_path):
         text = 'ledger = "no/l"\nledger_head = "nor/h"\n' + dataset(*write_csv(tmp_path), COLUMNS)
         errors, _ = checked(tmp_path, text)

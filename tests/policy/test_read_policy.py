@@ -40,6 +40,8 @@ protect = { change = "replace-rows", rows = 1 }
 """
 PARQUET = DATASET.replace("d.csv", "d.parquet")
 COLUMN = DATASET + "[datasets.d.columns.x]\n"
+SHARE = 'say how many cells may be lost, such as "up to 2%"'
+ALL_READ = "every cell of such a column can be read, unless it is null; leave unreadable out"
 CHANGES = "add-or-remove-rows, replace-rows, add-or-remove-units, replace-units"
 
 
@@ -110,8 +112,9 @@ class TestRightFiles:
             dataset.accountant,
             dataset.delta,
             dataset.rows,
+            dataset.units,
             dataset.max_epsilon_per_question,
-        ) == ("pure", None, None, None)
+        ) == ("pure", None, None, None, None)
         assert (dataset.table, dataset.allowances, dataset.columns, dataset.csv, dataset.names) == (
             None,
             {},
@@ -119,6 +122,17 @@ class TestRightFiles:
             CsvFormat(),
             (),
         )
+
+    @pytest.mark.parametrize(
+        ("said", "share"),
+        [("up to 2%", "0.02"), ("up to 0.5 %", "0.005"), ("up to 0%", "0"), ("up to 100%", "1")],
+    )
+    def test_what_the_steward_accepts_to_lose_is_exact(self, said, share, tmp_path):
+        text = COLUMN + f'type = "float"\nunreadable = "{said}"\n'
+        assert dataset_of(tmp_path, text).columns["x"].unreadable == Fraction(share)
+
+    def test_the_number_of_units_is_public_and_approximate(self, tmp_path):
+        assert dataset_of(tmp_path, DATASET + "units = 4000\n").units == 4_000
 
     def test_paths_are_seen_from_the_policys_folder(self, tmp_path, monkeypatch):
         written(tmp_path, 'ledger = "safe/l"\nledger_head = "/elsewhere/head"\n' + DATASET)
@@ -311,7 +325,11 @@ WRONG = {
     "unknown keys of a column": (
         COLUMN + 'type = "integer"\nmin = 0\nlow = 1\n',
         [
-            (8, "there is no key 'min' here; there are: 'type', 'lower', 'upper', 'step', 'keys'"),
+            (
+                8,
+                "there is no key 'min' here; there are: 'type', 'lower', 'upper', 'step', 'keys', "
+                "'unreadable'",
+            ),
             (9, "there is no key 'low' here; did you mean 'lower'?"),
         ],
     ),
@@ -354,6 +372,7 @@ WRONG = {
         [(3, "version must not be empty")],
     ),
     "rows": (DATASET + "rows = 0\n", [(6, "rows must be at least 1, got 0")]),
+    "units": (DATASET + "units = 0\n", [(6, "units must be at least 1, got 0")]),
     "rows in part": (DATASET + "rows = 1.5\n", [(6, "rows must be a whole number, got 1.5")]),
     "limits": (
         DATASET
@@ -659,6 +678,29 @@ WRONG = {
     "keys of text that are numbers": (
         COLUMN + "type = 'text'\nkeys = [1]\n",
         [(8, "a key of a column of type text must be text in quotes, got 1")],
+    ),
+    **{
+        f"unreadable as {said}": (
+            COLUMN + f"type = 'integer'\nunreadable = {said}\n",
+            [(8, f"unreadable must {message}, got {got}")],
+        )
+        for said, message, got in (
+            ("'2%'", SHARE, "'2%'"),
+            ("'up to 2'", SHARE, "'up to 2'"),
+            ("'up to -2%'", SHARE, "'up to -2%'"),
+            ("'up to 101%'", SHARE, "'up to 101%'"),
+            ("'Up to 2%'", SHARE, "'Up to 2%'"),
+            ("'up to 2% '", SHARE, "'up to 2% '"),
+            ("0.02", "be text in quotes", "0.02"),
+        )
+    },
+    "unreadable text": (
+        COLUMN + "type = 'text'\nunreadable = 'up to 2%'\n",
+        [(8, ALL_READ)],
+    ),
+    "unreadable cells of a source with types": (
+        PARQUET + "[datasets.d.columns.x]\ntype = 'float'\nunreadable = 'up to 2%'\n",
+        [(8, ALL_READ)],
     ),
     "keys twice": (
         COLUMN + "type = 'text'\nkeys = ['a', 'a']\n",

@@ -437,7 +437,7 @@ class TestPrice:
         path.write_text(path.read_text().replace("rows = 2000\n", ""))
         with session(path) as db:
             words = str(db.price("bank", WANTED, epsilon=1))
-        assert words.count("which the policy does not tell") == 3
+        assert words.count("unknown: tell about how many rows match") == 3
         assert "count will reach" in words
 
 

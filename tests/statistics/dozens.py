@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from postri.answer import Answer
 from postri.answer.drawn import Noisy
-from postri.answer.forecast import Forecast, Reach
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.cost import Cost, pure_draw
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
@@ -42,7 +42,7 @@ class Dozens(Statistic):
     def cost(self, terms: Terms) -> Cost:
         return pure_draw(terms.epsilon)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         reach = self._noise(terms).reach(terms.beta)
         return Reach(self.title, Fraction(reach), float(terms.confidence))
 

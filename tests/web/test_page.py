@@ -191,6 +191,31 @@ def test_counts_sums_and_means_say_how_far_their_bars_will_reach(visit, service)
     assert service.spent("plans") == 0
 
 
+def test_a_filter_leaves_the_forecast_unknown_until_the_rows_are_told(visit, service):
+    reader = visit(service)
+    page = reader.sign_in("ann")
+    choose(page, "plans")
+    page.get_by_role("textbox", name="Filter").fill("age < 40")
+    expect(page.locator(".forecast .sentence")).to_have_text(
+        'Unknown: tell about how many rows match, in the field "About how many rows match?".'
+    )
+    expect(page.locator(".forecast svg")).to_have_count(0)
+    rows = page.get_by_role("textbox", name="About how many rows match?")
+    rows.fill("1,200")
+    expect(page.locator(".forecast .sentence")).to_contain_text("the median of 1,200 rows")
+    rows.fill("many")
+    expect(page.locator(".preview").get_by_role("alert")).to_contain_text(
+        "Expect, about how many rows match, must be a whole number"
+    )
+    page.get_by_role("link", name="SQL").click()
+    page.get_by_role("textbox", name="SQL", exact=True).fill(
+        "SELECT AVG(fee) FROM plans WHERE age < 40"
+    )
+    page.get_by_role("textbox", name="About how many rows match?").fill("1200")
+    expect(page.locator(".forecast .sentence")).to_contain_text("at least 1,200 rows count")
+    assert service.spent("plans") == 0
+
+
 DOZENS = {
     "name": "dozens",
     "meaning": "How many dozens of rows there are.",

@@ -206,6 +206,8 @@ def test_prices_budgets_facts_and_histories_are_the_same(local, remote):
     local.count("bank", epsilon="0.1")
     wanted = {"dataset": "bank", "aggregates": EVERYTHING, "epsilon": 2, "by": ["job"]}
     assert remote.price(**wanted) == local.price(**wanted)
+    for how in ({"where": "balance < 40"}, {"where": "balance < 40", "expect": 300}):
+        assert remote.price(**wanted, **how) == local.price(**wanted, **how)
     assert str(remote.price("SELECT COUNT(*) FROM bank", epsilon=1)) == str(
         local.price("SELECT COUNT(*) FROM bank", epsilon=1)
     )

@@ -431,6 +431,7 @@ ODD_VALUES = [
         "confidence",
         "simultaneous",
         "fresh",
+        "expect",
     ],
 )
 def test_odd_values_are_answered_or_refused(shared, name):

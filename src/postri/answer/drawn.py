@@ -163,6 +163,11 @@ class Selected:
     share: Fraction
 
     @property
+    def noise(self) -> Noise:
+        """That of the draw."""
+        return self.of.noise
+
+    @property
     def value(self) -> Any:
         """The released value."""
         return self.of.value

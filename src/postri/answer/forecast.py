@@ -1,7 +1,7 @@
 """Forecasts, as values: what an interval will look like, from public numbers alone.
 
-A quantile's is a `Plan`, that of additive noise a `Reach`; where the policy tells too little, it is
-`Unknown`.
+A quantile's is a `Plan`, that of additive noise a `Reach`; where nobody has told about how many
+rows count, it is `Unknown`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,20 @@ from postri.privacy import ProtectedChange
 
 # How many digits a reach has that is itself an estimate.
 DIGITS = 4
+# How Python is told about how many rows match. Other places have words of their own.
+EXPECT = "expect=30_000"
+
+
+@dataclass(frozen=True)
+class ExpectedRows:
+    """About how many rows count in all groups together, as public numbers tell.
+
+    Where they tell no more than a range, `rows` is its lower end, at which an interval reaches
+    furthest, and `most` its upper one.
+    """
+
+    rows: int
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -24,7 +38,9 @@ class Plan:
 
     `reach` is how far the interval will extend to each side of the true quantile on average, as a
     share of the rows: from the quantile `low` to the quantile `high`. `enough` says whether the
-    table has rows enough for that; if not, the interval will end on the domain's edge.
+    table has rows enough for that; if not, the interval will end on the domain's edge. Where no
+    more than a range of rows is known, all of this is about its lower end, `rows`; `most_rows` may
+    count, and the interval then reaches less far.
     """
 
     rows: int
@@ -35,6 +51,7 @@ class Plan:
     protect: ProtectedChange
     groups: int
     rows_needed: int
+    most_rows: int | None = None
 
     @property
     def low(self) -> float:
@@ -57,6 +74,7 @@ class Plan:
         """The forecast as plain values: epsilon as a rational text."""
         return {
             "rows": self.rows,
+            "most_rows": self.most_rows,
             "epsilon": str(self.epsilon),
             "reach": self.reach,
             "low": self.low,
@@ -68,35 +86,45 @@ class Plan:
         }
 
     def __str__(self) -> str:
-        if self.groups == 1:
-            rows = f"{self.rows:,} rows"
-        else:
-            rows = f"{self.rows // self.groups:,} rows in each of {self.groups:,} groups"
+        rows = f"{self.rows // self.groups:,} rows"
+        if self.groups > 1:
+            rows += f" (if each of {self.groups:,} groups has as many)"
         start = f"at epsilon {plain(self.epsilon)} the"
+        needed = about_rows(self.rows_needed)
+        if not self.enough and self.most_rows is not None:
+            return (
+                f"{start} interval of the {name(self.p)} may end on the domain's edge: it takes "
+                f"{needed} rows, and {_between(self.rows, self.most_rows, self.groups)} count"
+            )
         if not self.enough:
             return (
                 f"{start} interval of the {name(self.p)} of {rows} will end on the domain's edge: "
-                f"it takes {about_rows(self.rows_needed)} rows, and with half as many twice the "
-                "epsilon"
+                f"it takes {needed} rows, and with half as many twice the epsilon"
             )
+        nearer = ""
+        if self.most_rows is not None:
+            nearer = f", less far if more count (up to {self.most_rows // self.groups:,})"
         return (
             f"{start} {percent(self.confidence)} interval of the {name(self.p)} of {rows} will "
             f"reach from about the {_percentile(self.low, self.reach)} to the "
-            f"{_percentile(self.high, self.reach)} percentile, if the data are smooth there "
-            "(many equal values or a gap change that)"
+            f"{_percentile(self.high, self.reach)} percentile{nearer}, if the data are smooth "
+            "there (many equal values or a gap change that)"
         )
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the interval of an additive statistic reaches to each side; of a mean at most, if
-    there are about as many rows as said.
+    """How far the interval of an additive statistic reaches to each side.
+
+    Where that depends on the number of rows, it is a bound for `rows` of them or more, in each of
+    `groups` groups.
     """
 
     statistic: str
     reach: Fraction
     confidence: float
     rows: int | None = None
+    groups: int = 1
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""
@@ -104,6 +132,7 @@ class Reach:
             "statistic": self.statistic,
             "reach": float(self.reach),
             "confidence": self.confidence,
+            "rows": self.rows,
         }
 
     def __str__(self) -> str:
@@ -111,28 +140,56 @@ class Reach:
         reach = float(self.reach)
         if self.rows is None:
             return f"{start} {reach:,.10g} to each side"
+        where = "count"
+        if self.groups > 1:
+            where = f"count in each of {self.groups:,} groups"
         return (
-            f"{start} {reach:,.{DIGITS}g} to each side at most, if there are about "
-            f"{self.rows:,} rows"
+            f"{start} {reach:,.{DIGITS}g} to each side at most, if at least {self.rows:,} rows "
+            f"{where}"
         )
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """No forecast: the policy does not say about how many rows there are."""
+    """No forecast: nobody has told about how many rows count.
+
+    With several `groups`, the number in each is wanted. At most `most` rows of each `unit` count.
+    """
+
+    groups: int = 1
+    unit: str | None = None
+    most: int | None = None
+
+    @property
+    def missing(self) -> str:
+        """What nobody has told."""
+        words = "about how many rows match"
+        if self.groups > 1:
+            words += " in each group"
+        if self.unit is not None:
+            words += f", counting at most {self.most:,} of each {self.unit}"
+        return words
+
+    def told(self, how: str) -> str:
+        """As a sentence, with the way to tell it in the place where it is read."""
+        return f"unknown: tell {self.missing} ({how})"
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""
-        return {"unknown": str(self)}
+        return {"unknown": f"tell {self.missing}"}
 
     def __str__(self) -> str:
-        return (
-            "how far the interval will reach depends on the number of rows, which the policy "
-            "does not tell"
-        )
+        return self.told(EXPECT)
 
 
 Forecast = Plan | Reach | Unknown
+
+
+def _between(rows: int, most: int, groups: int) -> str:
+    words = f"between {rows // groups:,} and {most // groups:,}"
+    if groups > 1:
+        words += f" in each of {groups:,} groups"
+    return words
 
 
 def _percentile(share: float, reach: float) -> str:

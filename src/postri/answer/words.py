@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
+UNREADABLE = "cells that cannot be read are left out"
 # The noise of counts, sums and means, by the method that answers name.
 NOISES = {
     DiscreteLaplace.name: "discrete Laplace noise",
@@ -238,17 +239,37 @@ def footing(result: Result) -> list[str]:
     ]
     if not result.private:
         lines.append(NOT_PRIVATE)
-    labels_of_notes: dict[str, list[str]] = {}
-    for label, answer in result.labels(result.names):
-        for note in answer.notes:
-            labels_of_notes.setdefault(note, []).append(label)
-    for note, labels in labels_of_notes.items():
+    for note, labels in _labels_of_notes(result).items():
         # A note that all answers share needs no names.
-        if len(labels) == len(result.answers):
+        if labels == list(result.names):
             lines.append(note)
         else:
             lines.append(f"{', '.join(labels)}: {note}")
     return lines
+
+
+def _labels_of_notes(result: Result) -> dict[str, list[str]]:
+    """Which answers have a note: an aggregate by its name, where all its groups do."""
+    found: dict[str, list[str]] = {}
+    labelled = result.labels(result.names)
+    for place, name in enumerate(result.names):
+        of_name = labelled[place :: len(result.names)]
+        for note in dict.fromkeys(note for _, answer in of_name for note in answer.notes):
+            labels = [label for label, answer in of_name if note in answer.notes]
+            if len(labels) == len(of_name):
+                labels = [name]
+            found.setdefault(note, []).extend(labels)
+    return found
+
+
+def accepted_loss(share: Fraction) -> str:
+    """How many cells are left out at most, by the steward's word.
+
+    >>> accepted_loss(Fraction(1, 50))
+    'up to 2% of cells cannot be read and are left out, as the steward declares'
+    """
+    most = percent(float(share))
+    return f"up to {most} of cells cannot be read and are left out, as the steward declares"
 
 
 def from_ledger(answer_id: str | None) -> str:

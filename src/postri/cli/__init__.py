@@ -11,6 +11,7 @@ import typer
 
 from postri.cli.budget import budget
 from postri.cli.demo import demo
+from postri.cli.look import look
 from postri.cli.policy import check, init
 from postri.cli.quantile import median, plan, quantile
 from postri.cli.questions import ask, sql
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 # In the order in which help lists them.
 FOR_FILES = (median, quantile, plan, demo)
-FOR_POLICIES = (init, check, ask, sql, shell, budget, serve)
+FOR_POLICIES = (look, init, check, ask, sql, shell, budget, serve)
 FOR_RESEARCH = (reproduce, compare)
 for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
     app.command()(command)

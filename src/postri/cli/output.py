@@ -61,12 +61,20 @@ def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> N
         say_saved(plot)
 
 
-def show_plain(value: Plan | Price | Budget, *, json: bool) -> None:
-    """A forecast, a price or a budget."""
+def show_plain(value: Plan | Budget, *, json: bool) -> None:
+    """A forecast or a budget."""
     if json:
         typer.echo(texts.dumps(value.to_dict()))
     else:
         typer.echo(str(value))
+
+
+def show_price(price: Price, *, json: bool) -> None:
+    """A price, in the words of the command line."""
+    if json:
+        typer.echo(texts.dumps(price.to_dict()))
+    else:
+        typer.echo(price.told("--expect 30000"))
 
 
 def say_saved(file: str) -> None:

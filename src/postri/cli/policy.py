@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postri.cli import options as o
-from postri.cli.output import shown_progress, wide_console
+from postri.cli.look import NOT_PRIVATE, look_json, print_looks
+from postri.cli.output import shown_progress
 from postri.errors import InputError, PolicyError, Problem
 
 if TYPE_CHECKING:
     from postri.policy import Look, Policy
 
-NOT_PRIVATE = (
-    "NOT PRIVATE: exact counts of the rows, for the steward alone. Show them to nobody, and "
-    "choose no bound by them."
-)
 NEXT = """\
 What is to be done next, in this order:
   1. fill in budget and protect, which are marked TODO
@@ -52,7 +49,8 @@ Force = Annotated[bool, typer.Option("--force", help="Write over a file that is 
 LookAt = Annotated[
     bool,
     typer.Option(
-        "--look", help="Show how many rows types, bounds and keys drop or move. NOT PRIVATE."
+        "--look",
+        help="Show how many cells types, bounds, keys and units drop or move. NOT PRIVATE.",
     ),
 ]
 
@@ -134,13 +132,14 @@ def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json =
     seen: list[Look] = []
     if look and found is not None and not errors:
         seen = _looks(found)
+        warnings = [*warnings, *(excess for each in seen for excess in each.excesses)]
     if json and look:
         _print_json(errors, warnings, seen)
     elif json:
         _print_json(errors, warnings, None)
     else:
         _print_problems(policy, errors, warnings)
-        _print_looks(seen)
+        print_looks(seen, of_policy=True)
     if errors:
         raise typer.Exit(2)
 
@@ -170,40 +169,6 @@ def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[P
     typer.echo(f"{policy}: no errors{outcome}")
 
 
-def _print_looks(looks: Iterable[Look]) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
-    console = wide_console()
-    for number, seen in enumerate(looks):
-        if number == 0:
-            console.print(f"\n{NOT_PRIVATE}")
-        heads = ("column", "dropped", "below lower", "above upper", "unknown key")
-        table = Table(*heads, box=SIMPLE, title_justify="left")
-        # Names are texts of others: Text keeps them from being read as markup.
-        table.title = Text(f"{seen.dataset}: {seen.rows:,} rows")
-        for column in seen.columns:
-            counts = (column.dropped, column.below, column.above, column.unknown)
-            shares = [_share_in_words(count, seen.rows) for count in counts]
-            table.add_row(Text(column.name), *shares)
-        console.print(table)
-
-
-def _share_in_words(count: int | None, rows: int) -> str:
-    """A share of the rows; never 0% where there is a row, nor 100% where one is missing."""
-    if count is None:
-        return ""
-    if count == 0 or rows == 0:
-        return "none"
-    share = 100 * count / rows
-    if share < 0.01:
-        return "< 0.01%"
-    if count < rows and share > 99.99:
-        return "> 99.99%"
-    return f"{share:.2f}%"
-
-
 def _print_json(
     errors: Sequence[Problem], warnings: Sequence[Problem], looks: Iterable[Look] | None
 ) -> None:
@@ -218,27 +183,6 @@ def _print_json(
         said |= {
             "private": False,
             "notice": NOT_PRIVATE,
-            "look": {seen.dataset: _look_json(seen) for seen in looks},
+            "look": {seen.dataset: look_json(seen) for seen in looks},
         }
     typer.echo(dumps(said))
-
-
-def _look_json(seen: Look) -> dict[str, Any]:
-    def numbers(count: int | None) -> dict[str, Any] | None:
-        if count is None:
-            return None
-        share = None
-        if seen.rows:
-            share = count / seen.rows
-        return {"rows": count, "share": share}
-
-    columns = {
-        column.name: {
-            "dropped": numbers(column.dropped),
-            "below": numbers(column.below),
-            "above": numbers(column.above),
-            "unknown_keys": numbers(column.unknown),
-        }
-        for column in seen.columns
-    }
-    return {"rows": seen.rows, "columns": columns}

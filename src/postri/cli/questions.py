@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from postri.cli import options as o
-from postri.cli.output import check_picture, show_plain, show_result, shown_progress
+from postri.cli.output import check_picture, show_price, show_result, shown_progress
 from postri.errors import InputError
 
 NAMED = re.compile(r"\s*(?P<name>[^\s()=]+)\s*=\s*(?P<text>.+)", re.DOTALL)
@@ -44,6 +44,14 @@ PriceOnly = Annotated[
         "--price", help="Say what it would cost and how far the intervals will reach, and stop."
     ),
 ]
+Expect = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="About how many rows match, in each group: for --price alone.",
+        show_default=False,
+    ),
+]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Analyst = Annotated[
     str | None,
@@ -70,6 +78,7 @@ def ask(
     simultaneous: Simultaneous = False,
     fresh: Fresh = False,
     price: PriceOnly = False,
+    expect: Expect = None,
     json: o.Json = False,
     csv: Csv = False,
     plot: o.Plot = None,
@@ -92,10 +101,11 @@ def ask(
         "confidence": confidence,
         "simultaneous": simultaneous,
         "fresh": fresh,
+        "expect": expect,
     }
     with postri.connect(policy, analyst=analyst) as session, shown_progress():
         if price:
-            show_plain(session.price(dataset, wanted, **terms), json=json)
+            show_price(session.price(dataset, wanted, **terms), json=json)
             return
         result = session.ask(dataset, wanted, **terms)
     show_result(result, json=json, csv=csv, plot=plot)
@@ -108,6 +118,7 @@ def sql(
     simultaneous: Simultaneous = False,
     fresh: Fresh = False,
     price: PriceOnly = False,
+    expect: Expect = None,
     json: o.Json = False,
     csv: Csv = False,
     plot: o.Plot = None,
@@ -126,10 +137,11 @@ def sql(
         "confidence": confidence,
         "simultaneous": simultaneous,
         "fresh": fresh,
+        "expect": expect,
     }
     with postri.connect(policy, analyst=analyst) as session, shown_progress():
         if price:
-            show_plain(session.price(text, **terms), json=json)
+            show_price(session.price(text, **terms), json=json)
             return
         result = session.sql(text, **terms)
     show_result(result, json=json, csv=csv, plot=plot)

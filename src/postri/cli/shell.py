@@ -28,6 +28,7 @@ SELECT ... FROM ... ;     a question; its price is shown first
 \\d                        the datasets; \\d NAME the columns of one
 \\budget                   what is left
 \\epsilon E                what each question may cost (now {epsilon})
+\\expect N                 about how many rows match, for forecasts; \\expect alone forgets it
 \\plot FILE                the last result as a picture: .png, .svg or .pdf
 \\q                        leave; so does Ctrl-D. Ctrl-C cancels"""
 KEYWORDS = (
@@ -48,9 +49,11 @@ KEYWORDS = (
 )
 # The functions of released values; those of statistics are in their registry.
 FUNCTIONS = ("LOW", "HIGH", "COALESCE")
-COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\plot", "\\q", "\\?")
+COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\expect", "\\plot", "\\q", "\\?")
 HISTORY = "POSTRI_HISTORY"
 LONGEST_HISTORY = 1_000
+# The digits of a number of rows that is worth reading.
+LONGEST_NUMBER = 18
 # How many keys of a column are listed.
 MOST_KEYS = 8
 
@@ -75,11 +78,13 @@ class Shell:
     def __init__(self, session: Session, epsilon: str) -> None:
         self._session = session
         self._epsilon = epsilon
+        self._expect: int | None = None
         self._last: Result | None = None
         self._commands: dict[str, Callable[[str], None]] = {
             "\\d": self._describe,
             "\\budget": lambda _: typer.echo(str(self._session.budget())),
             "\\epsilon": self._set_epsilon,
+            "\\expect": self._set_expect,
             "\\plot": self._plot,
             "\\?": lambda _: typer.echo(HELP.format(epsilon=self._epsilon)),
         }
@@ -134,7 +139,8 @@ class Shell:
 
     def _ask(self, text: str) -> None:
         """The price first, then the answer."""
-        typer.echo(str(self._session.price(text, epsilon=self._epsilon)), err=True)
+        price = self._session.price(text, epsilon=self._epsilon, expect=self._expect)
+        typer.echo(price.told("\\expect 30000"), err=True)
         if not self._agreed():
             return
         with shown_progress():
@@ -181,6 +187,19 @@ class Shell:
         number = check_epsilon(text)
         self._epsilon = text
         typer.echo(f"each question may cost epsilon {plain(number)}")
+
+    def _set_expect(self, text: str) -> None:
+        from postri.question.rules import check_expect
+
+        if not text:
+            self._expect = None
+            typer.echo("nothing is expected of the number of rows")
+            return
+        number: int | str = text
+        if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER:
+            number = int(text)
+        self._expect = check_expect(number)
+        typer.echo(f"about {self._expect:,} rows are expected to match")
 
     def _plot(self, file: str) -> None:
         from postri.answer.picture import check_file, save_result

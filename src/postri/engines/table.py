@@ -10,16 +10,18 @@ from typing import Any
 
 from postri.columns import ColumnType, no_order
 from postri.engines.engine import Engine
+from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import Predicate, Value
-from postri.expressions.tree import Expression
+from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
 
 # How many windows a table keeps.
 MOST_KEPT = 64
+EVERYTHING = Predicate(Boolean(True))
 
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
@@ -159,6 +161,24 @@ class Table:
         return self._engine.matching(
             [predicate.bind(self.columns, self._engine.type_of) for predicate in predicates]
         )
+
+    def lost(self, read: Mapping[str, Predicate], most: int) -> LostCells:
+        """What is lost of each column, whose cells are read where its predicate holds; with the
+        numbers of the first `most` lines or rows of each kind, where they have some.
+
+        Exact, and so not private: for the steward. Cells of a source that declares their types are
+        read or null.
+        """
+        names = self.columns
+        bound = {
+            column: predicate.bind(names, self._engine.type_of)
+            for column, predicate in read.items()
+        }
+        if isinstance(self._engine, NumbersRows):
+            return self._engine.lost(bound, most)
+        rows, *counts = self.matching([EVERYTHING, *read.values()])
+        empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
+        return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks

@@ -1,12 +1,12 @@
 """The policy: the steward's file, which says what may be asked of which data, and what it may cost.
 
 `read_policy` reads the file, `check_policy` compares it with the sources, `open_dataset` opens one,
-`look` shows the steward what types and bounds do to the rows, and `skeleton` writes a first file
-from a schema. Only `look` reads rows.
+`look` and `look_at_file` show the steward what types and bounds do to the rows, and `skeleton`
+writes a first file from a schema. Only the looks read rows.
 """
 
 from postri.policy.checking import check_policy, open_dataset
-from postri.policy.looking import ColumnLook, Look, look
+from postri.policy.looking import ColumnLook, Look, UnitLook, look, look_at_file
 from postri.policy.model import ColumnPolicy, Dataset, Policy, ServicePolicy
 from postri.policy.reading import read_policy
 from postri.policy.skeleton import skeleton
@@ -18,8 +18,10 @@ __all__ = [
     "Look",
     "Policy",
     "ServicePolicy",
+    "UnitLook",
     "check_policy",
     "look",
+    "look_at_file",
     "open_dataset",
     "read_policy",
     "skeleton",

@@ -118,6 +118,13 @@ def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
                 f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: "
                 "it limits nothing",
             )
+    if dataset.units is not None and not isinstance(
+        dataset.protect, AddOrRemoveUnits | ReplaceUnits
+    ):
+        yield Problem(
+            dataset.line,
+            f"units of dataset {dataset.name!r} is for protect with a unit: nothing uses it",
+        )
     if not dataset.columns:
         yield Problem(
             dataset.line,

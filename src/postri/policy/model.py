@@ -24,13 +24,19 @@ TYPES = (*BOUNDED, "text", "boolean")
 
 @dataclass(frozen=True)
 class ColumnPolicy:
-    """A column that analysts may ask about. What is not listed does not exist for them."""
+    """A column that analysts may ask about. What is not listed does not exist for them.
+
+    `parsed` says that its cells are texts, so that some may not be of its type; `unreadable` is the
+    share of such cells that the steward has accepted.
+    """
 
     name: str
     type: str
     domain: Domain | None
     keys: tuple[Key, ...] | None
     line: int
+    parsed: bool = False
+    unreadable: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Dataset:
     accountant: AccountantName
     delta: Fraction | None
     rows: int | None
+    units: int | None
     max_epsilon_per_question: Fraction | None
     allowances: Mapping[str, Fraction]
     protect: ProtectedChange

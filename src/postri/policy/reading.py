@@ -56,13 +56,14 @@ DATASET_KEYS = (
     "accountant",
     "delta",
     "rows",
+    "units",
     "max_epsilon_per_question",
     "allowances",
     "columns",
     *CSV_KEYS,
 )
 COLUMN_NEEDS = {"type": f"what the column holds: {', '.join(TYPES)}"}
-COLUMN_KEYS = (*COLUMN_NEEDS, "lower", "upper", "step", "keys")
+COLUMN_KEYS = (*COLUMN_NEEDS, "lower", "upper", "step", "keys", "unreadable")
 PROTECT_NEEDS = {
     "change": f"what neighbouring tables differ in: {', '.join(CHANGES)}",
     "rows": "how many rows belong to one person at most, such as rows = 1",
@@ -156,6 +157,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     protect = _protect(section)
     accountant, delta = _accountant(section)
     rows = section.get("rows", v.a_count)
+    units = section.get("units", v.a_count)
     most = section.get("max_epsilon_per_question", v.an_epsilon)
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
@@ -172,6 +174,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         accountant=accountant,
         delta=delta,
         rows=rows,
+        units=units,
         max_epsilon_per_question=most,
         allowances=allowances,
         protect=protect,
@@ -333,7 +336,14 @@ def _column(name: str, section: Section, kind: PolicySource | None) -> ColumnPol
         )
     domain = _domain(section, declared)
     keys = _keys(name, section, declared)
-    return ColumnPolicy(name, declared, domain, keys, section.line)
+    parsed = kind is not None and not kind.declares_types and declared in BOUNDED
+    unreadable = section.get("unreadable", v.an_accepted_share)
+    if section.has("unreadable") and kind is not None and not parsed:
+        section.note(
+            "every cell of such a column can be read, unless it is null; leave unreadable out",
+            "unreadable",
+        )
+    return ColumnPolicy(name, declared, domain, keys, section.line, parsed, unreadable)
 
 
 def _domain(section: Section, declared: str) -> Domain | None:

@@ -61,6 +61,7 @@ DATASET: tuple[tuple[str, str], ...] = (
     ),
     (f'protect = {{ change = "{TODO}", rows = "{TODO}" }}', ""),
     ("# rows = 45000", "about how many rows there are, if that is public: forecasts use it"),
+    ("# units = 4000", "about how many persons there are, likewise, if protect names a unit"),
     ('# max_epsilon_per_question = "1"', "the most that one question may cost"),
     ('# allowances = { ann = "2" }', "what an analyst may spend on this dataset in all"),
 )
@@ -74,6 +75,10 @@ STEPS = {
     ),
     "timestamp": ("# step = 1", "in seconds; cells are rounded to it"),
 }
+UNREADABLE = (
+    '# unreadable = "up to 2%"',
+    "which share of cells may be lost: after postri check --look, and not for text",
+)
 KEYS = {
     "text": (f'# keys = ["{TODO}"]', "the public keys to group by: never taken from the rows"),
     "boolean": ("# keys = [true, false]", "to group by it"),
@@ -173,6 +178,7 @@ def _typed(declared: ColumnType, kind: PolicySource) -> list[tuple[str, str]]:
             *BOUNDS,
             STEPS["decimal"],
             KEYS["text"],
+            UNREADABLE,
         ]
     named = type_name(declared) or "text"
     lines = [(f'type = "{named}"', "")]

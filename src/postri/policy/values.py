@@ -5,6 +5,7 @@ Each function takes what is read, for its message, and the value that TOML gives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -17,6 +18,8 @@ from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, plain, shown
 from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, check_share
+
+ACCEPTED = re.compile(r"up to ([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
 
 def given(value: object) -> str:
@@ -111,6 +114,16 @@ def a_delta(what: str, value: object) -> Fraction:
             'number of persons, such as "1e-6"'
         )
     return share
+
+
+def an_accepted_share(what: str, value: object) -> Fraction:
+    """The share of cells that may be lost: "up to 2%"."""
+    found = ACCEPTED.fullmatch(a_text(what, value))
+    if found is None or Fraction(found[1]) > 100:
+        raise InputError(
+            f'{what} must say how many cells may be lost, such as "up to 2%", got {given(value)}'
+        )
+    return Fraction(found[1]) / 100
 
 
 def a_whole(what: str, value: object) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol
 
+from postri.answer.words import UNREADABLE, accepted_loss
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions.tree import Expression
+from postri.expressions.tree import Expression, columns_of
 from postri.privacy import ProtectedChange
 from postri.statistics.statistic import Statistic
 
@@ -18,7 +20,11 @@ KINDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "ti
 
 
 class KnownColumn(Protocol):
-    """A column that analysts may ask about, with its domain and its public keys."""
+    """A column that analysts may ask about, with its domain and its public keys.
+
+    `parsed` says that its cells are texts, some of which may not be of its type; `unreadable` is
+    the share of such cells that the steward has accepted.
+    """
 
     @property
     def name(self) -> str: ...
@@ -28,10 +34,16 @@ class KnownColumn(Protocol):
     def domain(self) -> Domain | None: ...
     @property
     def keys(self) -> tuple[Key, ...] | None: ...
+    @property
+    def parsed(self) -> bool: ...
+    @property
+    def unreadable(self) -> Fraction | None: ...
 
 
 class KnownDataset(Protocol):
-    """A dataset as the policy describes it; `rows` is its public, approximate number of rows."""
+    """A dataset as the policy describes it; `rows` and `units` are its public, approximate numbers
+    of rows and of persons.
+    """
 
     @property
     def name(self) -> str: ...
@@ -39,6 +51,8 @@ class KnownDataset(Protocol):
     def version(self) -> str: ...
     @property
     def rows(self) -> int | None: ...
+    @property
+    def units(self) -> int | None: ...
     @property
     def protect(self) -> ProtectedChange: ...
     @property
@@ -75,6 +89,26 @@ def on_dataset(
     if statistic.fits == "any":
         return replace(statistic, column=column.name)
     return replace(statistic, column=column.name, domain=column.domain)
+
+
+def cautions(
+    statistic: Statistic, dataset: KnownDataset, computed: Mapping[str, Computed]
+) -> tuple[str, ...]:
+    """What an answer must say of cells that may be lost, by the policy alone."""
+    if statistic.column is None:
+        return ()
+    names: tuple[str, ...] = (statistic.column,)
+    if statistic.column in computed:
+        names = columns_of(computed[statistic.column].expression)
+    columns = [dataset.columns[name] for name in names if name in dataset.columns]
+    lossy = [column.unreadable for column in columns if column.parsed and column.unreadable != 0]
+    accepted = [share for share in lossy if share is not None]
+    if len(accepted) < len(lossy):
+        return (UNREADABLE,)
+    if not accepted:
+        return ()
+    # A row is left out for any of its cells.
+    return (accepted_loss(min(sum(accepted, start=Fraction(0)), Fraction(1))),)
 
 
 def own_domain(statistic: Statistic) -> InputError:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from postri.answer.forecast import Forecast
+from postri.answer.forecast import EXPECT, ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
 from postri.ledger import Charge, Limits
 from postri.ledger.charges import check_limits
+from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 from postri.question.question import DatasetQuestion
 
 
@@ -46,13 +47,24 @@ class Price:
         }
 
     def __str__(self) -> str:
+        return self.told(EXPECT)
+
+    def told(self, how: str) -> str:
+        """As lines of text, with the way to tell about how many rows match in the place where they
+        are read.
+        """
         cost = f"costs epsilon {plain(self.charged)}"
         if self.recorded:
             cost = "is recorded: costs nothing now"
         first = f"{cost}, of {plain(self.remaining)} that is left"
         if self.refused:
             first += f"; would be refused: {self.refused}"
-        forecasts = [f"{name}: {forecast}" for name, forecast in self.forecasts.items()]
+        forecasts = []
+        for name, forecast in self.forecasts.items():
+            words = str(forecast)
+            if isinstance(forecast, Unknown):
+                words = forecast.told(how)
+            forecasts.append(f"{name}: {words}")
         return "\n".join([first, *forecasts])
 
 
@@ -64,8 +76,12 @@ def price_of(
     by_analyst: Cost,
     *,
     recorded: bool,
+    expect: int | None = None,
 ) -> Price:
-    """The price, by what is spent already on the dataset and by the analyst."""
+    """The price, by what is spent already on the dataset and by the analyst.
+
+    `expect` is the analyst's word on about how many rows match.
+    """
     left = limits.budget - limits.accountant.epsilon(on_dataset)
     if limits.allowance is not None:
         left = min(left, limits.allowance - limits.accountant.epsilon(by_analyst))
@@ -79,12 +95,47 @@ def price_of(
         charged = Fraction(0)
     else:
         refused = _refusal(charge, limits, on_dataset, by_analyst)
+    rows = expected_rows(question, expect)
     forecasts = {
-        name: question.asked[place].forecast(question.dataset.rows)
+        name: question.asked[place].forecast(rows)
         for name, place in zip(question.names, question.places, strict=True)
     }
     remaining = max(left, Fraction(0))
     return Price(question.epsilon, charged, remaining, recorded, refused, forecasts)
+
+
+def expected_rows(question: DatasetQuestion, expect: int | None) -> ExpectedRows | Unknown:
+    """About how many rows count, from the policy's numbers and the analyst's word alone.
+
+    The policy's are about all rows, so under a filter they tell nothing. A unit bound leaves at
+    least a row of each unit, and at most as many as it says. What the analyst expects is about the
+    rows of each group that count.
+    """
+    dataset = question.dataset
+    groups = question.rows.number
+    unit = None
+    per_unit = None
+    if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
+        unit = dataset.protect.unit
+        per_unit = dataset.protect.rows
+    limits = []
+    if dataset.rows is not None:
+        limits.append(dataset.rows)
+    if per_unit is not None and dataset.units is not None:
+        limits.append(dataset.units * per_unit)
+    if expect is not None:
+        return ExpectedRows(min([expect, *limits]) * groups)
+    if question.where is None and per_unit is None and dataset.rows is not None:
+        return ExpectedRows(dataset.rows)
+    if question.where is None and per_unit is not None and dataset.units is not None:
+        return _range(dataset.units, min(limits))
+    return Unknown(groups, unit, per_unit)
+
+
+def _range(least: int, most: int) -> ExpectedRows:
+    if most <= least:
+        return ExpectedRows(most)
+    return ExpectedRows(least, most)
 
 
 def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:

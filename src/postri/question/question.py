@@ -38,7 +38,7 @@ from postri.privacy import (
     check_protect,
     check_share,
 )
-from postri.question.dataset import Computed, KnownDataset, keys_of, on_dataset
+from postri.question.dataset import Computed, KnownDataset, cautions, keys_of, on_dataset
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -379,8 +379,11 @@ def dataset_question(
     predicate = question.where
     if isinstance(where, str) and predicate is not None:
         predicate = predicate.normal(list(dataset.columns))
+    asked = tuple(
+        _noted(each, *cautions(each.statistic, dataset, expressions)) for each in question.asked
+    )
     return DatasetQuestion(
-        asked=question.asked,
+        asked=asked,
         names=tuple(names),
         places=tuple(order.index(name) for name in names),
         confidence=question.confidence,
@@ -401,8 +404,8 @@ def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:
     return ()
 
 
-def _noted(asked: Asked, note: str) -> Asked:
-    return replace(asked, terms=replace(asked.terms, notes=(note, *asked.terms.notes)))
+def _noted(asked: Asked, *notes: str) -> Asked:
+    return replace(asked, terms=replace(asked.terms, notes=(*notes, *asked.terms.notes)))
 
 
 def _asked_fields(asked: Asked) -> dict[str, Any]:

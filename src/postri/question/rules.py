@@ -13,6 +13,9 @@ from postri.methods.method import Method
 from postri.statistics.registry import read
 from postri.statistics.statistic import Statistic
 
+# More rows than any table has.
+MOST_ROWS = 10**15
+
 
 def check_aggregates(aggregates: object) -> dict[str, Statistic]:
     """The statistics by their names."""
@@ -81,6 +84,16 @@ def check_coins(coins: Coins | None) -> Coins:
             f"coins must be left out, or SeededCoins(seed) for an experiment, got {shown(coins)}"
         )
     return coins
+
+
+def check_expect(expect: object) -> int:
+    """About how many rows match: a whole number."""
+    if isinstance(expect, bool) or not isinstance(expect, int) or not 1 <= expect <= MOST_ROWS:
+        raise InputError(
+            "expect, about how many rows match, must be a whole number from 1 to 10^15, got "
+            f"{shown(expect)}"
+        )
+    return expect
 
 
 def check_flag(flag: object, name: str) -> bool:

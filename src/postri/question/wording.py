@@ -14,7 +14,13 @@ from postri.exact import Number, exact, shown, written
 from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
 from postri.question.dataset import own_domain
-from postri.question.rules import check_aggregates, check_by, check_flag, check_text
+from postri.question.rules import (
+    check_aggregates,
+    check_by,
+    check_expect,
+    check_flag,
+    check_text,
+)
 from postri.statistics.statistic import Statistic
 
 STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
@@ -24,7 +30,8 @@ STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
 class Wording:
     """A question in SQL, or one of a dataset with its aggregates.
 
-    Nothing of it is checked: whoever answers it does that.
+    Nothing of it is checked: whoever answers it does that. `expect` is about how many rows match,
+    for forecasts alone: it is no part of the question.
     """
 
     epsilon: Number
@@ -37,6 +44,7 @@ class Wording:
     confidence: Number = 0.95
     simultaneous: bool = False
     fresh: bool = False
+    expect: int | None = None
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values, one form for all that mean the same words.
@@ -53,6 +61,8 @@ class Wording:
         for name in ("simultaneous", "fresh"):
             if check_flag(getattr(self, name), name):
                 found[name] = True
+        if self.expect is not None:
+            found["expect"] = check_expect(self.expect)
         return found
 
     def _structured(self) -> dict[str, Any]:
@@ -75,8 +85,10 @@ class Wording:
 
     @property
     def text(self) -> str:
-        """The same as JSON."""
-        return json.dumps(self.to_fields(), sort_keys=True, separators=(",", ":"))
+        """The question as JSON, whatever was expected of it."""
+        fields = self.to_fields()
+        fields.pop("expect", None)
+        return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 def read_wording(given: object) -> Wording:

@@ -33,6 +33,7 @@ class DatasetFacts:
     name: str
     version: str
     rows: int | None
+    units: int | None
     budget: Fraction
     accountant: str
     delta: Fraction | None
@@ -51,6 +52,7 @@ def facts_of(dataset: Dataset) -> DatasetFacts:
         name=dataset.name,
         version=dataset.version,
         rows=dataset.rows,
+        units=dataset.units,
         budget=dataset.budget,
         accountant=dataset.accountant,
         delta=dataset.delta,

@@ -33,6 +33,7 @@ from postri.question import (
     price_of,
     read_wording,
 )
+from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.session import PastAnswer, Session, check_dataset
 from postri.sql import Statement, read_sql
@@ -111,6 +112,9 @@ class LocalSession(Session):
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
         question = self._parsed(wording).question
+        expect = wording.expect
+        if expect is not None:
+            check_expect(expect)
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
         return price_of(
@@ -120,6 +124,7 @@ class LocalSession(Session):
             self._ledger.spent(dataset.name),
             self._ledger.spent(dataset.name, self.analyst),
             recorded=recorded,
+            expect=expect,
         )
 
     def close(self) -> None:

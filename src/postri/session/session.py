@@ -109,6 +109,7 @@ class Session(ABC):
         simultaneous: bool = False,
         fresh: bool = False,
         retry: str | None = None,
+        expect: int | None = None,
     ) -> Result:
         """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost
         together.
@@ -117,6 +118,8 @@ class Session(ABC):
         returns the recorded answer and costs nothing; `fresh` pays for a new draw. BudgetExceeded
         if the budget does not allow it: then nothing was spent. With a key of your own in `retry`,
         a question that was cut off may be asked again with the same key, and is paid for once.
+        `expect`, about how many rows match, is for the forecasts of `price` alone: it changes
+        neither the question nor its answer.
         """
         wording = Wording(
             dataset=dataset,
@@ -128,6 +131,7 @@ class Session(ABC):
             confidence=confidence,
             simultaneous=simultaneous,
             fresh=fresh,
+            expect=expect,
         )
         return self.answer(wording, retry)
 
@@ -140,6 +144,7 @@ class Session(ABC):
         simultaneous: bool = False,
         fresh: bool = False,
         retry: str | None = None,
+        expect: int | None = None,
     ) -> Result:
         """A question in SQL, such as this one.
 
@@ -155,6 +160,7 @@ class Session(ABC):
             confidence=confidence,
             simultaneous=simultaneous,
             fresh=fresh,
+            expect=expect,
         )
         return self.answer(wording, retry)
 
@@ -194,11 +200,14 @@ class Session(ABC):
         confidence: Number = 0.95,
         simultaneous: bool = False,
         fresh: bool = False,
+        expect: int | None = None,
     ) -> Price:
         """What the question would cost, and how far its intervals will reach: from public numbers,
         free. The table is not looked at.
 
-        Takes what `ask` takes, or the text of a question in SQL.
+        Takes what `ask` takes, or the text of a question in SQL. `expect` is about how many rows
+        match, in each group: forecasts need it where there is a filter, or a unit bound and no
+        public number of units.
         """
         named: dict[str, Any] = {"dataset": dataset, "aggregates": aggregates}
         if aggregates is None:
@@ -212,6 +221,7 @@ class Session(ABC):
             confidence=confidence,
             simultaneous=simultaneous,
             fresh=fresh,
+            expect=expect,
         )
         return self.quote(wording)
 
@@ -242,7 +252,7 @@ class Session(ABC):
         self.close()
 
     def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
-        known = {"where", "confidence", "fresh", "retry"}
+        known = {"where", "confidence", "fresh", "retry", "expect"}
         for name in how.keys() - known:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")
         result = self.ask(dataset, {"answer": aggregate}, epsilon=epsilon, **how)

@@ -57,6 +57,7 @@ class DatasetFields(TypedDict):
     name: str
     version: str
     rows: int | None
+    units: int | None
     accountant: str
     budget: str
     delta: str | None
@@ -96,6 +97,7 @@ def dataset_fields(facts: DatasetFacts) -> DatasetFields:
         "name": facts.name,
         "version": facts.version,
         "rows": facts.rows,
+        "units": facts.units,
         "accountant": facts.accountant,
         "budget": str(facts.budget),
         "delta": _rational_text(facts.delta),
@@ -113,6 +115,7 @@ def read_dataset(fields: Mapping[str, Any]) -> DatasetFacts:
         name=fields["name"],
         version=fields["version"],
         rows=fields["rows"],
+        units=fields["units"],
         budget=Fraction(fields["budget"]),
         accountant=fields["accountant"],
         delta=_read_rational(fields["delta"]),
@@ -166,12 +169,16 @@ def _read_rational(text: str | None) -> Fraction | None:
 
 # ---- prices
 
+# How a request tells about how many rows match.
+EXPECT = '"expect": 30000'
+
 
 class PlanFields(TypedDict):
     """The forecast of a quantile, in ranks: how far its interval will reach on average."""
 
     kind: Literal["plan"]
     rows: int
+    most_rows: int | None
     epsilon: str
     reach: float
     low: float
@@ -197,14 +204,19 @@ class ReachFields(TypedDict):
     sentence: str
     exact_reach: str
     rows: int | None
+    groups: int
 
 
 class UnknownFields(TypedDict):
-    """No forecast: the policy does not tell the number of rows."""
+    """No forecast: nobody has told what is `missing`; `expect` of the question tells it."""
 
     kind: Literal["unknown"]
     unknown: str
     sentence: str
+    missing: str
+    groups: int
+    unit: str | None
+    most: int | None
 
 
 ForecastFields = PlanFields | ReachFields | UnknownFields
@@ -231,7 +243,7 @@ def price_fields(price: Price) -> PriceFields:
         "recorded": price.recorded,
         "refused": price.refused,
         "forecasts": {name: _forecast_fields(each) for name, each in price.forecasts.items()},
-        "words": str(price),
+        "words": price.told(EXPECT),
     }
 
 
@@ -252,6 +264,7 @@ def _forecast_fields(forecast: Forecast) -> ForecastFields:
         return {
             "kind": "plan",
             "rows": forecast.rows,
+            "most_rows": forecast.most_rows,
             "epsilon": str(forecast.epsilon),
             "reach": forecast.reach,
             "low": forecast.low,
@@ -275,19 +288,29 @@ def _forecast_fields(forecast: Forecast) -> ForecastFields:
             "sentence": str(forecast),
             "exact_reach": str(forecast.reach),
             "rows": forecast.rows,
+            "groups": forecast.groups,
         }
-    return {"kind": "unknown", "unknown": str(forecast), "sentence": str(forecast)}
+    return {
+        "kind": "unknown",
+        "unknown": f"tell {forecast.missing}",
+        "sentence": forecast.told(EXPECT),
+        "missing": forecast.missing,
+        "groups": forecast.groups,
+        "unit": forecast.unit,
+        "most": forecast.most,
+    }
 
 
 def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
     if fields["kind"] == "unknown":
-        return Unknown()
+        return Unknown(fields["groups"], fields["unit"], fields["most"])
     if fields["kind"] == "reach":
         return Reach(
             statistic=fields["statistic"],
             reach=Fraction(fields["exact_reach"]),
             confidence=float(fields["confidence"]),
             rows=fields["rows"],
+            groups=fields["groups"],
         )
     return Plan(
         rows=fields["rows"],
@@ -298,6 +321,7 @@ def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
         protect=read_protect(fields["protect"]),
         groups=fields["groups"],
         rows_needed=fields["rows_needed"],
+        most_rows=fields["most_rows"],
     )
 
 

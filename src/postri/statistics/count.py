@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from postri.answer import Answer
 from postri.answer.drawn import Noisy
-from postri.answer.forecast import Forecast, Reach
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.cost import Cost
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
@@ -58,7 +58,7 @@ class Count(Statistic):
         """That of one draw."""
         return additive_cost(terms)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
         reach = count_noise(terms).reach(terms.beta)
         return Reach(self.title, Fraction(reach), float(terms.confidence))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from postri.answer import Answer
 from postri.answer.drawn import Interval, Noisy, register_drawn
-from postri.answer.forecast import Forecast, Reach, Unknown
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.answer.words import register_words
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
@@ -277,16 +277,16 @@ class Mean(Statistic):
         """That of both draws together."""
         return additive_cost(terms)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """For a mean at an end of the domain, where the interval is longest, and for as many rows
         as a group has, less what their number may be off by.
         """
-        if rows is None:
-            return Unknown()
+        if isinstance(rows, Unknown):
+            return rows
         assert self.domain is not None
         lower, upper, step = self.domain.bounds
         width = upper - lower
-        group_rows = rows // terms.groups
+        group_rows = rows.rows // terms.groups
         if counts_rows(terms):
             unit = common_unit(width / 2, step)
             noise, row_noise = middle_noises(width, unit, terms)
@@ -304,7 +304,8 @@ class Mean(Statistic):
         at_end += 2 * first.weight(Fraction(0)) * Fraction(first.noise.spread) / ROUNDED
         share = at_end / (each * max(group_rows - fewer, Fraction(1)))
         confidence = float(terms.confidence)
-        return Reach(self.title, min(share, Fraction(1)) * width, confidence, group_rows)
+        reach = min(share, Fraction(1)) * width
+        return Reach(self.title, reach, confidence, group_rows, terms.groups)
 
 
 def mean(column: str, *, domain: Domain | None = None) -> Mean:

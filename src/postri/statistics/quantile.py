@@ -10,7 +10,7 @@ from math import ceil, floor
 from typing import Any, ClassVar, cast
 
 from postri.answer import Answer, Interval
-from postri.answer.forecast import Forecast, Unknown
+from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
 from postri.exact import Number
@@ -155,14 +155,16 @@ class Quantile(Statistic):
         """As the method says."""
         return terms.method.cost(self.quantile_terms(terms))
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """As the method says; for smooth data."""
-        if rows is None:
-            return Unknown()
+        if isinstance(rows, Unknown):
+            return rows
         # A forecast is of the quantile by itself, whatever it is computed into.
         alone = self.quantile_terms(replace(terms, parts=1))
-        plan = terms.method.forecast(alone, rows=rows, groups=terms.groups, domain=self.domain)
-        return plan or Unknown()
+        plan = terms.method.forecast(alone, rows=rows.rows, groups=terms.groups, domain=self.domain)
+        if plan is None:
+            return Unknown(terms.groups)
+        return replace(plan, most_rows=rows.most)
 
 
 def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 from postri.answer import Answer
-from postri.answer.forecast import Forecast
+from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain
 from postri.grid import Grid
@@ -127,8 +127,11 @@ class Statistic(ABC):
         """What its draws cost."""
 
     @abstractmethod
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
-        """How far its interval will reach in a table of about so many rows: public numbers only."""
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
+        """How far its interval will reach if about so many rows count: public numbers only.
+
+        Where that is unknown and matters, so is the forecast.
+        """
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,9 @@ class Asked:
         """What its draws cost."""
         return self.statistic.cost(self.terms)
 
-    def forecast(self, rows: int | None) -> Forecast:
-        """How far its interval will reach in a table of about so many rows; if rows are selected
-        by it, if as few are shown as may be.
+    def forecast(self, rows: ExpectedRows | Unknown) -> Forecast:
+        """How far its interval will reach if about so many rows count; if rows are selected by it,
+        if as few are shown as may be.
         """
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecast(terms, rows)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from postri.answer import Answer
 from postri.answer.drawn import Noisy
-from postri.answer.forecast import Forecast, Reach
+from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.answer.words import register_words
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
@@ -82,7 +82,7 @@ class Sum(Statistic):
         """That of one draw."""
         return additive_cost(terms)
 
-    def forecast(self, terms: Terms, rows: int | None) -> Forecast:
+    def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """It reaches as far as the noise, whatever the number of rows."""
         assert self.domain is not None
         lower, upper, step = self.domain.bounds

@@ -123,6 +123,7 @@ BANK = DatasetFacts(
     name="bank",
     version="1",
     rows=45_000,
+    units=None,
     budget=Fraction(5),
     accountant="pure",
     delta=None,

@@ -42,6 +42,11 @@ class QuestionFields(TypedDict, total=False):
     confidence: Number | None
     simultaneous: Annotated[bool | None, "All intervals hold at once."]
     fresh: Annotated[bool | None, "Pay for a new draw, even if the answer is recorded."]
+    expect: Annotated[
+        int | None,
+        "About how many rows match, in each group: for forecasts alone. It changes no answer.",
+        ("minimum", 1),
+    ]
 
 
 class NewTokenFields(TypedDict, total=False):

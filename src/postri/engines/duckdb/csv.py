@@ -22,8 +22,15 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.csv_cells import TypedRecords
 from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
 from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.duckdb.lost import (
+    NUMBERED_LINES,
+    NUMBERED_TEXTS,
+    in_the_file,
+    lost_of_lines,
+)
 from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
+from postri.engines.lost import LostCells
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
@@ -174,6 +181,35 @@ class CsvEngine:
         typed.read(wanted for condition in conditions for wanted in condition.inputs)
         return self._engine(lines, typed).matching(conditions)
 
+    def lost(self, read: Mapping[str, Bound], most: int) -> LostCells:
+        """What is lost of lines and of cells, by one scan. Lines of several files have no numbers
+        in common, so none is told.
+        """
+        lost = self._lines.read(lambda lines: self._lost(lines, read, most))
+        return in_the_file(lost, self._lines.are_read())
+
+    def _lost(self, lines: LineRelation, read: Mapping[str, Bound], most: int) -> LostCells:
+        typed = TypedRecords(self.names, self._style)
+        typed.read(wanted for condition in read.values() for wanted in condition.inputs)
+        places = sorted({*typed.text_places, *typed.cell_places})
+        texts = filled(
+            NUMBERED_TEXTS,
+            cells=", ".join(self._cells(typed)),
+            split=self._split(places),
+            lines=filled(NUMBERED_LINES, lines=lines.relation),
+            blanks=literal(BLANKS),
+        )
+        records = RecordSource(lines.database, typed.relation(texts), typed.functions)
+        cells = {}
+        for column in read:
+            place = self.names.index(column)
+            cells[column] = f"cell{place}" if place in typed.cell_places else f"text{place}"
+        conditions = {
+            column: condition.sql(records.dialect, typed.inputs.__getitem__)
+            for column, condition in read.items()
+        }
+        return lost_of_lines(records, records.relation, cells, conditions, most)
+
     def _scan(self, lines: LineRelation, column: str, grid: Grid, rows: Selection) -> CsvScan:
         """A column on a grid, and the rows that a question selects.
 
@@ -197,15 +233,24 @@ class CsvEngine:
         return self._engine(lines, typed).computed({VALUE: value})
 
     def _engine(self, lines: LineRelation, typed: TypedRecords) -> SqlEngine:
+        records = filled(
+            RECORDS,
+            split=self._split(sorted({*typed.text_places, *typed.cell_places})),
+            lines=lines.relation,
+        )
+        cells = self._cells(typed) or ["1 AS one"]
+        texts = filled(TEXTS, cells=", ".join(cells), records=records)
+        source = RecordSource(lines.database, typed.relation(texts), typed.functions)
+        return SqlEngine(source, typed.types, typed.inputs)
+
+    def _cells(self, typed: TypedRecords) -> list[str]:
+        """The cells that are wanted, of a record."""
         cells = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
         cells += [
             f"trim({self._cell(place)}, {literal(BLANKS)}) AS cell{place}"
             for place in typed.cell_places
         ]
-        records = self._records(lines, sorted({*typed.text_places, *typed.cell_places}))
-        texts = filled(TEXTS, cells=", ".join(cells or ["1 AS one"]), records=records)
-        source = RecordSource(lines.database, typed.relation(texts), typed.functions)
-        return SqlEngine(source, typed.types, typed.inputs)
+        return cells
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes."""
@@ -215,11 +260,9 @@ class CsvEngine:
             return cell
         return filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
 
-    def _records(self, lines: LineRelation, places: Sequence[int]) -> str:
+    def _split(self, places: Sequence[int]) -> str:
         names = ["'line'", *(f"'cell{place}'" for place in places)]
-        pattern = literal(self._pattern(places))
-        split = filled(SPLIT, pattern=pattern, names=", ".join(names))
-        return filled(RECORDS, split=split, lines=lines.relation)
+        return filled(SPLIT, pattern=literal(self._pattern(places)), names=", ".join(names))
 
     def _pattern(self, places: Sequence[int]) -> str:
         """A line of as many well-formed cells as there are columns, with some of them in groups."""
@@ -259,7 +302,7 @@ class CsvScan:
 class RecordSource:
     """A relation of typed records.
 
-    LineRelation must all be read to know any, so there is no sample, and one scan.
+    Lines must all be read to know any, so there is no sample, and one scan.
     """
 
     database: Database

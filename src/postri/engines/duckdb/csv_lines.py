@@ -129,6 +129,16 @@ class CsvLines:
             check_cancelled()
         return count(self._rewrite())
 
+    def are_read(self) -> Iterator[bool]:
+        """For each line of the file whether it is among those that DuckDB hands over: neither the
+        header, nor empty, nor too long. Nothing for several files.
+        """
+        if len(self._paths) > 1:
+            return
+        for number, line in enumerate(_single_lines(_texts(self._paths[0], self._style))):
+            is_header = number == 0 and self._style.header
+            yield not is_header and 0 < len(line.encode("utf-8")) <= LONGEST_LINE
+
     def _relation(self) -> str:
         suffix = Path(self._paths[0]).suffix.lower()
         return _lines(
@@ -254,6 +264,14 @@ def _without_first_line(texts: Iterator[str]) -> Iterator[str]:
             yield rest
             break
     yield from texts
+
+
+def _single_lines(texts: Iterator[str]) -> Iterator[str]:
+    begun = ""
+    for text in texts:
+        *lines, begun = (begun + text).split("\n")
+        yield from lines
+    yield begun
 
 
 def _texts(path: str, style: CsvFormat) -> Iterator[str]:

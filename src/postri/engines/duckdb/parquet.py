@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,17 +10,22 @@ from numpy.typing import NDArray
 
 from postri.columns import ColumnType
 from postri.engines.duckdb.dialect import DuckDialect
+from postri.engines.duckdb.lost import count_lost
 from postri.engines.duckdb.source import NUMBER_OF_ROWS, Database, literal, single_rows
+from postri.engines.lost import NOTHING, Lost, LostCells
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import listed
 from postri.errors import InputError
+from postri.expressions import Bound
 
 # A sample is this many ranges of rows, with this many rows in all, and of each group.
 RANGES = 32
 IN_RANGES = 1 << 17
 IN_RANGES_OF_GROUP = 1 << 10
+# What DuckDB calls the number of a row.
+ROW_NUMBER = "file_row_number"
 UNSAFE = {"TIMESTAMP_MILLIS": "timestamps in milliseconds", "INT96": "INT96 timestamps"}
 
 PARQUET_FILES = """
@@ -41,10 +46,15 @@ class ParquetSource:
     statement = staticmethod(listed)
 
     def __init__(self, paths: list[str]) -> None:
-        self._number = len(paths)
+        self.number = len(paths)
         self.files = f"[{', '.join(map(literal, paths))}]"
         self.database = Database(paths)
         self.relation = filled(PARQUET_FILES, files=self.files)
+
+    @property
+    def numbered(self) -> str:
+        """The same rows with their numbers in their files, from 0 on."""
+        return self.relation.removesuffix(")") + f", {ROW_NUMBER} = true)"
 
     def snapshot(self) -> AbstractContextManager[ParquetSource]:
         """The files themselves: each query reads them anew."""
@@ -64,12 +74,11 @@ class ParquetSource:
         Then single rows.
         """
         size = min(rows, max(IN_RANGES, IN_RANGES_OF_GROUP * groups))
-        length = size // (RANGES * self._number)
-        rows_of_file = rows // self._number
+        length = size // (RANGES * self.number)
+        rows_of_file = rows // self.number
         starts = [i * rows_of_file // RANGES for i in range(RANGES)]
-        ranges = [f"file_row_number BETWEEN {start} AND {start + length}" for start in starts]
-        numbered = self.relation.removesuffix(")") + ", file_row_number = true)"
-        sampled = filled(SAMPLED_RANGES, numbered=numbered, ranges=" OR ".join(ranges))
+        ranges = [f"{ROW_NUMBER} BETWEEN {start} AND {start + length}" for start in starts]
+        sampled = filled(SAMPLED_RANGES, numbered=self.numbered, ranges=" OR ".join(ranges))
         yield Sample(sampled, size / rows)
         yield single_rows(self.relation, rows, groups)
 
@@ -88,6 +97,25 @@ class ParquetEngine(SqlEngine):
         if declared.kind == "timestamp":
             self._check_stored(str(column))
         return declared
+
+    def lost(self, read: Mapping[str, Bound], most: int) -> LostCells:
+        """The cells that are null, by one scan. Rows of several files have no numbers in common, so
+        none is told.
+        """
+        dialect = self._files.dialect
+        conditions = [
+            f"NOT {condition.sql(dialect, self._input_cells)}" for condition in read.values()
+        ]
+        files = self._files
+        # A column of that name holds cells, which must not be told.
+        has_numbers = files.number == 1 and ROW_NUMBER not in self.names
+        if has_numbers:
+            rows, lost = count_lost(files, files.numbered, f"{ROW_NUMBER} + 1", conditions, most)
+        else:
+            rows, lost = count_lost(files, files.relation, "0", conditions, most)
+            lost = [Lost(each.count) for each in lost]
+        empty = dict(zip(read, lost, strict=True))
+        return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))
 
     def _check_stored(self, column: str) -> None:
         """Refuse, by their declared type, timestamps that DuckDB converts while it reads: on some

@@ -5,6 +5,7 @@ import { liveChart } from "./chart.js";
 import { fitting, scale, ticks } from "./scale.js";
 import { ordinal } from "./statistics.js";
 import { rational, toNumber } from "./rational.js";
+import { EXPECT } from "./expect.js";
 import { brief, sentence } from "./values.js";
 
 const SIDE = 14;
@@ -23,8 +24,13 @@ export function forecastFigure(name, forecast, alone) {
     { class: "forecast" },
     alone ? null : h("figcaption", {}, name),
     picture(forecast),
-    h("p", { class: "sentence" }, sentence(forecast.sentence)),
+    h("p", { class: "sentence" }, sentence(words(forecast))),
   );
+}
+
+/** What is missing is told in a field of the form, here. */
+function words({ kind, missing, sentence: told }) {
+  return kind === "unknown" ? `Unknown: tell ${missing}, in the field "${EXPECT}"` : told;
 }
 
 function picture(forecast) {

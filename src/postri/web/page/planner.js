@@ -3,6 +3,7 @@
 import { checkbox, field, fill, h } from "./dom.js";
 import { askingPanel } from "./asking.js";
 import { epsilonControl } from "./epsilon.js";
+import { expectField } from "./expect.js";
 import { parameterFields } from "./parameters.js";
 import { rational, toNumber } from "./rational.js";
 import { aggregateName, aggregateText } from "./statistics.js";
@@ -30,6 +31,7 @@ export function plannerView(desk) {
     maxlength: 10000,
     on: { input: changed },
   });
+  const expect = expectField(changed);
   const confidence = h(
     "select",
     { on: { change: changed } },
@@ -60,7 +62,8 @@ export function plannerView(desk) {
     const now = chosen();
     const rows =
       now.rows === null ? "the number of rows is not public" : `about ${shown(now.rows)} rows`;
-    facts.textContent = `${rows}; protects ${now.protects}`;
+    const units = now.units === null ? "" : `, of about ${shown(now.units)} units`;
+    facts.textContent = `${rows}${units}; protects ${now.protects}`;
     epsilon.limit(toNumber(rational(now.max_epsilon_per_question ?? now.budget)));
     fillGroups(now.columns.filter((each) => each.keys));
     statisticChosen();
@@ -94,6 +97,7 @@ export function plannerView(desk) {
       aggregates: { [name]: aggregateText(statistic(), given) },
       epsilon: epsilon.value,
       confidence: confidence.value,
+      ...expect.given(),
     };
     const by = [...groups.querySelectorAll("input:checked")].map((box) => box.value);
     if (by.length) asked.by = by;
@@ -128,6 +132,7 @@ export function plannerView(desk) {
       where,
       "Optional: a condition in SQL on the rows, such as age < 40 AND job = 'cook'.",
     ),
+    expect.element,
     epsilon.element,
     h(
       "details",

@@ -3,12 +3,14 @@
 import { field, h } from "./dom.js";
 import { askingPanel } from "./asking.js";
 import { epsilonControl } from "./epsilon.js";
+import { expectField } from "./expect.js";
 import { rational, toNumber } from "./rational.js";
 import { quoted, sqlFunctions } from "./statistics.js";
 
 /** The view "SQL". */
 export function sqlView(desk) {
   const epsilon = epsilonControl(() => asking.refresh());
+  const expect = expectField(() => asking.refresh());
   const text = h("textarea", {
     rows: 6,
     maxlength: 10000,
@@ -26,7 +28,7 @@ export function sqlView(desk) {
 
   function question() {
     const sql = text.value.trim();
-    return sql && epsilon.value ? { sql, epsilon: epsilon.value } : null;
+    return sql && epsilon.value ? { sql, epsilon: epsilon.value, ...expect.given() } : null;
   }
 
   /**
@@ -55,6 +57,7 @@ export function sqlView(desk) {
       text,
       `One SELECT on one dataset. Aggregates: ${sqlFunctions().join(", ")}. Each gets a bar.`,
     ),
+    expect.element,
     epsilon.element,
     tables(desk.datasets),
   );
