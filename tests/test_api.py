@@ -14,6 +14,7 @@ import pytest
 
 import postri
 from postri import AddOrRemoveRows, Domain, InputError, ReplaceRows, SeededCoins, agg
+from result_columns import RESULT_KEYS, columns_of
 
 ROWS = 6_000
 CITIES = ["Oslo", "Bergen", "Rome"]
@@ -40,7 +41,7 @@ class TestGroups:
     def test_there_is_one_row_for_each_key_in_the_order_of_the_keys(self):
         result = asked(by={"city": ["Rome", "Oslo"]})
         assert [row["city"] for row in result.rows] == ["Rome", "Oslo"]
-        assert result.columns == ["city", "mid", "mid_low", "mid_high"]
+        assert result.columns == ["city", *columns_of("mid")]
         assert [row["mid"] for row in result.rows] == [23, 3]
 
     def test_keys_that_no_row_has_answer_too(self):
@@ -176,15 +177,7 @@ class TestResult:
     )
 
     def test_its_columns_are_keys_values_and_ends(self):
-        assert self.RESULT.columns == [
-            "city",
-            "mid",
-            "mid_low",
-            "mid_high",
-            "last",
-            "last_low",
-            "last_high",
-        ]
+        assert self.RESULT.columns == ["city", *columns_of("mid", "last")]
         row = self.RESULT.rows[0]
         assert row["city"] == "Oslo"
         assert isinstance(row["mid"], Decimal) and isinstance(row["last"], date)
@@ -195,7 +188,7 @@ class TestResult:
 
     def test_json_has_columns_rows_and_epsilon(self):
         read = json.loads(self.RESULT.to_json())
-        assert list(read) == ["columns", "rows", "epsilon", "charged", "answer_id"]
+        assert list(read) == RESULT_KEYS
         assert read["columns"] == self.RESULT.columns and read["epsilon"] == "50"
         assert [list(row) for row in read["rows"]] == [self.RESULT.columns] * 2
         assert read["rows"][1]["last"] == self.RESULT.rows[1]["last"].isoformat()
@@ -203,8 +196,10 @@ class TestResult:
 
     def test_csv_has_a_header_and_a_line_for_each_group(self):
         lines = self.RESULT.to_csv().splitlines()
-        assert lines[0] == "city,mid,mid_low,mid_high,last,last_low,last_high"
-        assert lines[1] == ",".join(str(cell) for cell in self.RESULT.rows[0].values())
+        assert lines[0] == ",".join([*self.RESULT.columns, "population"])
+        cells = [str(cell) for cell in self.RESULT.rows[0].values()]
+        cells = [cell.replace("True", "true").replace("False", "false") for cell in cells]
+        assert lines[1] == ",".join([*cells, self.RESULT.population])
         assert len(lines) == 3
 
     def test_it_becomes_the_table_of_other_libraries(self):
@@ -231,7 +226,8 @@ class TestResult:
 
     def test_it_prints_as_a_table_with_what_it_protects(self):
         text = str(self.RESULT)
-        assert text.splitlines()[0].split() == self.RESULT.columns
+        shown = [name for name in self.RESULT.columns if not name.endswith("_is_edge")]
+        assert text.splitlines()[0].split() == shown
         assert len(text.splitlines()[0]) == len(text.splitlines()[1]) == len(text.splitlines()[2])
         assert "protects adding or removing any one row at epsilon 50" in text
         assert "NOT PRIVATE" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -21,7 +21,8 @@ class ColumnType:
     A cell is stored as a whole number `raw` and means `raw * unit` (for dates: days since
     1970-01-01, for timestamps: seconds since 1970-01-01 UTC), or as a float, decimal or text where
     `unit` is None. `low` and `high` bound `raw`. A column of which nothing is declared has no kind:
-    the domain decides how its cells are read.
+    the domain decides how its cells are read. Where a column is `complete`, no cell of it can be
+    missing: an array of machine integers has no room for that.
     """
 
     name: str
@@ -30,6 +31,7 @@ class ColumnType:
     low: int | None = None
     high: int | None = None
     zoned: bool = False
+    complete: bool = field(default=False, compare=False)
 
 
 def integer_type(bits: int, *, signed: bool = True) -> ColumnType:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from program import run
+from result_columns import ANSWER_KEYS
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ def test_median_prints_one_line_that_names_value_interval_confidence_and_protect
     out, err = run("median", salaries, "salary", "--epsilon", 1)
     numbers = r"median [\d,]+, between [\d,]+ and [\d,]+ with 95% confidence; "
     protection = (
+        r"about rows whose salary is a number; "
         r"protects adding or removing any one row at epsilon 1 "
         r"\[read as whole numbers, other cells are dropped\]\n"
     )
@@ -35,18 +37,7 @@ def test_median_prints_one_line_that_names_value_interval_confidence_and_protect
 def test_json_of_an_answer_has_the_stable_keys(salaries):
     out, _ = run("median", salaries, "salary", "--epsilon", "1/2", "--json")
     answer = json.loads(out)
-    assert list(answer) == [
-        "value",
-        "low",
-        "high",
-        "low_is_edge",
-        "high_is_edge",
-        "confidence",
-        "epsilon",
-        "method",
-        "protects",
-        "private",
-    ]
+    assert list(answer) == ANSWER_KEYS
     assert answer["low"] <= answer["value"] <= answer["high"]
     assert all(isinstance(answer[key], int) for key in ("value", "low", "high"))
     assert (answer["epsilon"], answer["confidence"], answer["method"], answer["private"]) == (

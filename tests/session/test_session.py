@@ -28,6 +28,7 @@ from postri.question import BoundQuestion
 from postri.session import LocalSession
 from postri.session import local as module
 from proving import sized
+from result_columns import RESULT_KEYS, columns_of
 
 WANTED = {
     "mid": agg.median("balance"),
@@ -44,7 +45,7 @@ class TestAnswers:
             result = db.ask("bank", WANTED, by=["job"], epsilon=2)
         assert result.columns == [
             "job",
-            *(name + end for name in WANTED for end in ("", "_low", "_high")),
+            *columns_of(*WANTED),
         ]
         assert [row["job"] for row in result.rows] == ["admin.", "technician", "nobody"]
         assert (result.epsilon, result.charged, result.recorded) == (2, 2, False)
@@ -104,7 +105,7 @@ class TestAnswers:
         with session(policy) as db:
             found = json.loads(db.ask("bank", {"n": "count()"}, epsilon="1/2").to_json())
             again = json.loads(db.ask("bank", {"n": "count()"}, epsilon="1/2").to_json())
-        assert list(found) == ["columns", "rows", "epsilon", "charged", "answer_id"]
+        assert list(found) == RESULT_KEYS
         assert (found["epsilon"], found["charged"], again["charged"]) == ("1/2", "1/2", "0")
         assert found["answer_id"] == again["answer_id"]
 

@@ -275,7 +275,7 @@ class LocalSession(Session):
         return Result(
             question.by,
             question.names,
-            question.arranged(adapted),
+            question.arranged(question.about(adapted)),
             answer_id=str(number),
             recorded=True,
         )

@@ -11,6 +11,7 @@ from math import ceil, floor
 from typing import Literal
 
 from postri.answer import Answer, Interval, Result
+from postri.answer.population import joined
 from postri.answer.result import ResultColumn, usual_columns
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -54,6 +55,16 @@ class Statement:
     order: Sequence[tuple[ReleasedNode, bool]] = ()
     limit: int | None = None
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        titles = [cell.title for cell in self._layout()]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise self.source.error(
+                    self.source.words,
+                    f"two columns of the result would have the name {title!r}; name one of them "
+                    "with AS",
+                )
 
     @property
     def values(self) -> dict[str, ReleasedNode]:
@@ -120,14 +131,22 @@ class Statement:
         return 0
 
     def _layout(self) -> list[ResultColumn]:
-        """The columns as written; where no LOW or HIGH is, both are added after each value."""
+        """The columns as written, each end with whether it is an edge; where no LOW or HIGH is,
+        both are added after each value.
+        """
         written = any(item.what in ("low", "high") for item in self.items)
         cells: list[ResultColumn] = []
         for item in self.items:
             if item.what == "value" and not written:
                 cells += usual_columns(item.title)
-            else:
-                cells.append(ResultColumn(item.title, item.what, item.of or item.title))
+                continue
+            name = item.of or item.title
+            cells.append(ResultColumn(item.title, item.what, name))
+            # Who takes an end alone must see that it means "here or beyond".
+            if item.what == "low":
+                cells.append(ResultColumn(f"{item.title}_is_edge", "low_is_edge", name))
+            elif item.what == "high":
+                cells.append(ResultColumn(f"{item.title}_is_edge", "high_is_edge", name))
         return cells
 
 
@@ -154,6 +173,7 @@ def _answer(node: ReleasedNode, row: Row, beta: Fraction, result: Result) -> Ans
         private=result.private,
         notes=tuple(notes),
         statistic="computed",
+        rows=joined({name: row.answers[name].rows for name in names}),
     )
 
 
