@@ -81,7 +81,7 @@ class LocalSession(Session):
         self._allowance = allowance
         self._coins = coins
 
-    def describe(self) -> Mapping[str, DatasetFacts]:
+    def _facts(self) -> Mapping[str, DatasetFacts]:
         return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
