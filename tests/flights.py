@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from bank import dataset_text
 
-CARRIERS = ("B6", "UA")
+# Nobody flies for XX.
+CARRIERS = ("B6", "UA", "XX")
 UNITS = 'change = "add-or-remove-units", unit = "tailnum", rows = 20'
 COLUMNS = {
     "tailnum": 'type = "text"',
@@ -18,6 +19,7 @@ COLUMNS = {
     "dep_delay": 'type = "integer"\nlower = -60\nupper = 1500',
     "distance": 'type = "integer"\nlower = 0\nupper = 1000',
     "hour": 'type = "integer"\nlower = 0\nupper = 23',
+    "left": 'type = "timestamp"\nlower = 2013-01-01T00:00:00Z\nupper = 2013-12-31T00:00:00Z',
 }
 
 
@@ -39,12 +41,16 @@ def flights() -> pa.Table:
             "dep_delay": np.concatenate(delays),
             "distance": source.integers(3_500, 4_600, rows),
             "hour": source.integers(0, 24, rows),
+            "left": pa.array(
+                np.datetime64("2013-05-01T00:00:00", "us") + source.integers(0, 5 * 10**12, rows),
+                pa.timestamp("us", "UTC"),
+            ),
         }
     )
 
 
-def write_flights(folder: Path, protect: str = UNITS) -> Path:
-    """The policy beside its table."""
+def write_flights(folder: Path, protect: str = UNITS, more: str = "") -> Path:
+    """The policy beside its table; `more` are further lines of the policy."""
     pq.write_table(flights(), folder / "flights.parquet")
     path = folder / "postri.toml"
     path.write_text(
@@ -56,5 +62,6 @@ def write_flights(folder: Path, protect: str = UNITS) -> Path:
             protect=protect,
             columns=COLUMNS,
         )
+        + more
     )
     return path
