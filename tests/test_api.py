@@ -168,6 +168,45 @@ class TestAggregates:
             asked({"a": "median(fare)", "b": "quantile(fare, 0.9)"}, weights=weights)
 
 
+class TestOneNumber:
+    """`count`, `sum` and `mean` ask for one aggregate, as `median` does."""
+
+    FARES = Domain(0, 2_000)
+
+    def test_each_is_the_answer_of_the_question_with_that_aggregate(self):
+        how = {"where": "fare >= 0", "epsilon": 2, "confidence": "0.9"}
+        domain = {"domain": self.FARES}
+        alone = {
+            "count()": postri.count(TABLE, coins=SeededCoins(3), **how),
+            "count(fare)": postri.count(TABLE, "fare", coins=SeededCoins(3), **how),
+            agg.sum("fare", **domain): postri.sum(
+                TABLE, "fare", coins=SeededCoins(3), **domain, **how
+            ),
+            agg.mean("fare", **domain): postri.mean(
+                TABLE, "fare", coins=SeededCoins(3), **domain, **how
+            ),
+        }
+        for aggregate, answer in alone.items():
+            asked = postri.ask(TABLE, {"a": aggregate}, coins=SeededCoins(3), **how)
+            assert answer == asked.answers[0]
+
+    def test_a_source_of_one_column_needs_no_name(self):
+        answer = postri.mean(range(100), domain=Domain(0, 100), epsilon=100)
+        assert 49.5 in answer.interval
+        assert postri.sum(range(100), domain=Domain(0, 100), epsilon=100).statistic == "sum"
+
+    def test_a_sum_needs_bounds(self):
+        with pytest.raises(InputError, match="needs a domain, such as Domain"):
+            postri.sum(range(100), epsilon=1)
+
+    def test_the_column_may_be_the_second_word(self):
+        coins = {"coins": SeededCoins(3), "epsilon": 1}
+        named = postri.median(TABLE, column="fare", **coins)
+        assert postri.median(TABLE, "fare", **coins) == named
+        assert postri.quantile(TABLE, "0.5", "fare", **coins) == named
+        assert list(postri.quantiles(TABLE, ["0.5"], "fare", **coins)) == [named]
+
+
 class TestResult:
     RESULT = asked(
         {"mid": agg.median("tip", domain=TIPS), "last": agg.quantile("day", "0.9")},

@@ -192,7 +192,10 @@ WRONG = {
     ),
     "split": (("--epsilon", 1, "--split", "1"), "split must lie strictly between 0 and 1, got '1'"),
     "half a domain": (("--epsilon", 1, "--lower", 0), "needs both --lower and --upper"),
-    "reversed domain": (("--epsilon", 1, "--lower", 5, "--upper", 1), "lower must be below upper"),
+    "reversed domain": (
+        ("--epsilon", 1, "--lower", 5, "--upper", 1),
+        "--lower must be below --upper",
+    ),
     "off the grid": (("--epsilon", 1, "--lower", 0, "--upper", 10, "--step", 3), "take 9 or 12"),
     "rows per person": (("--epsilon", 1, "--rows-per-person", 0), "at least 1, got 0"),
     "delimiter": (("--epsilon", 1, "--delimiter", ",,"), "delimiter must be one ASCII character"),

@@ -110,6 +110,36 @@ class TestAnswers:
         assert found["answer_id"] == again["answer_id"]
 
 
+class TestShortcuts:
+    def test_several_quantiles_come_in_their_order_for_one_epsilon(self, policy):
+        with session(policy) as db:
+            high, low = db.quantiles("bank", "balance", [0.9, "1/4"], epsilon=1, where="age < 40")
+            assert (high.p, low.p, low.value <= high.value) == (
+                Fraction(9, 10),
+                Fraction(1, 4),
+                True,
+            )
+            assert "at once" not in str(high)
+            joint = db.quantiles("bank", "balance", [0.9, 0.25], epsilon=1, simultaneous=True)
+            assert all("at once" in str(answer) for answer in joint)
+            assert spent(policy) == 2
+
+    @pytest.mark.parametrize("ps", ["0.5", [], [0.5, 2], 3])
+    def test_wrong_quantiles_are_refused_for_nothing(self, policy, ps):
+        with session(policy) as db, pytest.raises(postri.InputError):
+            db.quantiles("bank", "balance", ps, epsilon=1)
+        assert spent(policy) == 0
+
+    def test_one_dataset_is_described_by_its_name(self, policy):
+        with session(policy) as db:
+            facts = db.describe("bank")
+            assert facts == db.describe()["bank"]
+            assert "balance: integer, -1000 to 9000" in str(facts)
+            assert "keys admin., technician, nobody" in str(facts)
+            with pytest.raises(postri.InputError, match="did you mean 'bank'"):
+                db.describe("bnak")
+
+
 class TestRecordedAnswers:
     def test_the_same_question_costs_nothing_and_says_so(self, policy):
         with session(policy) as db:
