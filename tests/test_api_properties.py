@@ -15,7 +15,7 @@ import postri
 from postri import AddOrRemoveRows, Depth, Domain, ReplaceRows, SeededCoins
 from postri.domain import position
 from postri.methods.method import Span
-from postri.statistics.quantile import in_order
+from postri.statistics.quantile import in_order, tightened
 from proving import examples
 from some_domains import DOMAINS, TIMES, answered
 
@@ -264,19 +264,52 @@ spans = (
 class TestSeveralQuantiles:
     """Larger quantiles have larger values, and no interval loses what it held."""
 
+    drawn = st.lists(st.tuples(spans, st.fractions("0.01", "0.99")), min_size=1, max_size=8)
+
     @examples(80)
-    @given(drawn=st.lists(st.tuples(spans, st.fractions("0.01", "0.99")), min_size=1, max_size=8))
-    def test_values_are_sorted_and_intervals_only_widened(self, drawn):
+    @given(drawn=drawn)
+    def test_values_are_sorted_and_each_interval_stays_its_own(self, drawn):
         before, ps = [span for span, _ in drawn], [p for _, p in drawn]
         after = in_order(before, ps)
         by_p = [span for _, span in sorted(zip(ps, after, strict=True), key=lambda pair: pair[0])]
         assert sorted(span.value for span in before) == [span.value for span in by_p]
+        for old, new in zip(before, after, strict=True):
+            assert new.low == min(old.low, new.value)
+            assert new.high == max(old.high, new.value)
+
+    @examples(80)
+    @given(drawn=drawn, truths=st.lists(st.integers(-60, 60), min_size=8, max_size=8))
+    def test_what_holds_at_once_is_tightened_and_still_holds(self, drawn, truths):
+        """Whatever the quantiles are: if every interval held its own, every one still does."""
+        ps = [p for _, p in drawn]
+        order = sorted(range(len(ps)), key=lambda place: ps[place])
+        quantiles = dict(zip(order, sorted(truths[: len(ps)]), strict=True))
+        before = []
+        for place, (span, _) in enumerate(drawn):
+            low = min(span.low, quantiles[place])
+            high = max(span.high, quantiles[place])
+            before.append(Span(span.value, low, high))
+        after = tightened(before, ps)
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            assert old.low <= new.low <= quantiles[place] <= new.high <= old.high
+        by_p = [after[place] for place in order]
         assert [span.low for span in by_p] == sorted(span.low for span in by_p)
         assert [span.high for span in by_p] == sorted(span.high for span in by_p)
-        for old, new in zip(before, after, strict=True):
-            assert new.low <= old.low
-            assert old.high <= new.high
-            assert new.low <= new.value <= new.high
+
+    @examples(80)
+    @given(drawn=drawn)
+    def test_what_contradicts_is_left_as_it_was_drawn(self, drawn):
+        before, ps = [span for span, _ in drawn], [p for _, p in drawn]
+        contradicts = any(
+            one.low > other.high and p <= q
+            for one, p in zip(before, ps, strict=True)
+            for other, q in zip(before, ps, strict=True)
+        )
+        after = tightened(before, ps)
+        assert all(span.low <= span.high for span in after)
+        # Equal quantiles are put in some order, so only those that differ must contradict.
+        if contradicts and len(set(ps)) == len(ps):
+            assert after == before
 
     @examples(40)
     @given(

@@ -138,8 +138,9 @@ def quantiles(
     """Several private quantiles of a column, in the order of `ps`; `epsilon` is what all cost
     together.
 
-    Each interval holds its quantile with probability `confidence`; with `simultaneous`, all of them
-    do at once.
+    Values do not fall as the quantile rises. Each interval holds its quantile with probability
+    `confidence`, and none depends on where the others end. With `simultaneous` all of them hold at
+    once, so each is cut by what the others say.
     """
     checked = check_shares(ps, "ps")
     question = plain_question(

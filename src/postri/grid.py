@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, floor
 
 import numpy as np
@@ -48,7 +49,7 @@ class Grid:
         """The grid point of an index, or the point between two."""
         return self._point(self.base + index * self.step, floor)
 
-    @property
+    @cached_property
     def zero(self) -> int:
         """The index that comes nearest to the value 0, or to the first of January 1970."""
         return min(max(floor(-self.base / self.step), self.first), self.last)

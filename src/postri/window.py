@@ -102,15 +102,15 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     )
 
 
-def beginning_with(windows: Windows, p: Fraction, half: int) -> Windows:
-    """The same windows, and before them the first one cut to so many rows: what is looked at takes
-    time.
+def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:
+    """The same windows, and before them the first one cut to so many rows, time and again: what is
+    looked at takes time.
     """
 
     def window(level: int) -> RankWindow:
-        if level == 0:
-            return trim(windows(0), p, half)
-        return windows(level - 1)
+        if level < len(halves):
+            return trim(windows(0), p, halves[level])
+        return windows(level - len(halves))
 
     return window
 

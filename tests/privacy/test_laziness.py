@@ -111,8 +111,9 @@ def draw(case: Case, inflate: int = 0) -> Draw:
     """`Depth.draw`, watched; with `inflate`, hidden scores are bounded by so much more."""
     opened: list[int] = []
     method, grid, coins = case.method, case.grid, SeededCoins(case.seed)
-    value = method.value_step(case.question)
-    windows = method.value_windows(case.windows, case.question, grid)
+    steps = method.steps(case.question, grid)
+    value = steps.value
+    windows = steps.value_windows(case.windows)
     runs = Watched(value.runs(windows, grid), inflate, opened)
     picked = noisy_max(runs, rate=value.rate, noise=method.noise, coins=coins)
     index, shape = grid.at(picked.copy), picked.runs.inner.shape(picked.run)

@@ -142,4 +142,35 @@ class Noisy:
         return int(exact)
 
 
+@dataclass(frozen=True)
+class Selected:
+    """What was drawn for a row that is shown because of its draw, where a `share` of all rows is.
+
+    Of the intervals of such rows no more than beta miss on average, if each is the one of beta
+    times the share: the false coverage rate.
+    """
+
+    of: Drawn
+    share: Fraction
+
+    @property
+    def value(self) -> Any:
+        """The released value."""
+        return self.of.value
+
+    def interval(self, beta: Fraction) -> Interval:
+        """Holds the true value among the rows shown, but for a share of beta of them."""
+        return self.of.interval(beta * self.share)
+
+    def to_fields(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"selected": str(self.share), "of": self.of.to_fields()}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """What `to_fields` wrote."""
+        return cls(read_drawn(fields["of"]), Fraction(fields["selected"]))
+
+
 register_drawn("drawn", Noisy)
+register_drawn("selected", Selected)

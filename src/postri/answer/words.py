@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 READ_AS_WHOLE = "read as whole numbers, other cells are dropped"
 JOINT = "all intervals of this question hold at once"
+SELECTED = "intervals hold among the rows shown: widened for the selection"
+WHOLE_RANGE = (
+    "the interval is the whole range: what this is computed from may lie beyond its domain"
+)
 
 # The sentence of each statistic that has one of its own, by the statistic's name.
 _EXPLANATIONS: dict[str, str] = {}

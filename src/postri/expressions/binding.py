@@ -67,10 +67,21 @@ def column_named(column: tree.Column, names: Sequence[str]) -> str:
             "one of them in double quotes"
         )
     if not alike:
-        raise InputError(
-            f"there is no column {shown(column.name)}; {nearest(column.name, map(str, names))}"
-        )
+        hint = nearest(column.name, map(str, names))
+        if column.quoted:
+            hint = as_text(column.name, hint)
+        raise InputError(f"there is no column {shown(column.name)}; {hint}")
     return alike[0]
+
+
+def as_text(name: str, hint: str) -> str:
+    """What to do about a name in double quotes that is none: it may be meant as a text.
+
+    >>> as_text("UA", "there are: 'carrier'")
+    "a text stands in single quotes: 'UA'; there are: 'carrier'"
+    """
+    quoted = name.replace("'", "''")
+    return f"a text stands in single quotes: '{quoted}'; {hint}"
 
 
 class Binder:

@@ -13,6 +13,7 @@ it has, when its bound could win.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,7 +67,9 @@ class Runs(Protocol):
         """The copies of run j: from the first to before the second."""
 
     def open(self, j: int) -> Self:
-        """Run j, of unknown score, as runs of which more is known; their spans make up its span."""
+        """Run j, of unknown score, as runs of which more is known; their spans, in order, make up
+        its span.
+        """
 
 
 R = TypeVar("R", bound=Runs)
@@ -208,8 +211,8 @@ class _Entry(Generic[R]):
         # are independent draws below it.
         copy = self.copy()
         parts = self.batch.runs.open(self.j)
-        spans = (parts.span(i) for i in range(len(parts.scores)))
-        heir = next(i for i, (first, end) in enumerate(spans) if first <= copy < end)
+        # The last that does not begin after the copy.
+        heir = bisect_right(range(len(parts.scores)), copy, key=lambda i: parts.span(i)[0]) - 1
         self.batch.tops[self.j] = -np.inf
         return _Batch(self.batch.race, parts, self.key, self.batch.heat_of(self.j), heir, copy)
 

@@ -75,20 +75,25 @@ class Readings:
         return _reading(self, offset_of(link))
 
     @cached_property
+    def _paces(self) -> tuple[float, ...]:
+        return tuple(float(pace) for pace in self.paces)
+
+    @cached_property
     def _bends(self) -> list[float]:
         """Where the pace changes, as logarithms, with the beginning and no end."""
         return [0.0, *(log1p(knee) for knee in self.knees), inf]
 
     def readings(self, links: LinkNumbers) -> Floats:
         """The readings of links that rise, to within 1e-11."""
-        octaves = links >> (DIGITS - 1)
-        rest = links & (HALF_OCTAVE - 1)
-        reaching = np.ldexp((rest + HALF_OCTAVE).astype(np.float64), octaves - 1)
-        logs = np.log1p(np.where(octaves == 0, rest, reaching))
-        times: Floats = float(self.paces[0]) * logs
-        for (before, after), bend in zip(pairwise(self.paces), self._bends[1:-1], strict=True):
-            start = int(np.searchsorted(logs, bend))
-            times[start:] += float(after - before) * (logs[start:] - bend)
+        offsets = links.astype(np.float64)
+        far = int(links.searchsorted(HALF_OCTAVE))
+        rest = (links[far:] & (HALF_OCTAVE - 1)) + HALF_OCTAVE
+        offsets[far:] = np.ldexp(rest.astype(np.float64), (links[far:] >> (DIGITS - 1)) - 1)
+        logs = np.log1p(offsets)
+        times: Floats = self._paces[0] * logs
+        for (before, after), bend in zip(pairwise(self._paces), self._bends[1:-1], strict=True):
+            start = int(logs.searchsorted(bend))
+            times[start:] += (after - before) * (logs[start:] - bend)
         return times
 
     def first_after(self, time: float) -> int:
@@ -105,17 +110,19 @@ class Readings:
     def _log_at(self, time: float) -> float:
         """About the logarithm of 1 + b at this time."""
         nats = 0.0
-        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
-            nats += min(time / float(pace), end - start)
-            time -= min(time, float(pace) * (end - start))
+        for pace, (start, end) in zip(self._paces, pairwise(self._bends), strict=True):
+            nats += min(time / pace, end - start)
+            time -= min(time, pace * (end - start))
         return nats
 
     def near(self, link: int) -> float:
         """The reading of one link, as `readings` tells it but for rounding."""
         nats = log1p(offset_of(link))
         time = 0.0
-        for pace, (start, end) in zip(self.paces, pairwise(self._bends), strict=True):
-            time += float(pace) * (min(max(nats, start), end) - start)
+        for pace, (start, end) in zip(self._paces, pairwise(self._bends), strict=True):
+            if nats <= start:
+                break
+            time += pace * (min(nats, end) - start)
         return time
 
 
@@ -163,6 +170,11 @@ class ClockStep:
     def nats_per_row(self) -> Fraction:
         """How many nats one row of depth is: no factor 2, as a noisy max would have it."""
         return self.epsilon / self.sensitivity
+
+    @property
+    def nats_per_unit(self) -> Fraction:
+        """The same for the unit in which depths are counted."""
+        return self.nats_per_row / units_per_row(self.p)
 
     @property
     def bad(self) -> Fraction:
@@ -241,15 +253,19 @@ class Links:
         """Rows per side that almost always decide, now that the value is known."""
         step = self.step
         last = max(self._left_end, self._right_end)
-        nats = step.log_odds + step.readings(self.grid, self.index).near(last) + ROOM
+        nats = step.log_odds + self._readings.near(last) + ROOM
         return 2 + ceil(Fraction(nats) / step.nats_per_row)
 
-    @property
+    @cached_property
+    def _readings(self) -> Readings:
+        return self.step.readings(self.grid, self.index)
+
+    @cached_property
     def _left_end(self) -> int:
         """The first link that reaches the first grid point."""
         return link_reaching((self.index - self.grid.first) * self.left)
 
-    @property
+    @cached_property
     def _right_end(self) -> int:
         return link_reaching((self.grid.last - self.index) * self.right)
 
@@ -267,10 +283,10 @@ class Links:
     def _clock(self, left: Plateaus, right: Plateaus) -> Clock:
         step = self.step
         return Clock(
-            dial=step.readings(self.grid, self.index),
+            dial=self._readings,
             sides=(left, right),
             odds=step.beta,
-            rate=step.nats_per_row / units_per_row(step.p),
+            rate=step.nats_per_unit,
         )
 
     def _left(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:

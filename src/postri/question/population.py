@@ -71,14 +71,16 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
 
 def _cells_of_expression(statistic: Statistic) -> CellWords:
     """Those of an expression, whose text is its name. Its columns are clamped before it is
-    computed, which no end of an interval can tell.
+    computed: what lies beyond their bounds may move it anywhere, and not to an edge alone.
     """
     words = plain_names(str(statistic.column)[1:-1])
-    taken = CLAMPED_FIRST
+    which = f"on which {words} has a value"
+    if statistic.fits == "any":
+        return CellWords(which)
     own = _taken(statistic, rounded=True)
-    if own is not None:
-        taken = f"{CLAMPED_FIRST}, {own}"
-    return CellWords(f"on which {words} has a value", taken)
+    if own is None:
+        return CellWords(which, CLAMPED_FIRST)
+    return CellWords(which, f"{CLAMPED_FIRST}, {own}")
 
 
 def _taken(statistic: Statistic, *, rounded: bool) -> str | None:

@@ -176,13 +176,17 @@ class Question:
     def adapted(self, answer: Answer) -> Answer:
         """A recorded answer with the interval of this question's confidence, which is free where
         the noise is public.
+
+        The interval of a quantile was drawn for this question's beta, or for a part of it, by
+        whatever confidence that was asked for.
         """
-        if answer.drawn is None:
-            return answer
+        interval = answer.interval
+        if answer.drawn is not None:
+            interval = answer.drawn.interval(self.beta)
         notes = tuple(note for note in answer.notes if note != JOINT)
         return replace(
             answer,
-            interval=answer.drawn.interval(self.beta),
+            interval=interval,
             confidence=float(self.confidence),
             notes=(*notes, *_joint(self.simultaneous, len(self.names) * self.rows.number)),
         )
@@ -275,11 +279,13 @@ def plain_question(
     weights: object = None,
     simultaneous: bool = False,
     parts: Mapping[str, int] | None = None,
+    selected: Mapping[str, int] | None = None,
 ) -> Question:
     """A question to a table without a policy, drawn in the order in which it was asked.
 
     Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
-    with that of an aggregate.
+    with that of an aggregate, `selected` by how much more beta is divided for those by which rows
+    are selected.
     """
     total = check_epsilon(epsilon)
     for statistic in aggregates.values():
@@ -306,8 +312,17 @@ def plain_question(
     )
     terms = _in_groups(terms, len(aggregates), groups, simultaneous=simultaneous)
     together = parts or {}
+    divided = selected or {}
     asked = tuple(
-        Asked(statistic, replace(terms, epsilon=total * share, parts=together.get(name, 1)))
+        Asked(
+            statistic,
+            replace(
+                terms,
+                epsilon=total * share,
+                parts=together.get(name, 1),
+                selected=divided.get(name, 1),
+            ),
+        )
         for (name, statistic), share in zip(aggregates.items(), shares, strict=True)
     )
     columns = groups.columns if groups else ()
@@ -335,7 +350,8 @@ def _in_groups(terms: Terms, asked: int, groups: Groups | None, *, simultaneous:
         return replace(terms, groups=number)
     intervals = asked * number
     notes = _joint(simultaneous, intervals)
-    return replace(terms, groups=number, beta=terms.beta / intervals, notes=notes)
+    beta = terms.beta / intervals
+    return replace(terms, groups=number, beta=beta, at_once=True, notes=notes)
 
 
 def dataset_question(
@@ -351,6 +367,7 @@ def dataset_question(
     coins: Coins | None = None,
     computed: Mapping[str, Computed] | None = None,
     parts: Mapping[str, int] | None = None,
+    selected: Mapping[str, int] | None = None,
 ) -> DatasetQuestion:
     """A question to a policy's dataset, or InputError for the first thing that is wrong with it.
 
@@ -383,6 +400,7 @@ def dataset_question(
         weights=shares,
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
+        selected=selected,
     )
     predicate = question.where
     if isinstance(where, str) and predicate is not None:

@@ -50,7 +50,8 @@ class ParsedWording:
         """The result with the rows and columns that the statement asks for."""
         if self.statement is None:
             return result
-        return self.statement.shaped(result, self.question.beta)
+        question = self.question
+        return self.statement.shaped(result, question.beta, at_once=question.simultaneous)
 
     def located(self, error: InputError) -> InputError:
         """An error with its place in the text, if there is one."""
@@ -150,10 +151,14 @@ class LocalSession(Session):
         where: str | Predicate | None = wording.where
         computed = None
         parts = None
+        selected = None
         if statement is not None:
             where = statement.where
             computed = statement.computed
             parts = statement.parts()
+            # Where all intervals hold at once, those of any rows do.
+            if not wording.simultaneous:
+                selected = statement.selected()
         return dataset_question(
             dataset,
             wording.aggregates,
@@ -166,6 +171,7 @@ class LocalSession(Session):
             coins=self._coins(),
             computed=computed,
             parts=parts,
+            selected=selected,
         )
 
     def _dataset(self, name: object) -> Dataset:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from sqlglot import TokenType
 
+from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.privacy import check_share
+from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Extent
+from postri.sql.released import Kind
 from postri.sql.text import SqlText, Word, Words
 from postri.statistics.registry import Form, Parameter, sql_functions
 from postri.statistics.statistic import Statistic
@@ -138,3 +142,20 @@ def commas(words: Words) -> list[Words]:
         else:
             parts[-1].append(word)
     return list(parts)
+
+
+def kind_of_values(statistic: Statistic, domain: Domain | None) -> Kind:
+    """What its values are: those of a domain are of its kind."""
+    if statistic.stays_in_domain and domain is not None:
+        return domain.kind
+    return "number"
+
+
+def widest(statistic: Statistic, domain: Domain | None) -> Extent:
+    """Between which numbers its intervals lie, by what it is and by its domain."""
+    if statistic.counts_rows:
+        return Extent(End(0, Fraction(0)), MOST)
+    if not statistic.stays_in_domain or domain is None or domain.kind != "number":
+        return EVERYTHING
+    lower, upper, _ = domain.bounds
+    return Bounds(lower, upper).shown

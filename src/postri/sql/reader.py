@@ -5,32 +5,35 @@ Nothing else reaches a session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
-from typing import TypeVar
+from math import prod
+from typing import Literal, TypeVar
 
 from sqlglot import TokenType
 
 from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
-from postri.expressions.binding import column_named
+from postri.expressions.binding import as_text, column_named
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
 from postri.expressions.tree import Column
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
-from postri.sql.clauses import SUBQUERIES, Clauses, split_clauses
-from postri.sql.functions import ENDS, aggregate_of, commas
+from postri.sql.clauses import Clauses, split_clauses
+from postri.sql.from_clause import named, read_from
+from postri.sql.functions import ENDS, aggregate_of, commas, kind_of_values, widest
 from postri.sql.released import (
     Constant,
     Key,
-    Kind,
     ReleasedAggregate,
+    ReleasedEnd,
     ReleasedNode,
     ReleasedReader,
     kind_of,
 )
+from postri.sql.shown_rows import ShownRows
 from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
 from postri.statistics.registry import usual_name
@@ -47,45 +50,8 @@ def read_sql(text: object, datasets: Mapping[str, KnownDataset]) -> Statement:
     instead.
     """
     source = SqlText(text)
-    clauses = split_clauses(source)
-    dataset = _dataset(source, clauses, datasets)
+    dataset, clauses = read_from(source, split_clauses(source), datasets)
     return StatementReader(source, clauses, dataset).read()
-
-
-def _dataset(
-    source: SqlText, clauses: Clauses, datasets: Mapping[str, KnownDataset]
-) -> KnownDataset:
-    words = clauses.get(TokenType.FROM)
-    if not words:
-        start = clauses.starts.get(TokenType.FROM, ())
-        raise source.error(start, f"FROM names the dataset to ask; {nearest('', datasets)}")
-    if any(word.kind == TokenType.L_PAREN for word in words):
-        raise source.error(words, SUBQUERIES)
-    if any(word.kind == TokenType.COMMA for word in words):
-        raise source.error(
-            words,
-            "one dataset at a time: joins are not answered, because they can multiply one "
-            "person's rows",
-        )
-    name = words[0]
-    if len(words) > 1:
-        raise source.error(words[1:], f"after FROM stands one name alone, such as FROM {name.text}")
-    found = _named(name, datasets)
-    if found is None:
-        raise source.error(
-            name, f"there is no dataset {name.text!r}; {nearest(name.text, datasets)}"
-        )
-    return datasets[found]
-
-
-def _named(word: Word, names: Mapping[str, object]) -> str | None:
-    """The name that a word means: to the letter in double quotes, otherwise in any case."""
-    if word.text in names:
-        return word.text
-    if word.kind == TokenType.IDENTIFIER:
-        return None
-    alike = [name for name in names if name.casefold() == word.text.casefold()]
-    return alike[0] if len(alike) == 1 else None
 
 
 class StatementReader:
@@ -98,6 +64,7 @@ class StatementReader:
         self._aggregates: dict[Statistic, str] = {}
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, ReleasedNode] = {}
+        self._ends: dict[str, ReleasedEnd] = {}
         self._by: list[str] = []
 
     def read(self) -> Statement:
@@ -122,10 +89,13 @@ class StatementReader:
             by=tuple(self._by),
             where=where,
             where_words=self._clauses.get(TokenType.WHERE),
-            having=having,
-            order=order,
-            limit=self._whole(TokenType.LIMIT),
-            offset=self._whole(TokenType.OFFSET) or 0,
+            rows=ShownRows(
+                having,
+                order,
+                self._whole(TokenType.LIMIT),
+                self._whole(TokenType.OFFSET) or 0,
+            ),
+            groups=prod(len(self._dataset.columns[name].keys or ()) for name in self._by),
         )
 
     def _listed(self, kind: TokenType) -> list[Words]:
@@ -165,7 +135,10 @@ class StatementReader:
             raise self._source.located(words, error) from None
 
     def _group(self, words: Words) -> str:
-        column = self._column(words[0]) if len(words) == 1 else None
+        meant = words
+        if len(words) == 1 and words[0].kind == TokenType.NUMBER:
+            meant = self._select_part(words[0])
+        column = self._column(meant[0]) if len(meant) == 1 else None
         if column is None:
             raise self._source.error(
                 words, f"GROUP BY takes columns with public keys; {self._with_keys()}"
@@ -178,6 +151,17 @@ class StatementReader:
             raise self._source.error(words, f"{column!r} stands in GROUP BY twice")
         return column
 
+    def _select_part(self, number: Word) -> Words:
+        """The words of the column of the result with this number, from 1 on."""
+        parts = self._listed(TokenType.SELECT)
+        digits = number.text
+        if not digits.isdigit() or not 1 <= int(digits[:MOST_DIGITS]) <= len(parts):
+            raise self._source.error(
+                number, f"GROUP BY {digits} names no column: SELECT has {len(parts)}"
+            )
+        part, _ = self._alias(parts[int(digits) - 1])
+        return part
+
     def _with_keys(self) -> str:
         names = [name for name, column in self._dataset.columns.items() if column.keys is not None]
         if not names:
@@ -185,15 +169,16 @@ class StatementReader:
         return f"such are {', '.join(map(repr, names))}"
 
     def _column(self, word: Word) -> str | None:
-        return _named(word, self._dataset.columns) if word.is_name else None
+        return named(word, self._dataset.columns) if word.is_name else None
 
     def _known(self, word: Word) -> str:
         found = self._column(word)
         if found is None:
+            hint = nearest(word.text, self._dataset.columns)
+            if word.kind == TokenType.IDENTIFIER:
+                hint = as_text(word.text, hint)
             raise self._source.error(
-                word,
-                f"there is no column {word.text!r} in {self._dataset.name!r}; "
-                f"{nearest(word.text, self._dataset.columns)}",
+                word, f"there is no column {word.text!r} in {self._dataset.name!r}; {hint}"
             )
         return found
 
@@ -219,7 +204,19 @@ class StatementReader:
                 raise self._source.error(
                     words, f"two columns have the name {item.title!r}; name one of them with AS"
                 )
+        self._name_ends(items)
         return items
+
+    def _name_ends(self, items: Sequence[Item]) -> None:
+        """By which names conditions and orders know the ends of intervals: those of the columns
+        that are written, and those of the columns that are added.
+        """
+        for item in items:
+            if item.what in ("low", "high"):
+                self._ends[item.title] = _end_of(item.what, self._titles[item.of])
+        for title, node in self._titles.items():
+            self._ends.setdefault(f"{title}_low", _end_of("low", node))
+            self._ends.setdefault(f"{title}_high", _end_of("high", node))
 
     def _item(self, words: Words) -> Item:
         if [word.kind for word in words] == [TokenType.STAR]:
@@ -284,8 +281,11 @@ class StatementReader:
         return Item(alias or f"{name}_high", "high", of=name)
 
     def _released(self, words: Words, *, aliases: bool) -> ReleasedNode:
-        name = self._alias_or_key if aliases else self._key
-        return ReleasedReader(self._source, words, self._aggregate, name).read_all()
+        if aliases:
+            return ReleasedReader(
+                self._source, words, self._aggregate_or_end, self._alias_or_key
+            ).read_all()
+        return ReleasedReader(self._source, words, self._aggregate, self._key).read_all()
 
     def _key(self, word: Word) -> ReleasedNode:
         """A column that rows are divided by."""
@@ -303,8 +303,25 @@ class StatementReader:
         return Key(kind_of(keys[0]), column)
 
     def _alias_or_key(self, word: Word) -> ReleasedNode:
-        title = _named(word, self._titles)
-        return self._key(word) if title is None else self._titles[title]
+        title = named(word, self._titles)
+        if title is not None:
+            return self._titles[title]
+        end = named(word, self._ends)
+        if end is not None and self._column(word) not in self._by:
+            return self._ends[end]
+        return self._key(word)
+
+    def _aggregate_or_end(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
+        if name.upper not in ENDS:
+            return self._aggregate(name, inside, within)
+        title = named(inside[0], self._titles) if len(inside) == 1 else None
+        if title is None:
+            raise self._source.error(
+                [name, *inside],
+                f"write {name.upper}(name), with the name of a value of this question; "
+                f"{nearest(self._source.within(inside), self._titles)}",
+            )
+        return _end_of("low" if name.upper == "LOW" else "high", self._titles[title])
 
     # Aggregates.
 
@@ -318,10 +335,10 @@ class StatementReader:
         domain = self._domain(statistic.column)
         new_name = self._new_name(usual_name(self._source.within([name, *inside, *within])))
         return ReleasedAggregate(
-            _released_kind(statistic, domain),
+            kind_of_values(statistic, domain),
             self._aggregates.setdefault(statistic, new_name),
             counts=statistic.counts_rows,
-            off_zero=_off_zero(statistic, domain),
+            widest=widest(statistic, domain),
         )
 
     def _new_name(self, name: str) -> str:
@@ -393,11 +410,13 @@ class StatementReader:
         place = 0
         if number.kind == "number" and number.literal.denominator == 1:
             place = int(number.literal)
-        if not 1 <= place <= len(items) or items[place - 1].what in ("low", "high"):
+        if not 1 <= place <= len(items):
             raise self._source.error(
                 words, "ORDER BY takes a value, a key, or the number of one of the columns"
             )
         item = items[place - 1]
+        if item.what in ("low", "high"):
+            return self._ends[item.title]
         return item.node or self._key_node(item.of)
 
     def _whole(self, kind: TokenType) -> int | None:
@@ -411,15 +430,5 @@ class StatementReader:
         return int(digits)
 
 
-def _released_kind(statistic: Statistic, domain: Domain | None) -> Kind:
-    """What its values are: those of a domain are of its kind."""
-    if statistic.stays_in_domain and domain is not None:
-        return domain.kind
-    return "number"
-
-
-def _off_zero(statistic: Statistic, domain: Domain | None) -> bool:
-    """Whether its interval cannot hold 0, by its domain."""
-    if not statistic.stays_in_domain or domain is None or domain.kind != "number":
-        return False
-    return not domain.holds_zero
+def _end_of(end: Literal["low", "high"], node: ReleasedNode) -> ReleasedEnd:
+    return ReleasedEnd(node.kind, end, node)

@@ -23,10 +23,12 @@ from postri.exact import exact
 from postri.expressions import tree
 from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, ExpressionReader
 from postri.expressions.kinds import read_day
+from postri.sql.bounds import EVERYTHING, Bounds, Extent, computed
 from postri.sql.text import SqlText, Word, Words
 
 Kind = Literal["number", "date", "timestamp", "text", "truth"]
-Bounds = tuple[Fraction, Fraction]
+Betas = Mapping[str, Fraction]
+"""How often the interval of each aggregate may fail."""
 
 DEEPEST = 20
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -53,10 +55,13 @@ LITERALS: dict[type[tree.Expression], Kind] = {
 
 @dataclass(frozen=True)
 class Row:
-    """The answers of one group by their names, and its keys by column."""
+    """The answers of one group by their names, its keys by column, and how often an interval of the
+    question may fail.
+    """
 
     answers: Mapping[str, Answer]
     keys: Mapping[str, Any]
+    beta: Fraction
 
 
 @dataclass(frozen=True)
@@ -69,22 +74,22 @@ class ReleasedNode(ABC):
     def value(self, row: Row) -> Any:
         """What it is in one group."""
 
-    def bounds(self, row: Row, beta: Fraction) -> Bounds:
-        """Between which numbers the true value lies, if each part's interval holds at this beta;
-        what is known lies at itself.
+    def bounds(self, row: Row, betas: Betas) -> Bounds:
+        """Between which numbers the true value lies, if each aggregate's interval holds at its
+        beta; what is known lies at itself.
         """
         value = self.value(row)
-        return value, value
+        return Bounds(value, value)
+
+    @property
+    def range(self) -> Extent:
+        """Between which numbers its interval lies whatever is drawn, by the domains."""
+        return EVERYTHING
 
     @property
     def parts(self) -> tuple[ReleasedNode, ...]:
         """What it is made of."""
         return ()
-
-    @property
-    def may_be_zero(self) -> bool:
-        """Whether its interval can hold 0, by what is public."""
-        return True
 
     @property
     def is_count(self) -> bool:
@@ -95,6 +100,11 @@ class ReleasedNode(ABC):
         """The names of the aggregates in it."""
         for part in self.parts:
             yield from part.drawn()
+
+    def ended(self) -> Iterator[str]:
+        """The names of those of which an end of the interval is in it."""
+        for part in self.parts:
+            yield from part.ended()
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,8 @@ class Constant(ReleasedNode):
         return self.literal
 
     @property
-    def may_be_zero(self) -> bool:
-        return bool(self.literal == 0)
+    def range(self) -> Extent:
+        return Bounds(self.literal, self.literal).shown
 
 
 @dataclass(frozen=True)
@@ -123,25 +133,33 @@ class Key(ReleasedNode):
 
 @dataclass(frozen=True)
 class ReleasedAggregate(ReleasedNode):
-    """An aggregate. A quotient by a count means something only where that is at least 1."""
+    """An aggregate. A quotient by a count means something only where that is at least 1.
+
+    `widest` is the range of its intervals by its domain.
+    """
 
     name: str
     counts: bool = False
-    off_zero: bool = False
+    widest: Extent = EVERYTHING
 
     def value(self, row: Row) -> Any:
         return _plain(row.answers[self.name].value)
 
-    def bounds(self, row: Row, beta: Fraction) -> Bounds:
+    def bounds(self, row: Row, betas: Betas) -> Bounds:
         answer = row.answers[self.name]
         interval = answer.interval
         if answer.drawn is not None:
-            interval = answer.drawn.interval(beta)
-        return Fraction(interval.low), Fraction(interval.high)
+            interval = answer.drawn.interval(betas[self.name])
+        return Bounds(
+            Fraction(interval.low),
+            Fraction(interval.high),
+            interval.low_is_edge,
+            interval.high_is_edge,
+        )
 
     @property
-    def may_be_zero(self) -> bool:
-        return not self.off_zero
+    def range(self) -> Extent:
+        return self.widest
 
     @property
     def is_count(self) -> bool:
@@ -149,6 +167,26 @@ class ReleasedAggregate(ReleasedNode):
 
     def drawn(self) -> Iterator[str]:
         yield self.name
+
+
+@dataclass(frozen=True)
+class ReleasedEnd(ReleasedNode):
+    """LOW or HIGH of a value, at the confidence of the question."""
+
+    end: Literal["low", "high"]
+    of: ReleasedNode
+
+    @property
+    def parts(self) -> tuple[ReleasedNode, ...]:
+        return (self.of,)
+
+    def value(self, row: Row) -> Any:
+        if isinstance(self.of, ReleasedAggregate):
+            return _plain(getattr(row.answers[self.of.name].interval, self.end))
+        return getattr(self.of.bounds(row, betas_of(self.of, row.beta)), self.end)
+
+    def ended(self) -> Iterator[str]:
+        yield from self.of.drawn()
 
 
 @dataclass(frozen=True)
@@ -175,25 +213,22 @@ class ReleasedArithmetic(ReleasedNode):
         number: Fraction = ARITHMETIC[self.sign](left, right)
         return number
 
-    def bounds(self, row: Row, beta: Fraction) -> Bounds:
-        lefts = self.left.bounds(row, beta)
-        rights = self.right.bounds(row, beta)
+    def bounds(self, row: Row, betas: Betas) -> Bounds:
+        right = self.right.bounds(row, betas)
         if self._by_count:
-            low, high = rights
-            rights = max(low, Fraction(1)), max(high, Fraction(1))
-        compute = ARITHMETIC[self.sign]
-        corners = [compute(left, right) for left in lefts for right in rights]
-        return min(corners), max(corners)
+            right = right.at_least_one()
+        return self.left.bounds(row, betas).computed(self.sign, right)
+
+    @property
+    def range(self) -> Extent:
+        right = self.right.range
+        if self._by_count:
+            right = right.at_least_one()
+        return computed(self.sign, self.left.range, right)
 
     @property
     def _by_count(self) -> bool:
         return self.sign == "/" and self.right.is_count
-
-    @property
-    def may_be_zero(self) -> bool:
-        if self.sign in "+-" or self.left.may_be_zero:
-            return True
-        return self.sign == "*" and self.right.may_be_zero
 
 
 @dataclass(frozen=True)
@@ -228,6 +263,14 @@ class Logic(ReleasedNode):
         if self.word == "NOT":
             return not next(values)
         return all(values) if self.word == "AND" else any(values)
+
+
+def betas_of(node: ReleasedNode, beta: Fraction) -> dict[str, Fraction]:
+    """How often the interval of each aggregate in a value may fail, so that all of them hold at
+    once as often as the value's is to hold: the union bound.
+    """
+    names = set(node.drawn())
+    return {name: beta / len(names) for name in names}
 
 
 def _plain(value: Any) -> Any:
@@ -362,7 +405,7 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
                     f"is a {operand.kind}",
                 )
         sign = OPERATORS[operator.kind]
-        if sign == "/" and right.may_be_zero and not right.is_count:
+        if sign == "/" and right.range.holds_zero and not right.is_count:
             self._refuse(
                 place,
                 "the interval of this divisor may hold 0; divide by a number, by COUNT, or "

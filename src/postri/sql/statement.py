@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cmp_to_key
 from math import ceil, floor
 from typing import Literal
 
 from postri.answer import Answer, Interval, Result
+from postri.answer.drawn import Selected
 from postri.answer.population import joined
 from postri.answer.result import ResultColumn, usual_columns
+from postri.answer.words import SELECTED, WHOLE_RANGE
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
 from postri.privacy import Spend
 from postri.question.dataset import Computed
-from postri.sql.released import ReleasedAggregate, ReleasedNode, Row
+from postri.sql.released import ReleasedAggregate, ReleasedNode, Row, betas_of
+from postri.sql.shown_rows import ShownRows
 from postri.sql.text import SqlText, Words
 from postri.statistics.statistic import Statistic
 
@@ -40,7 +42,8 @@ class Statement:
     """One SELECT.
 
     `aggregates` are asked of the dataset once each; `computed` are the expressions among their
-    columns. `where` is in normal form, and `where_words` is what was written.
+    columns. `where` is in normal form, and `where_words` is what was written. `rows` says which of
+    the rows are shown, of which there is one for each of the public `groups`.
     """
 
     source: SqlText
@@ -51,10 +54,8 @@ class Statement:
     by: Sequence[str] = ()
     where: Predicate | None = None
     where_words: Words = ()
-    having: ReleasedNode | None = None
-    order: Sequence[tuple[ReleasedNode, bool]] = ()
-    limit: int | None = None
-    offset: int = 0
+    rows: ShownRows = field(default_factory=ShownRows)
+    groups: int = 1
 
     def __post_init__(self) -> None:
         titles = [cell.title for cell in self._layout()]
@@ -86,29 +87,38 @@ class Statement:
                 found[name] = max(found[name], len(names))
         return found
 
+    def selected(self) -> dict[str, int]:
+        """For each aggregate by whose interval rows are selected, by how much beta is divided at
+        most: public numbers alone.
+
+        An interval that is drawn cannot be widened when it is known how many rows are shown. It
+        holds whatever its value is, so only its own ends select by it.
+        """
+        division = self.rows.division(self.groups)
+        return {name: division for name in self.rows.by_draws if self._widens(name)}
+
+    def _widens(self, name: str) -> bool:
+        return name in self.rows.by_ends or not self.aggregates[name].draws_interval
+
     def located(self, error: InputError) -> InputError:
         """An error about the question, with its place in the text."""
         return self.source.located(self.where_words or self.source.words, error)
 
-    def shaped(self, result: Result, beta: Fraction) -> Result:
+    def shaped(self, result: Result, beta: Fraction, *, at_once: bool = False) -> Result:
         """The result as the text wants it: columns, rows that HAVING keeps, in order, up to the
-        limit.
+        limit, with intervals that hold among the rows shown.
         """
         rows = []
         for keys, answers in result.groups:
             named_answers = dict(zip(result.names, answers, strict=True))
             named_keys = dict(zip(result.keys, keys, strict=True))
-            rows.append(Row(named_answers, named_keys))
-        if self.having is not None:
-            rows = [row for row in rows if self.having.value(row)]
-        if self.order:
-            rows.sort(key=cmp_to_key(self._compared))
-        rows = rows[self.offset :]
-        if self.limit is not None:
-            rows = rows[: self.limit]
+            rows.append(Row(named_answers, named_keys, beta))
+        shown, share = self.rows.of(rows)
+        if not at_once:
+            shown = [self._selected(row, share) for row in shown]
         groups = []
-        for row in rows:
-            values = [_answer(node, row, beta, result) for node in self.values.values()]
+        for row in shown:
+            values = [_answer(node, row, result) for node in self.values.values()]
             groups.append((tuple(row.keys.values()), values))
         return Result(
             result.keys,
@@ -121,14 +131,22 @@ class Statement:
             about=result.answers[0],
         )
 
-    def _compared(self, one: Row, other: Row) -> int:
-        for node, descending in self.order:
-            left = node.value(one)
-            right = node.value(other)
-            if left != right:
-                comes_first = (left < right) != descending
-                return -1 if comes_first else 1
-        return 0
+    def _selected(self, row: Row, share: Fraction) -> Row:
+        """A row that is shown, where so large a share of all rows is.
+
+        What does not decide which rows are shown keeps its interval, and so does a quantile that
+        decides by its value: how its interval is drawn depends on nothing else that is drawn.
+        """
+        answers = dict(row.answers)
+        for name, division in self.selected().items():
+            answer = answers[name]
+            if answer.drawn is not None and share < 1:
+                drawn = Selected(answer.drawn, share)
+                answer = replace(answer, interval=drawn.interval(row.beta), drawn=drawn)
+                answers[name] = _with_note(answer, SELECTED)
+            elif answer.drawn is None and division > 1:
+                answers[name] = _with_note(answer, SELECTED)
+        return replace(row, answers=answers)
 
     def _layout(self) -> list[ResultColumn]:
         """The columns as written, each end with whether it is an edge; where no LOW or HIGH is,
@@ -150,22 +168,33 @@ class Statement:
         return cells
 
 
-def _answer(node: ReleasedNode, row: Row, beta: Fraction, result: Result) -> Answer:
+def _with_note(answer: Answer, note: str) -> Answer:
+    return replace(answer, notes=(*answer.notes, note))
+
+
+def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
     """A released value as an answer: the aggregate's own, or one that is computed from several."""
     if isinstance(node, ReleasedAggregate):
         return row.answers[node.name]
     names = sorted(set(node.drawn()))
     parts = [row.answers[name] for name in names]
-    # The union bound: all parts hold at once with the confidence of the question.
-    low, high = node.bounds(row, beta / len(names))
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    bounds = node.bounds(row, betas_of(node, row.beta))
+    if bounds.low_is_edge and bounds.high_is_edge:
+        bounds = bounds.over(node.range)
+        notes[WHOLE_RANGE] = None
     spend = Spend(
         sum((part.spend.value for part in parts), start=Fraction(0)),
         sum((part.spend.interval for part in parts), start=Fraction(0)),
     )
-    notes = dict.fromkeys(note for part in parts for note in part.notes)
     return Answer(
         value=_written(node.value(row), round),
-        interval=Interval(_written(low, floor), _written(high, ceil)),
+        interval=Interval(
+            _written(bounds.low, floor),
+            _written(bounds.high, ceil),
+            bounds.low_is_edge,
+            bounds.high_is_edge,
+        ),
         confidence=parts[0].confidence,
         spend=spend,
         protect=parts[0].protect,

@@ -31,12 +31,29 @@ class SqlText(SourceText):
             )
         _check_characters(text)
         super().__init__(text, "question")
+        self._left_out: list[tuple[int, int]] = []
         self._check_comments()
         while self.words and self.words[-1].kind == TokenType.SEMICOLON:
             self.words.pop()
         if not self.words:
             raise InputError("the question is empty; write one, such as SELECT MEDIAN(x) FROM t")
         self._check_parentheses()
+
+    def leave_out(self, start: int, end: int) -> None:
+        """Let the text of some words do without this part of it."""
+        self._left_out.append((start, end))
+
+    def within(self, words: Words) -> str:
+        """The text of some words that stand side by side, without what is left out."""
+        if not words:
+            return ""
+        place, last = words[0].start, words[-1].end
+        parts = []
+        for start, end in sorted(self._left_out):
+            if place <= start and end <= last:
+                parts.append(self.text[place:start])
+                place = end
+        return "".join([*parts, self.text[place:last]])
 
     def _check_comments(self) -> None:
         for word in self.words:

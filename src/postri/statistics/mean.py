@@ -180,6 +180,7 @@ register(
         make=mean,
         meaning="The average; each value is clamped to the column's bounds.",
         parameters=(Parameter("column", "column", fits="bounded"),),
+        also=("avg",),
         sql=("AVG", "MEAN"),
         examples=("mean(x)",),
         place=5,

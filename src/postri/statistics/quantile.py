@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
+from math import ceil, floor
 from typing import Any, ClassVar, cast
 
 from postri.answer import Answer, Interval
@@ -52,7 +53,10 @@ class QuantileBatch(Batch):
         for (quantile, terms), windows in zip(self._quantiles, counted, strict=True):
             own = quantile.quantile_terms(terms)
             drawn.append(terms.method.draw(windows, own, self.grid, coins))
-        spans = in_order(drawn, [quantile.p for quantile, _ in self._quantiles])
+        ps = [quantile.p for quantile, _ in self._quantiles]
+        if self.asked[0].terms.at_once:
+            drawn = tightened(drawn, ps)
+        spans = in_order(drawn, ps)
         return [
             quantile.released(span, self.grid, terms, coins)
             for (quantile, terms), span in zip(self._quantiles, spans, strict=True)
@@ -76,6 +80,7 @@ class Quantile(Statistic):
     fits: ClassVar[Fits] = "ordered"
     batch = QuantileBatch
     stays_in_domain: ClassVar = True
+    draws_interval: ClassVar = True
 
     def written(self) -> str:
         """As text.
@@ -93,20 +98,28 @@ class Quantile(Statistic):
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """Its interval is drawn for its confidence, by a method."""
-        return {
-            "beta": str(terms.beta / terms.parts),
+        fields = {
+            "beta": str(self._beta(terms)),
             "split": str(terms.split),
             "method": repr(terms.method),
         }
+        # Intervals that were cut by one another hold together: none has its own beta any more.
+        if terms.at_once:
+            fields["at_once"] = "true"
+        return fields
 
     def reversed(self) -> Quantile:
         """The same quantile counted from the largest value down."""
         return replace(self, p=1 - self.p)
 
     def quantile_terms(self, terms: Terms) -> QuantileTerms:
-        """The terms as a method knows them. Intervals that are computed into one share beta."""
+        """The terms as a method knows them."""
         spend = split_spend(terms.epsilon, terms.split)
-        return QuantileTerms(self.p, spend, terms.beta / terms.parts, terms.protect, terms.groups)
+        return QuantileTerms(self.p, spend, self._beta(terms), terms.protect, terms.groups)
+
+    def _beta(self, terms: Terms) -> Fraction:
+        """How often its interval may fail: those that are computed into one share beta."""
+        return terms.beta / (terms.parts * terms.selected)
 
     def target(self, grid: Grid, terms: Terms) -> Target:
         """The window that the draw needs; it hardly ever asks for more."""
@@ -153,17 +166,41 @@ class Quantile(Statistic):
 
 
 def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
-    """Larger quantiles get larger values: values sorted, lows the least of those that follow, highs
-    the largest of those before.
+    """Larger quantiles get larger values: the values are sorted, and each interval stays the one of
+    its quantile, widened at most to hold its value.
 
     An interval can only grow by this, so it holds what it held.
     """
-    order = sorted(range(len(ps)), key=lambda i: ps[i])
     values = sorted(span.value for span in spans)
-    lows = list(accumulate((spans[i].low for i in reversed(order)), min))[::-1]
-    highs = list(accumulate((spans[i].high for i in order), max))
-    ends = dict(zip(order, zip(values, lows, highs, strict=True), strict=True))
-    return [Span(*ends[i], span.spend) for i, span in enumerate(spans)]
+    ordered = list(spans)
+    for place, value in zip(_ascending(ps), values, strict=True):
+        span = spans[place]
+        low = min(span.low, floor(value))
+        high = max(span.high, ceil(value))
+        ordered[place] = Span(value, low, high, span.spend)
+    return ordered
+
+
+def tightened(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
+    """Intervals that hold all at once, cut by one another: a quantile is at least what smaller ones
+    are at least, and at most what larger ones are at most (Theorem 8).
+
+    Where that leaves nothing, one of them has failed, and all stay as they were drawn.
+    """
+    order = _ascending(ps)
+    lows = list(accumulate((spans[place].low for place in order), max))
+    highs = list(accumulate((spans[place].high for place in reversed(order)), min))[::-1]
+    if any(low > high for low, high in zip(lows, highs, strict=True)):
+        return list(spans)
+    cut = list(spans)
+    for place, low, high in zip(order, lows, highs, strict=True):
+        cut[place] = replace(spans[place], low=low, high=high)
+    return cut
+
+
+def _ascending(ps: Sequence[Fraction]) -> list[int]:
+    """The places of the quantiles, the smallest first."""
+    return sorted(range(len(ps)), key=lambda place: ps[place])
 
 
 def median(column: str, *, domain: Domain | None = None) -> Quantile:

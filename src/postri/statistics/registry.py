@@ -76,15 +76,17 @@ class Parameter:
 class Form:
     """A way to ask for a statistic: its name in `agg`, in texts and over HTTP, and those in SQL.
 
-    `make` takes the values of the parameters in their order, as they were given, and checks them.
-    `sql_ordered` are names of functions that take the column behind WITHIN GROUP. `place` is where
-    lists show it: the lowest first.
+    `also` are other names in `agg` and in texts, which lists do not show. `make` takes the values
+    of the parameters in their order, as they were given, and checks them. `sql_ordered` are names
+    of functions that take the column behind WITHIN GROUP. `place` is where lists show it: the
+    lowest first.
     """
 
     name: str
     make: Callable[..., Statistic]
     meaning: str
     parameters: tuple[Parameter, ...] = ()
+    also: tuple[str, ...] = ()
     sql: tuple[str, ...] = ()
     sql_usage: str = ""
     sql_ordered: tuple[str, ...] = ()
@@ -125,11 +127,16 @@ _forms: dict[str, Form] = {}
 
 def register(form: Form) -> None:
     """Add a form under its name; no other may have it."""
-    taken = {name for other in _forms.values() for name in (*other.sql, *other.sql_ordered)}
-    twice = taken & {*form.sql, *form.sql_ordered}
-    if form.name in _forms or twice:
-        raise ValueError(f"there is another statistic {form.name!r} or SQL function {twice}")
+    taken = {name for other in _forms.values() for name in _names(other)}
+    twice = taken & set(_names(form))
+    if twice:
+        raise ValueError(f"there is another statistic or SQL function of the name {twice}")
     _forms[form.name] = form
+
+
+def _names(form: Form) -> tuple[str, ...]:
+    """All names of a form; those in SQL are in capitals."""
+    return (form.name, *form.also, *form.sql, *form.sql_ordered)
 
 
 @contextmanager
@@ -161,8 +168,10 @@ def forms() -> list[Form]:
 
 def form_named(name: str) -> Form | None:
     """The form of a name, if there is one."""
-    load()
-    return _forms.get(name)
+    for form in forms():
+        if name in (form.name, *form.also):
+            return form
+    return None
 
 
 def sql_functions() -> Mapping[str, Form]:
@@ -194,7 +203,7 @@ def read(given: object) -> Statistic:
     name = found["name"].lower()
     form = form_named(name)
     if form is None:
-        names = [each.name for each in forms()]
+        names = [name for each in forms() for name in (each.name, *each.also)]
         raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, names)}")
     values = _values(form, found["inside"])
     if values is None:

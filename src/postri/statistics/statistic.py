@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -34,8 +34,9 @@ class Terms:
 
     The groups share `epsilon`. Each interval fails with probability `beta` at most; the answer
     says `confidence`, which is less than 1 - beta where all intervals of a question hold at once.
-    `parts` intervals are computed into one another, as in `median(x) / count(*)`. `method` and
-    `split` matter to quantiles alone.
+    `parts` intervals are computed into one another, as in `median(x) / count(*)`. By `selected`
+    beta is divided because rows are selected by the interval. `at_once` says that all intervals of
+    the question hold at once. `method` and `split` matter to quantiles alone.
     """
 
     epsilon: Fraction
@@ -44,6 +45,8 @@ class Terms:
     protect: ProtectedChange
     groups: int = 1
     parts: int = 1
+    selected: int = 1
+    at_once: bool = False
     method: Method = field(default_factory=Depth)
     split: Fraction = Fraction(1, 2)
     notes: tuple[str, ...] = ()
@@ -84,6 +87,10 @@ class Statistic(ABC):
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+    draws_interval: ClassVar[bool] = False
+    """Whether its interval is a draw of its own, which holds whatever the value is; that of public
+    noise follows from the value.
+    """
 
     @abstractmethod
     def written(self) -> str:
@@ -134,8 +141,11 @@ class Asked:
         return self.statistic.cost(self.terms)
 
     def forecast(self, rows: int | None) -> Forecast:
-        """How far its interval will reach in a table of about so many rows."""
-        return self.statistic.forecast(self.terms, rows)
+        """How far its interval will reach in a table of about so many rows; if rows are selected
+        by it, if as few are shown as may be.
+        """
+        terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
+        return self.statistic.forecast(terms, rows)
 
 
 @dataclass(frozen=True)
