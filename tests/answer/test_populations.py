@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from io import StringIO
+from typing import ClassVar
 
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 mpl.use("Agg")
 
@@ -26,6 +30,8 @@ from bank import session
 from flights import flights, write_flights
 from postri import AddOrRemoveUnits, Domain, ReplaceRows, Result, Session, agg
 from postri.answer.forms import read_result, result_text
+from postri.answer.population import Population
+from proving import examples
 
 READ = "rows on which dep_delay can be read, at most 20 of each tailnum"
 COUNTED = "rows of each carrier, at most 20 of each tailnum over all groups"
@@ -265,3 +271,76 @@ class TestWords:
     def test_a_column_called_population_stays(self):
         csv_text = postri.ask(self.TABLE, {"population": "count()"}, epsilon=1).to_csv()
         assert csv_text.splitlines()[0].split(",")[-1] == "population_"
+
+
+class TestTruth:
+    """The words are about the rows that were counted: at so large an epsilon the noise is 0, but
+    for a chance of exp(-1000) or less, and the answer must be what the named rows say.
+    """
+
+    FILTERS: ClassVar = {"age < 3": lambda row: row["age"] < 3, None: lambda row: True}
+    ROWS = st.lists(
+        st.fixed_dictionaries(
+            {
+                "x": st.none() | st.integers(0, 30),
+                "age": st.integers(0, 5),
+                "who": st.none() | st.integers(1, 3),
+                "city": st.sampled_from(["Oslo", "Rome", "Bergen"]),
+            }
+        ),
+        max_size=12,
+    )
+
+    @examples(400, 80)
+    @given(ROWS, st.sampled_from(list(FILTERS)), st.sampled_from([0, 1, 2]), st.booleans())
+    def test_the_named_rows_give_the_answer(self, rows, where, most, grouped):
+        types = {"x": pa.int64(), "age": pa.int64(), "who": pa.int64(), "city": pa.string()}
+        table = pa.Table.from_pylist(rows, pa.schema(list(types.items())))
+        wanted = {
+            "n": agg.count(),
+            "read": agg.count("x"),
+            "sum": agg.sum("x", domain=Domain(5, 9)),
+        }
+        how = {"protect": AddOrRemoveUnits("who", rows=most)} if most else {}
+        if grouped:
+            how["by"] = {"city": ["Oslo", "Rome"]}
+        result = postri.ask(table, wanted, where=where, epsilon=900_000, **how)
+        for place, name in enumerate(result.names):
+            answers = [group[place] for _, group in result.groups]
+            self.check(name, rows, answers)
+
+    def check(self, name: str, rows: list[dict], answers: list[postri.Answer]) -> None:
+        """The rows by the words of each answer; those of a person by their number alone, for which
+        of them count is not a part of the words.
+        """
+        named = [self.named(rows, answer.rows) for answer in answers]
+        words = answers[0].rows
+        if words.unit is None:
+            for answer, found in zip(answers, named, strict=True):
+                assert answer.value == self.value(name, found)
+                assert answer.value in answer.interval
+        elif name != "sum":
+            units = Counter(row[words.unit] for found in named for row in found)
+            del units[None]
+            total = sum(min(number, words.most) for number in units.values())
+            assert sum(answer.value for answer in answers) == total
+
+    def named(self, rows: list[dict], words: Population) -> list[dict]:
+        found = [row for row in rows if self.FILTERS[words.where](row)]
+        for column, key in zip(words.by, words.keys, strict=True):
+            found = [row for row in found if row[column] == key]
+        if words.cells is not None:
+            assert words.cells == "on which x can be read"
+            found = [row for row in found if row["x"] is not None]
+        return found
+
+    def value(self, name: str, rows: list[dict]) -> int:
+        if name != "sum":
+            return len(rows)
+        return sum(min(max(row["x"], 5), 9) for row in rows)
+
+    def test_a_sum_names_its_bounds(self):
+        (answer,) = postri.ask(
+            pa.table({"x": [1, 100, None]}), {"a": agg.sum("x", domain=Domain(5, 9))}, epsilon=1
+        ).answers
+        assert answer.rows.taken == "cells clamped to 5 to 9"
