@@ -14,6 +14,7 @@ import pytest
 
 import postri
 from postri import AddOrRemoveRows, Domain, InputError, ReplaceRows, SeededCoins, agg
+from result_columns import RESULT_KEYS, columns_of
 
 ROWS = 6_000
 CITIES = ["Oslo", "Bergen", "Rome"]
@@ -40,7 +41,7 @@ class TestGroups:
     def test_there_is_one_row_for_each_key_in_the_order_of_the_keys(self):
         result = asked(by={"city": ["Rome", "Oslo"]})
         assert [row["city"] for row in result.rows] == ["Rome", "Oslo"]
-        assert result.columns == ["city", "mid", "mid_low", "mid_high"]
+        assert result.columns == ["city", *columns_of("mid")]
         assert [row["mid"] for row in result.rows] == [23, 3]
 
     def test_keys_that_no_row_has_answer_too(self):
@@ -168,6 +169,45 @@ class TestAggregates:
             asked({"a": "median(fare)", "b": "quantile(fare, 0.9)"}, weights=weights)
 
 
+class TestOneNumber:
+    """`count`, `sum` and `mean` ask for one aggregate, as `median` does."""
+
+    FARES = Domain(0, 2_000)
+
+    def test_each_is_the_answer_of_the_question_with_that_aggregate(self):
+        how = {"where": "fare >= 0", "epsilon": 2, "confidence": "0.9"}
+        domain = {"domain": self.FARES}
+        alone = {
+            "count()": postri.count(TABLE, coins=SeededCoins(3), **how),
+            "count(fare)": postri.count(TABLE, "fare", coins=SeededCoins(3), **how),
+            agg.sum("fare", **domain): postri.sum(
+                TABLE, "fare", coins=SeededCoins(3), **domain, **how
+            ),
+            agg.mean("fare", **domain): postri.mean(
+                TABLE, "fare", coins=SeededCoins(3), **domain, **how
+            ),
+        }
+        for aggregate, answer in alone.items():
+            asked = postri.ask(TABLE, {"a": aggregate}, coins=SeededCoins(3), **how)
+            assert answer == asked.answers[0]
+
+    def test_a_source_of_one_column_needs_no_name(self):
+        answer = postri.mean(range(100), domain=Domain(0, 100), epsilon=100)
+        assert 49.5 in answer.interval
+        assert postri.sum(range(100), domain=Domain(0, 100), epsilon=100).statistic == "sum"
+
+    def test_a_sum_needs_bounds(self):
+        with pytest.raises(InputError, match="needs a domain, such as Domain"):
+            postri.sum(range(100), epsilon=1)
+
+    def test_the_column_may_be_the_second_word(self):
+        coins = {"coins": SeededCoins(3), "epsilon": 1}
+        named = postri.median(TABLE, column="fare", **coins)
+        assert postri.median(TABLE, "fare", **coins) == named
+        assert postri.quantile(TABLE, "0.5", "fare", **coins) == named
+        assert list(postri.quantiles(TABLE, ["0.5"], "fare", **coins)) == [named]
+
+
 class TestResult:
     RESULT = asked(
         {"mid": agg.median("tip", domain=TIPS), "last": agg.quantile("day", "0.9")},
@@ -177,15 +217,7 @@ class TestResult:
     )
 
     def test_its_columns_are_keys_values_and_ends(self):
-        assert self.RESULT.columns == [
-            "city",
-            "mid",
-            "mid_low",
-            "mid_high",
-            "last",
-            "last_low",
-            "last_high",
-        ]
+        assert self.RESULT.columns == ["city", *columns_of("mid", "last")]
         row = self.RESULT.rows[0]
         assert row["city"] == "Oslo"
         assert isinstance(row["mid"], Decimal) and isinstance(row["last"], date)
@@ -196,7 +228,7 @@ class TestResult:
 
     def test_json_has_columns_rows_and_epsilon(self):
         read = json.loads(self.RESULT.to_json())
-        assert list(read) == ["columns", "rows", "epsilon", "charged", "answer_id"]
+        assert list(read) == RESULT_KEYS
         assert read["columns"] == self.RESULT.columns and read["epsilon"] == "50"
         assert [list(row) for row in read["rows"]] == [self.RESULT.columns] * 2
         assert read["rows"][1]["last"] == self.RESULT.rows[1]["last"].isoformat()
@@ -204,8 +236,10 @@ class TestResult:
 
     def test_csv_has_a_header_and_a_line_for_each_group(self):
         lines = self.RESULT.to_csv().splitlines()
-        assert lines[0] == "city,mid,mid_low,mid_high,last,last_low,last_high"
-        assert lines[1] == ",".join(str(cell) for cell in self.RESULT.rows[0].values())
+        assert lines[0] == ",".join([*self.RESULT.columns, "population"])
+        cells = [str(cell) for cell in self.RESULT.rows[0].values()]
+        cells = [cell.replace("True", "true").replace("False", "false") for cell in cells]
+        assert lines[1] == ",".join([*cells, self.RESULT.population])
         assert len(lines) == 3
 
     def test_it_becomes_the_table_of_other_libraries(self):
@@ -232,7 +266,8 @@ class TestResult:
 
     def test_it_prints_as_a_table_with_what_it_protects(self):
         text = str(self.RESULT)
-        assert text.splitlines()[0].split() == self.RESULT.columns
+        shown = [name for name in self.RESULT.columns if not name.endswith("_is_edge")]
+        assert text.splitlines()[0].split() == shown
         assert len(text.splitlines()[0]) == len(text.splitlines()[1]) == len(text.splitlines()[2])
         assert "protects adding or removing any one row at epsilon 50" in text
         assert "NOT PRIVATE" in text

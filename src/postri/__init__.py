@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from postri import agg
     from postri.answer import Answer, Answers, Interval, Plan, Result
-    from postri.api import ask, median, open, plan, quantile, quantiles
+    from postri.api import ask, count, mean, median, open, plan, quantile, quantiles, sum
     from postri.domain import Domain
     from postri.engines.table import Table
     from postri.errors import (
@@ -36,7 +36,17 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "postri.answer": ("Answer", "Answers", "Interval", "Plan", "Result"),
-    "postri.api": ("ask", "median", "open", "plan", "quantile", "quantiles"),
+    "postri.api": (
+        "ask",
+        "count",
+        "mean",
+        "median",
+        "open",
+        "plan",
+        "quantile",
+        "quantiles",
+        "sum",
+    ),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
     "postri.errors": (
@@ -103,11 +113,14 @@ __all__ = [
     "agg",
     "ask",
     "connect",
+    "count",
+    "mean",
     "median",
     "open",
     "plan",
     "quantile",
     "quantiles",
+    "sum",
 ]
 
 

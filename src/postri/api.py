@@ -5,9 +5,8 @@ Parameters are checked before data is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from postri.answer import Answer, Answers, Plan, Result
@@ -19,11 +18,14 @@ from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
 from postri.methods import Depth, Method
-from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share
+from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates
+from postri.statistics.count import Count
+from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.statistic import Statistic
+from postri.statistics.sum import Sum
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -70,9 +72,9 @@ def open(
 
 def median(
     source: Any,
+    column: str | None = None,
     *,
     epsilon: Number,
-    column: str | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -85,7 +87,8 @@ def median(
     `confidence`.
 
     Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects
-    rows by a predicate in SQL, such as "age < 40 AND job IN ('clerk', 'cook')".
+    rows by a predicate in SQL, such as "age < 40 AND job IN ('clerk', 'cook')". The answer's
+    `population` names the rows that it is about.
 
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(7))
@@ -95,8 +98,8 @@ def median(
     return quantile(
         source,
         HALF,
+        column,
         epsilon=epsilon,
-        column=column,
         domain=domain,
         where=where,
         confidence=confidence,
@@ -110,9 +113,9 @@ def median(
 def quantile(
     source: Any,
     p: Number,
+    column: str | None = None,
     *,
     epsilon: Number,
-    column: str | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -138,10 +141,10 @@ def quantile(
 def quantiles(
     source: Any,
     ps: Sequence[Number],
+    column: str | None = None,
     *,
     simultaneous: bool = False,
     epsilon: Number,
-    column: str | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -157,7 +160,7 @@ def quantiles(
     `confidence`, and none depends on where the others end. With `simultaneous` all of them hold at
     once, so each is cut by what the others say.
     """
-    checked = _check_ps(ps)
+    checked = check_shares(ps, "ps")
     question = plain_question(
         {str(place): Quantile(column, domain, p) for place, p in enumerate(checked)},
         epsilon=epsilon,
@@ -170,6 +173,86 @@ def quantiles(
         simultaneous=simultaneous,
     )
     return Answers(_answers(question, source))
+
+
+def count(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private number of rows; with a column, of those in which it has a cell that can be read.
+
+    >>> from postri import SeededCoins
+    >>> print(count(range(1_000), epsilon=1, coins=SeededCoins(7)).population)
+    all rows
+    """
+    return _one(
+        Count(column),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def sum(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private sum of a column, whose cells are clamped to the domain.
+
+    >>> from postri import SeededCoins
+    >>> ones = {"x": [1] * 5_000}
+    >>> total = sum(ones, "x", domain=Domain(0, 10), epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in total.interval
+    True
+    """
+    return _one(
+        Sum(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def mean(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column, whose cells are clamped to the domain."""
+    return _one(
+        Mean(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
 
 
 def ask(
@@ -199,7 +282,9 @@ def ask(
     >>> coins = SeededCoins(7)
     >>> result = ask(table, {"mid": agg.median("fare")}, by=cities, epsilon=1, coins=coins)
     >>> result.columns
-    ['city', 'mid', 'mid_low', 'mid_high']
+    ['city', 'mid', 'mid_low', 'mid_high', 'mid_low_is_edge', 'mid_high_is_edge']
+    >>> print(result.population)
+    rows of each city whose fare is a number
     """
     question = plain_question(
         check_aggregates(aggregates),
@@ -270,20 +355,14 @@ def _table(source: Any) -> Table:
     return Table(engine_of(source, None, CsvFormat()))
 
 
+def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
+    """The answer to one statistic alone."""
+    return _answers(plain_question({"answer": statistic}, **how), source)[0]
+
+
 def _answers(question: Question, source: Any) -> list[Answer]:
     """Open the source, count, draw: the answers of a question without groups."""
     return question.bound(_table(source)).answers()[0]
-
-
-def _check_ps(ps: Sequence[Number]) -> tuple[Fraction, ...]:
-    if isinstance(ps, str) or not isinstance(ps, Iterable):
-        raise InputError(
-            f"ps must be a list of quantiles, such as [0.25, 0.5, 0.75], got {shown(ps)}"
-        )
-    checked = tuple(check_share(p, "p") for p in ps)
-    if not checked:
-        raise InputError("ps must hold at least one quantile, got none")
-    return checked
 
 
 def _check_count(number: object, name: str, least: int) -> None:

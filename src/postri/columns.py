@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -22,7 +22,8 @@ class ColumnType:
     1970-01-01, for timestamps: seconds since 1970-01-01 UTC), or as a float, decimal or text where
     `unit` is None. `low` and `high` bound `raw`. A column of which nothing is declared has no kind:
     the domain decides how its cells are read. `zoned` is None for texts of timestamps, which may
-    have an offset or none.
+    have an offset or none. Where a column is `complete`, no cell of it can be missing: an array of
+    machine integers has no room for that.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ColumnType:
     low: int | None = None
     high: int | None = None
     zoned: bool | None = False
+    complete: bool = field(default=False, compare=False)
 
 
 def integer_type(bits: int, *, signed: bool = True) -> ColumnType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -296,6 +296,18 @@ def check_share(value: Number, name: str) -> Fraction:
     if not 0 < number < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
     return number
+
+
+def check_shares(ps: object, name: str) -> tuple[Fraction, ...]:
+    """Several quantiles."""
+    if isinstance(ps, str) or not isinstance(ps, Iterable):
+        raise InputError(
+            f"{name} must be a list of quantiles, such as [0.25, 0.5, 0.75], got {shown(ps)}"
+        )
+    checked = tuple(check_share(p, "p") for p in ps)
+    if not checked:
+        raise InputError(f"{name} must hold at least one quantile, got none")
+    return checked
 
 
 def split_spend(epsilon: Fraction, split: Fraction) -> Spend:

@@ -16,6 +16,7 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.markers import CARETLEFTBASE, CARETRIGHTBASE
 
 import postri
 from postri import (
@@ -29,6 +30,7 @@ from postri import (
     SeededCoins,
     Spend,
 )
+from result_columns import ANSWER_KEYS
 
 SALARY = Answer(
     value=41_300,
@@ -41,18 +43,6 @@ SALARY = Answer(
 )
 EDGE = replace(SALARY, interval=Interval(0, 41_850, low_is_edge=True))
 WHOLE = replace(SALARY, interval=Interval(0, 10**6, low_is_edge=True, high_is_edge=True))
-KEYS = [
-    "value",
-    "low",
-    "high",
-    "low_is_edge",
-    "high_is_edge",
-    "confidence",
-    "epsilon",
-    "method",
-    "protects",
-    "private",
-]
 
 
 def rows_named(words: str) -> int:
@@ -154,12 +144,14 @@ class TestData:
             "epsilon": "1/2",
             "method": "depth",
             "protects": "adding or removing any one row",
+            "population": "all rows",
             "private": True,
+            "notes": [],
         }
 
     def test_json_is_the_same_in_the_same_order(self):
         assert json.loads(SALARY.to_json()) == SALARY.to_dict()
-        assert list(json.loads(SALARY.to_json())) == KEYS
+        assert list(json.loads(SALARY.to_json())) == ANSWER_KEYS
 
     def test_integers_stay_integers_however_large(self):
         large = replace(SALARY, value=2**63 - 1, interval=Interval(-(2**63), 2**64))
@@ -441,7 +433,12 @@ class TestPicture:
 
     def test_an_edge_is_an_arrow(self, ax):
         WHOLE.plot(ax)
-        assert [marker for marker, *_ in self.drawn(ax)] == ["None", "o", "<", ">"]
+        assert [marker for marker, *_ in self.drawn(ax)] == [
+            "None",
+            "o",
+            CARETLEFTBASE,
+            CARETRIGHTBASE,
+        ]
 
     def test_several_answers_stand_below_one_another(self, ax):
         answers = Answers([SALARY, replace(EDGE, p=Fraction(9, 10))])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from program import run
+from result_columns import ANSWER_KEYS
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ def test_median_prints_one_line_that_names_value_interval_confidence_and_protect
     out, err = run("median", salaries, "salary", "--epsilon", 1)
     numbers = r"median [\d,]+, between [\d,]+\.5 and [\d,]+\.5 with 95% confidence; "
     protection = (
+        r"about rows whose salary is a number; "
         r"protects adding or removing any one row at epsilon 1 "
         r"\[rounded to whole numbers: give a domain with a step for more digits\]\n"
     )
@@ -35,18 +37,7 @@ def test_median_prints_one_line_that_names_value_interval_confidence_and_protect
 def test_json_of_an_answer_has_the_stable_keys(salaries):
     out, _ = run("median", salaries, "salary", "--epsilon", "1/2", "--type", "integer", "--json")
     answer = json.loads(out)
-    assert list(answer) == [
-        "value",
-        "low",
-        "high",
-        "low_is_edge",
-        "high_is_edge",
-        "confidence",
-        "epsilon",
-        "method",
-        "protects",
-        "private",
-    ]
+    assert list(answer) == ANSWER_KEYS
     assert answer["low"] <= answer["value"] <= answer["high"]
     assert all(isinstance(answer[key], int) for key in ("value", "low", "high"))
     assert (answer["epsilon"], answer["confidence"], answer["method"], answer["private"]) == (
@@ -201,7 +192,10 @@ WRONG = {
     ),
     "split": (("--epsilon", 1, "--split", "1"), "split must lie strictly between 0 and 1, got '1'"),
     "half a domain": (("--epsilon", 1, "--lower", 0), "needs both --lower and --upper"),
-    "reversed domain": (("--epsilon", 1, "--lower", 5, "--upper", 1), "lower must be below upper"),
+    "reversed domain": (
+        ("--epsilon", 1, "--lower", 5, "--upper", 1),
+        "--lower must be below --upper",
+    ),
     "off the grid": (("--epsilon", 1, "--lower", 0, "--upper", 10, "--step", 3), "take 9 or 12"),
     "rows per person": (("--epsilon", 1, "--rows-per-person", 0), "at least 1, got 0"),
     "delimiter": (("--epsilon", 1, "--delimiter", ",,"), "delimiter must be one ASCII character"),

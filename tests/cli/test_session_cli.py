@@ -13,6 +13,7 @@ import pytest
 
 import program
 from bank import STAFF_COLUMNS, dataset_text
+from result_columns import columns_of
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +50,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
     out, err = asked(
         folder, "mid=median(salary)", "count()", "mean(salary)", "--by", "team", "--epsilon", 1
     )
-    head, blue, red, footing, note = out.splitlines()
+    head, blue, red, about, footing, note = out.splitlines()
     assert head.split() == [
         "team",
         "mid",
@@ -61,6 +62,7 @@ def test_a_table_with_an_interval_beside_every_value(folder):
         *(f"mean_salary{end}" for end in ("", "_low", "_high")),
     ]
     assert (blue.split()[0], red.split()[0]) == ("blue", "red")
+    assert about.startswith("about rows of each team (mid: those on which salary can be read;")
     assert (
         footing
         == "95% confidence in each interval; protects adding or removing any one row at epsilon 1"
@@ -82,9 +84,10 @@ def test_json_and_csv_and_the_second_time_for_nothing(folder):
         again["answer_id"],
     )
     rows = list(csv.reader(asked(folder, "count()", "--epsilon", "0.5", "--csv")[0].splitlines()))
+    numbers = [str(first["rows"][0][name]) for name in ("count", "count_low", "count_high")]
     assert rows == [
-        ["count", "count_low", "count_high"],
-        [str(first["rows"][0][name]) for name in first["columns"]],
+        [*columns_of("count"), "population"],
+        [*numbers, "false", "false", "all rows"],
     ]
     fresh = json.loads(asked(folder, "count()", "--epsilon", "0.5", "--json", "--fresh")[0])
     assert fresh["charged"] == "1/2"
@@ -241,7 +244,7 @@ class TestSql:
         rows = list(
             csv.reader(run(folder, "sql", self.QUESTION, "--epsilon", 1, "--csv")[0].splitlines())
         )
-        assert rows[0] == again["columns"] and len(rows) == 3
+        assert rows[0] == [*again["columns"], "population"] and len(rows) == 3
 
     def test_standard_input_a_price_and_a_picture(self, folder):
         out, _ = run(folder, "sql", "-", "--epsilon", 1, "--price", typed=self.QUESTION)

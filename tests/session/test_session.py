@@ -28,6 +28,7 @@ from postri.question import BoundQuestion
 from postri.session import LocalSession
 from postri.session import local as module
 from proving import sized
+from result_columns import RESULT_KEYS, columns_of
 
 WANTED = {
     "mid": agg.median("balance"),
@@ -44,7 +45,7 @@ class TestAnswers:
             result = db.ask("bank", WANTED, by=["job"], epsilon=2)
         assert result.columns == [
             "job",
-            *(name + end for name in WANTED for end in ("", "_low", "_high")),
+            *columns_of(*WANTED),
         ]
         assert [row["job"] for row in result.rows] == ["admin.", "technician", "nobody"]
         assert (result.epsilon, result.charged, result.recorded) == (2, 2, False)
@@ -104,9 +105,39 @@ class TestAnswers:
         with session(policy) as db:
             found = json.loads(db.ask("bank", {"n": "count()"}, epsilon="1/2").to_json())
             again = json.loads(db.ask("bank", {"n": "count()"}, epsilon="1/2").to_json())
-        assert list(found) == ["columns", "rows", "epsilon", "charged", "answer_id"]
+        assert list(found) == RESULT_KEYS
         assert (found["epsilon"], found["charged"], again["charged"]) == ("1/2", "1/2", "0")
         assert found["answer_id"] == again["answer_id"]
+
+
+class TestShortcuts:
+    def test_several_quantiles_come_in_their_order_for_one_epsilon(self, policy):
+        with session(policy) as db:
+            high, low = db.quantiles("bank", "balance", [0.9, "1/4"], epsilon=1, where="age < 40")
+            assert (high.p, low.p, low.value <= high.value) == (
+                Fraction(9, 10),
+                Fraction(1, 4),
+                True,
+            )
+            assert "at once" not in str(high)
+            joint = db.quantiles("bank", "balance", [0.9, 0.25], epsilon=1, simultaneous=True)
+            assert all("at once" in str(answer) for answer in joint)
+            assert spent(policy) == 2
+
+    @pytest.mark.parametrize("ps", ["0.5", [], [0.5, 2], 3])
+    def test_wrong_quantiles_are_refused_for_nothing(self, policy, ps):
+        with session(policy) as db, pytest.raises(postri.InputError):
+            db.quantiles("bank", "balance", ps, epsilon=1)
+        assert spent(policy) == 0
+
+    def test_one_dataset_is_described_by_its_name(self, policy):
+        with session(policy) as db:
+            facts = db.describe("bank")
+            assert facts == db.describe()["bank"]
+            assert "balance: integer, -1000 to 9000" in str(facts)
+            assert "keys admin., technician, nobody" in str(facts)
+            with pytest.raises(postri.InputError, match="did you mean 'bank'"):
+                db.describe("bnak")
 
 
 class TestRecordedAnswers:

@@ -300,7 +300,9 @@ def test_a_text_means(text, known):
     assert list(statement.aggregates.values()) == aggregates
     assert tuple(statement.by) == by
     assert (statement.where and str(statement.where)) == where
-    assert [cell.title for cell in statement._layout()] == titles
+    # Whether an end is an edge stands beside it; the tests of edges look at that.
+    shown = [cell.title for cell in statement._layout() if not cell.what.endswith("_is_edge")]
+    assert shown == titles
 
 
 # ---- refused: the message, and what is marked in the text

@@ -21,6 +21,7 @@ from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.session import LocalSession
 from postri.statistics.registry import described, registered
+from result_columns import columns_of
 
 ROWS = 1_200
 POLICY = dataset_text(
@@ -95,7 +96,7 @@ def test_it_has_a_price_with_a_forecast(session):
 
 def test_it_is_a_function_in_sql(session):
     result = session.sql("SELECT city, DOZENS() AS d FROM trips GROUP BY city", epsilon=1)
-    assert result.columns == ["city", "d", "d_low", "d_high"]
+    assert result.columns == ["city", *columns_of("d")]
     check(result.answer("d", "Oslo"), 2 * ROWS // 3)
     halved = session.sql("SELECT DOZENS() / 2 AS half FROM trips", epsilon=1).answer("half")
     assert halved.interval.width == REACH

@@ -346,7 +346,12 @@ def test_groups_are_sorted_by_value_on_one_axis(visit, service):
     dots = [row["dot"] for row in rows]
     assert dots == sorted(dots, reverse=True)
     table = cells(page, "The numbers")
-    assert [cell for cell, *_ in table] == [row["label"] for row in rows]
+    assert [cell for cell, *_ in table] == list(JOBS)
+    page.get_by_role("combobox", name="Order").select_option("by key")
+    assert [row["label"] for row in drawn(page)] == list(JOBS)
+    expect(page.locator(".answer .population")).to_have_text(
+        "About rows of each job on which balance can be read."
+    )
     with service.session("ann") as db:
         released = db.answers()[0].result
     for job, value, low, high in table:

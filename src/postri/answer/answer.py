@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer.drawn import Drawn, Interval
+from postri.answer.population import ALL_ROWS, Population
 from postri.answer.words import line, notebook, paragraph
 from postri.errors import InputError
 from postri.exact import Number
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 class Answer:
     """The value of a statistic with its randomization interval.
 
-    With probability `confidence` over the coins, the interval holds the true value of the table.
-    `spend` is what it cost, `protect` what it protects, and `private` is False if it was drawn with
-    coins that somebody can foresee. `notes` say what else a reader must know; like everything here
-    they follow from public numbers and from the answer itself. A quantile has its `p`, any other
-    statistic what was `drawn` for it.
+    With probability `confidence` over the coins, the interval holds the true value of the rows that
+    the answer is about: `population` names them. `spend` is what it cost, `protect` what it
+    protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes`
+    say what else a reader must know; like everything here they follow from public numbers and from
+    the answer itself. A quantile has its `p`, any other statistic what was `drawn` for it.
     """
 
     value: Any
@@ -39,6 +40,12 @@ class Answer:
     notes: tuple[str, ...] = ()
     statistic: str = "quantile"
     drawn: Drawn | None = field(default=None, repr=False)
+    rows: Population = field(default=ALL_ROWS, repr=False)
+
+    @property
+    def population(self) -> str:
+        """The rows that it is about, in words: "all rows", "rows where age < 40"."""
+        return str(self.rows)
 
     @property
     def epsilon(self) -> Fraction:

@@ -35,6 +35,11 @@ class Interval:
         """How wide it is: a number, or a timedelta."""
         return self.high - self.low
 
+    @property
+    def is_whole_domain(self) -> bool:
+        """Whether it reaches from edge to edge, and tells nothing."""
+        return self.low_is_edge and self.high_is_edge
+
     def __contains__(self, value: Any) -> bool:
         return bool(self.low <= value <= self.high)
 

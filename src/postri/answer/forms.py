@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +19,7 @@ from typing import Any, TypedDict
 
 from postri.answer.answer import Answer
 from postri.answer.drawn import Interval, read_drawn
+from postri.answer.population import Population
 from postri.answer.result import Result, ResultColumn
 from postri.answer.words import about
 from postri.privacy import ProtectedChange, Spend, protect_fields, read_protect
@@ -44,14 +46,23 @@ class PlainAnswer(TypedDict):
     epsilon: str
     method: str
     protects: str
+    population: str
     private: bool
+    notes: list[str]
 
 
 class PlainResult(TypedDict):
-    """Columns and rows, and what they cost."""
+    """Columns and rows, what they are about, and what they cost.
+
+    `populations` says for each aggregate which rows it is about, `population` for all of them.
+    """
 
     columns: list[str]
     rows: list[dict[str, Any]]
+    confidence: float
+    population: str
+    populations: dict[str, str]
+    notes: list[str]
     epsilon: str
     charged: str
     answer_id: str | None
@@ -72,6 +83,12 @@ class AnswerRecord(TypedDict):
     drawn: dict[str, Any] | None
 
 
+class SentAnswer(AnswerRecord):
+    """The same with the rows that it is about, which the ledger knows from the question."""
+
+    rows: dict[str, Any]
+
+
 class ResultRecord(TypedDict):
     """A result, for clients that rebuild it."""
 
@@ -79,7 +96,7 @@ class ResultRecord(TypedDict):
     names: list[str]
     groups: list[list[Any]]
     layout: list[list[str]]
-    about: AnswerRecord
+    about: SentAnswer
     protect: dict[str, str | int]
 
 
@@ -88,7 +105,6 @@ class OneAnswer(PlainAnswer):
 
     statistic: str
     sentence: str
-    notes: list[str]
 
 
 class Group(TypedDict):
@@ -134,7 +150,9 @@ def plain_answer(answer: Answer) -> PlainAnswer:
         "epsilon": str(answer.epsilon),
         "method": answer.method,
         "protects": str(answer.protect),
+        "population": answer.population,
         "private": answer.private,
+        "notes": list(answer.notes),
     }
 
 
@@ -143,6 +161,10 @@ def plain_result(result: Result) -> PlainResult:
     return {
         "columns": result.columns,
         "rows": result.rows,
+        "confidence": result.confidence,
+        "population": result.population,
+        "populations": result.populations,
+        "notes": result.notes,
         "epsilon": str(result.epsilon),
         "charged": str(result.charged),
         "answer_id": result.answer_id,
@@ -271,13 +293,12 @@ def _told(answer: Answer) -> OneAnswer:
         **plain_answer(answer),
         "statistic": about(answer),
         "sentence": str(answer),
-        "notes": list(answer.notes),
     }
 
 
 def _result_record(result: Result) -> ResultRecord:
     groups = [
-        [[_key(value) for value in values], [answer_record(answer) for answer in answers]]
+        [[_key(value) for value in values], [_sent_answer(answer) for answer in answers]]
         for values, answers in result.groups
     ]
     return {
@@ -285,9 +306,18 @@ def _result_record(result: Result) -> ResultRecord:
         "names": list(result.names),
         "groups": groups,
         "layout": [[cell.title, cell.what, cell.name] for cell in result.layout],
-        "about": answer_record(result.about),
+        "about": _sent_answer(result.about),
         "protect": protect_fields(result.about.protect),
     }
+
+
+def _sent_answer(answer: Answer) -> SentAnswer:
+    return {**answer_record(answer), "rows": answer.rows.to_fields()}
+
+
+def _read_sent(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
+    answer = read_answer(record, protect)
+    return replace(answer, rows=Population.from_fields(record["rows"]))
 
 
 def read_result(fields: Mapping[str, Any]) -> Result:
@@ -300,7 +330,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
     groups = []
     for values, answers in record["groups"]:
         keys = tuple(_read_key(value) for value in values)
-        groups.append((keys, [read_answer(answer, protect) for answer in answers]))
+        groups.append((keys, [_read_sent(answer, protect) for answer in answers]))
     return Result(
         record["keys"],
         record["names"],
@@ -309,7 +339,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
         recorded=fields["recorded"],
         layout=[ResultColumn(*cell) for cell in record["layout"]],
         epsilon=Fraction(fields["epsilon"]),
-        about=read_answer(record["about"], protect),
+        about=_read_sent(record["about"], protect),
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
-from postri.answer.words import NOT_PRIVATE, about, percent, shown
+from postri.answer.population import joined
+from postri.answer.words import NOT_PRIVATE, about, percent, reach, shown
 from postri.cost import rho_of
 from postri.errors import InputError, missing_extra
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from postri.answer.answer import Answer
+    from postri.answer.drawn import Interval
     from postri.answer.result import Result
 
 # Up to ROOMY answers have a line of text each; more are drawn closely; more than MOST not at all.
@@ -30,6 +33,13 @@ CLOSE_HEIGHT = 0.22
 FORMATS = (".png", ".svg", ".pdf")
 INK = "#1f2937"
 BAR = "#2563eb"
+# The plotting library's arrows that begin at their point: CARETLEFTBASE and CARETRIGHTBASE.
+LEFT, RIGHT = 8, 9
+# The bar of an answer that tells nothing: it is the whole domain.
+PALE = "#9ca3af"
+# Letters in a line of the title, and in all that it says of the rows.
+TITLE_LINE = 100
+TITLE_ROWS = 400
 
 
 def draw(
@@ -49,10 +59,13 @@ def draw(
         ax = _axes(len(answers))
     texts = labels or [about(answer) for answer in answers]
     if title is None:
-        title = _title(answers, sum((answer.epsilon for answer in answers), Fraction(0)))
+        rows = joined({text: answer.rows for text, answer in zip(texts, answers, strict=True)})
+        epsilon = sum((answer.epsilon for answer in answers), Fraction(0))
+        title = _title(answers, epsilon, str(rows))
+    limits = _limits(answers)
     roomy = len(answers) <= ROOMY
     for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
-        _bar(ax, row, answer)
+        _bar(ax, row, answer, limits)
         if roomy:
             _label(ax, row, answer, text)
     if truth is not None:
@@ -64,8 +77,12 @@ def draw(
         ax.set_yticks(range(len(answers)), texts, fontsize=8)
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)
-    if not isinstance(answers[0].value, date):
+    if limits is not None:
+        ax.set_xlim(*limits)
         ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+        if _all_whole(answers):
+            # Ticks between whole numbers would mean nothing.
+            ax.locator_params(axis="x", integer=True)
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
@@ -82,40 +99,90 @@ def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) ->
         )
     labels = [label for label, _ in chosen]
     answers = [answer for _, answer in chosen]
-    return draw(answers, ax, labels=labels, title=_title(answers, result.epsilon))
+    wholes = {name: answer.rows.whole for name, (_, answer) in zip(names, chosen, strict=False)}
+    title = _title(answers, result.epsilon, str(joined(wholes)))
+    return draw(answers, ax, labels=labels, title=title)
 
 
-def _bar(ax: Axes, row: int, answer: Answer) -> None:
+def _bar(ax: Axes, row: int, answer: Answer, limits: tuple[float, float] | None) -> None:
     interval = answer.interval
-    low = _place(interval.low)
-    value = _place(answer.value)
-    high = _place(interval.high)
-    ax.plot([low, high], [row, row], color=BAR, linewidth=6, alpha=0.35, solid_capstyle="butt")
-    ax.plot([value], [row], "o", color=BAR, markersize=8)
-    low_marker = high_marker = "|"
-    if interval.low_is_edge:
-        low_marker = "<"
-    if interval.high_is_edge:
-        high_marker = ">"
-    ax.plot([low], [row], low_marker, color=BAR, markersize=9)
-    ax.plot([high], [row], high_marker, color=BAR, markersize=9)
+    low, value, high = (
+        _clipped(point, limits) for point in (interval.low, answer.value, interval.high)
+    )
+    colour = PALE if interval.is_whole_domain else BAR
+    ax.plot([low, high], [row, row], color=colour, linewidth=6, alpha=0.35, solid_capstyle="butt")
+    ax.plot([value], [row], "o", color=colour, markersize=8)
+    for end, is_edge, arrow in (
+        (low, interval.low_is_edge, LEFT),
+        (high, interval.high_is_edge, RIGHT),
+    ):
+        # An arrow may point out of the picture, and is longer than a dot is wide.
+        marker, size = (arrow, 12) if is_edge else ("|", 9)
+        ax.plot([end], [row], marker=marker, color=colour, markersize=size, clip_on=False)
 
 
 def _label(ax: Axes, row: int, answer: Answer, label: str) -> None:
     """The answer in words, above its bar."""
-    interval = answer.interval
-    words = f"{label}: {shown(answer.value)}   [{shown(interval.low)} to {shown(interval.high)}]"
+    words = f"{label}: {shown(answer.value)}   [{reach(answer.interval)}]"
     left_end = ax.get_yaxis_transform()
     ax.annotate(words, (0, row), (0, 9), left_end, "offset points", fontsize=10, color=INK)
 
 
-def _place(point: Any) -> Any:
+def _clipped(point: Any, limits: tuple[float, float] | None) -> Any:
+    """Where a point is drawn: on the picture's edge, if it lies beyond."""
     if isinstance(point, date):
         return point
-    return float(point)
+    if limits is None:
+        return float(point)
+    return min(max(float(point), limits[0]), limits[1])
 
 
-def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
+def _limits(answers: Sequence[Answer]) -> tuple[float, float] | None:
+    """What the axis shows of numbers: all values and ends, but for far edges of the domain, which
+    would squeeze the rest: arrows point to those. Dates have an axis of their own.
+    """
+    if any(isinstance(answer.value, date) for answer in answers):
+        return None
+    telling = [answer for answer in answers if not answer.interval.is_whole_domain]
+    near, edges = [], []
+    for answer in telling or answers:
+        near.append(float(answer.value))
+        inner, outer = _ends(answer.interval)
+        near += inner
+        edges += outer
+    low, high = min(near), max(near)
+    room = high - low or float("inf")
+    for edge in edges:
+        if low - edge <= room:
+            low = min(low, edge)
+        if edge - high <= room:
+            high = max(high, edge)
+    margin = 0.04 * (high - low or abs(high) or 1)
+    if low == high and _all_whole(answers):
+        margin = 1.5
+    return low - margin, high + margin
+
+
+def _ends(interval: Interval) -> tuple[list[float], list[float]]:
+    """The ends that are bounds, and those that are edges."""
+    inner: list[float] = []
+    edges: list[float] = []
+    pairs = ((interval.low, interval.low_is_edge), (interval.high, interval.high_is_edge))
+    for end, is_edge in pairs:
+        (edges if is_edge else inner).append(float(end))
+    return inner, edges
+
+
+def _all_whole(answers: Sequence[Answer]) -> bool:
+    """Whether all values and ends are whole numbers."""
+    return all(
+        isinstance(point, int)
+        for answer in answers
+        for point in (answer.value, answer.interval.low, answer.interval.high)
+    )
+
+
+def _title(answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
     first = answers[0]
     cost = f"epsilon {float(epsilon):.4g}"
     if any(answer.spend.rho is not None for answer in answers):
@@ -123,9 +190,10 @@ def _title(answers: Sequence[Answer], epsilon: Fraction) -> str:
     words = (
         f"dot: released value, bar: {percent(first.confidence)} interval for the true value; {cost}"
     )
-    if first.private:
-        return words
-    return f"{words}  ({NOT_PRIVATE})"
+    if not first.private:
+        words = f"{words}\n{NOT_PRIVATE}"
+    rows = fill(shorten(f"about {population}", TITLE_ROWS, placeholder=" ..."), TITLE_LINE)
+    return f"{words}\n{rows}"
 
 
 def _height(rows: int) -> float:

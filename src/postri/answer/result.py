@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from postri.answer.answer import Answer
-from postri.answer.words import table, table_notebook
+from postri.answer.population import Population, joined
+from postri.answer.words import shared_notes, table, table_notebook
 from postri.errors import InputError, PostriError, nearest
 from postri.exact import shown
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of a result: a key, or the value or an end of the interval of the aggregate of this
-    name.
+    """A column of a result: a key, or the value of the aggregate of this name, or an end of its
+    interval, or whether that end is an edge, which means "here or beyond".
     """
 
     title: str
-    what: Literal["key", "value", "low", "high"]
+    what: Literal["key", "value", "low", "high", "low_is_edge", "high_is_edge"]
     name: str
 
 
@@ -39,13 +40,17 @@ def usual_columns(name: str) -> list[ResultColumn]:
         ResultColumn(name, "value", name),
         ResultColumn(f"{name}_low", "low", name),
         ResultColumn(f"{name}_high", "high", name),
+        ResultColumn(f"{name}_low_is_edge", "low_is_edge", name),
+        ResultColumn(f"{name}_high_is_edge", "high_is_edge", name),
     ]
 
 
 class Result:
-    """Answers as rows and columns: the keys of a group, then `name`, `name_low` and `name_high` for
-    each aggregate.
+    """Answers as rows and columns: the keys of a group, then for each aggregate `name`, `name_low`,
+    `name_high`, `name_low_is_edge` and `name_high_is_edge`: an end on the domain's edge means "here
+    or beyond".
 
+    `population` says which rows all of it is about, `populations` says it for each aggregate.
     `epsilon` is what all of it cost: groups are disjoint and share it. `charged` is what was paid
     for it now: nothing, if it was `recorded` in a ledger before. A ledger's answer has an
     `answer_id`.
@@ -100,18 +105,56 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary a group."""
         return [
-            {cell.title: self._cell(cell, *group) for cell in self.layout} for group in self.groups
+            {cell.title: self.cell(cell, *group) for cell in self.layout} for group in self.groups
         ]
 
-    def _cell(
-        self, cell: ResultColumn, values: tuple[Any, ...], answers: tuple[Answer, ...]
-    ) -> Any:
+    def cell(self, cell: ResultColumn, values: tuple[Any, ...], answers: tuple[Answer, ...]) -> Any:
+        """What stands in a column, in the row of these keys and answers."""
         if cell.what == "key":
             return values[self.keys.index(cell.name)]
-        answer = answers[self.names.index(cell.name)]
+        answer = self.answer_of(cell, answers)
         if cell.what == "value":
             return answer.value
         return getattr(answer.interval, cell.what)
+
+    def answer_of(self, cell: ResultColumn, answers: tuple[Answer, ...]) -> Answer:
+        """The answer that a column tells, among those of a row."""
+        return answers[self.names.index(cell.name)]
+
+    @property
+    def confidence(self) -> float:
+        """With which probability each interval holds its true value."""
+        return self.about.confidence
+
+    @property
+    def population(self) -> str:
+        """The rows that all of it is about, in words; what is particular to an aggregate stands in
+        parentheses.
+        """
+        if not self.groups:
+            # HAVING may have left none; what was asked is still about some rows.
+            return str(replace(self.about.rows.whole, cells=None, taken=None, particular=None))
+        return str(joined(self._populations))
+
+    @property
+    def populations(self) -> dict[str, str]:
+        """For each aggregate the rows that it is about, in all groups together; nothing for a
+        result without rows.
+        """
+        return {name: str(population) for name, population in self._populations.items()}
+
+    @property
+    def _populations(self) -> dict[str, Population]:
+        if not self.groups:
+            return {}
+        _, answers = self.groups[0]
+        wholes = (answer.rows.whole for answer in answers)
+        return dict(zip(self.names, wholes, strict=True))
+
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader must know, with the answers that it is about."""
+        return shared_notes(self)
 
     @property
     def answers(self) -> list[Answer]:
@@ -170,22 +213,36 @@ class Result:
         return json_text(self.to_dict())
 
     def to_csv(self) -> str:
-        """The rows as CSV text with a header; dates in ISO form, decimals with all their digits."""
+        """The rows as CSV text with a header; dates in ISO form, decimals with all their digits.
+
+        The last column says in each row which rows the answers are about.
+        """
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([[_csv_cell(cell) for cell in row.values()] for row in self.rows])
+        writer.writerow([*self.columns, self._population_title()])
+        population = self.population
+        for row in self.rows:
+            writer.writerow([*map(_csv_cell, row.values()), population])
         return text.getvalue()
+
+    def _population_title(self) -> str:
+        """A column of the result may have the name."""
+        title = "population"
+        while title in self.columns:
+            title += "_"
+        return title
 
     # These libraries load only when they are asked for: nobody who prints a table waits for them.
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame."""
+        """The rows as a pandas data frame, with the `population` among its `attrs`."""
         try:
             import pandas
         except ImportError:
             raise _missing("pandas") from None
-        return pandas.DataFrame(self._columns())
+        frame = pandas.DataFrame(self._columns())
+        frame.attrs["population"] = self.population
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars data frame."""
@@ -196,12 +253,13 @@ class Result:
         return polars.DataFrame(self._columns())
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as an Arrow table."""
+        """The rows as an Arrow table, with the `population` in its schema's metadata."""
         try:
             import pyarrow
         except ImportError:
             raise _missing("pyarrow") from None
-        return pyarrow.table(self._columns())
+        table = pyarrow.table(self._columns())
+        return table.replace_schema_metadata({"population": self.population})
 
     def _columns(self) -> dict[str, list[Any]]:
         rows = self.rows
@@ -235,6 +293,8 @@ class Result:
 
 
 def _csv_cell(cell: Any) -> str:
+    if isinstance(cell, bool):
+        return str(cell).lower()
     if isinstance(cell, datetime):
         return cell.isoformat(sep=" ")
     if isinstance(cell, date):

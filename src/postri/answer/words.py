@@ -17,7 +17,7 @@ from postri.privacy import Spend
 if TYPE_CHECKING:
     from postri.answer.answer import Answer
     from postri.answer.drawn import Interval
-    from postri.answer.result import Result
+    from postri.answer.result import Result, ResultColumn
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
@@ -28,7 +28,6 @@ NOISES = {
     DiscreteGaussian.name: "discrete Gaussian noise",
 }
 JOINT = "all intervals of this question hold at once"
-CLAMPED_FIRST = "each column is clamped to its bounds before this is computed"
 SELECTED = "intervals hold among the rows shown: widened for the selection"
 WHOLE_RANGE = (
     "the interval is the whole range: what this is computed from may lie beyond its domain"
@@ -47,15 +46,16 @@ def line(answer: Answer) -> str:
     """One line for everybody: value, interval, confidence, what is protected."""
     interval = answer.interval
     released = f"{about(answer)} {shown(answer.value)}"
-    if interval.low_is_edge and interval.high_is_edge:
-        reach = "but it may be anywhere in the domain"
+    if interval.is_whole_domain:
+        promise = "but it may be anywhere in the domain or beyond"
     else:
-        reach = f"between {ends(interval)} with {percent(answer.confidence)} confidence"
+        promise = f"{between(interval)} with {percent(answer.confidence)} confidence"
     cost = f"protects {answer.protect} at {spent(answer.spend)}"
     notes = list(answer.notes)
     if not answer.private:
         notes.insert(0, NOT_PRIVATE)
-    return f"{released}, {reach}; {cost}" + "".join(f" [{note}]" for note in notes)
+    sentence = f"{released}, {promise}; about {answer.population}; {cost}"
+    return sentence + "".join(f" [{note}]" for note in notes)
 
 
 def paragraph(answer: Answer) -> str:
@@ -64,16 +64,21 @@ def paragraph(answer: Answer) -> str:
     spend = answer.spend
     parts = [
         f"The released {statistic} is {shown(answer.value)}.",
-        f"Noise was added to protect people, so it is not the exact {statistic} of the table.",
-        f"The exact one lies between {ends(answer.interval)}:",
+        "It was drawn with noise, which protects people.",
+        f"It is about {answer.population}.",
+    ]
+    if answer.rows.rule is not None:
+        parts += [answer.rows.rule, "The answer claims nothing about rows that do not count."]
+    parts += [
+        f"The exact {statistic} of the rows that count {_lies(answer.interval)}:",
         f"of all draws, at least {percent(answer.confidence)} give an interval that holds it.",
     ]
     if answer.statistic in _EXPLANATIONS:
         parts.append(_EXPLANATIONS[answer.statistic])
     parts += [
         "The interval covers the error that privacy added.",
-        "It does not cover sampling error, which is how far the table itself is from the people",
-        "whom it stands for.",
+        "It does not cover sampling error, which is how far these rows are from the people whom",
+        "they stand for.",
         f"What is protected is {answer.protect}:",
         "whoever sees the answer can hardly tell whether that happened,",
         *_promise(spend),
@@ -195,15 +200,53 @@ def percent(share: float) -> str:
     return f"{share * 100:.10g}%"
 
 
-def ends(interval: Interval) -> str:
-    """The interval in words; an end on the edge is "or beyond"."""
-    low = shown(interval.low)
-    high = shown(interval.high)
+def between(interval: Interval) -> str:
+    """The interval in words; an end on the edge is "or beyond", and one point is exact.
+
+    >>> from postri.answer.drawn import Interval
+    >>> between(Interval(2, 5, low_is_edge=True)), between(Interval(872, 872))
+    ('between 2 or below and 5', 'exactly 872')
+    >>> between(Interval(1_000, 1_000, high_is_edge=True))
+    '1,000 or above'
+    """
+    if interval.low != interval.high:
+        return f"between {low_end(interval)} and {high_end(interval)}"
+    if interval.low_is_edge and interval.high_is_edge:
+        return f"{low_end(interval)} or above"
     if interval.low_is_edge:
-        low += " or below"
+        return low_end(interval)
     if interval.high_is_edge:
-        high += " or above"
-    return f"{low} and {high}"
+        return high_end(interval)
+    return f"exactly {shown(interval.low)}"
+
+
+def reach(interval: Interval) -> str:
+    """The interval as a label: "2 to 5", "2 to 5 or above", "exactly 872"."""
+    if interval.is_whole_domain:
+        return "anywhere in the domain or beyond"
+    if interval.low == interval.high:
+        return between(interval)
+    return f"{low_end(interval)} to {high_end(interval)}"
+
+
+def low_end(interval: Interval) -> str:
+    """The lower end in words."""
+    if interval.low_is_edge:
+        return f"{shown(interval.low)} or below"
+    return shown(interval.low)
+
+
+def high_end(interval: Interval) -> str:
+    """The upper end in words."""
+    if interval.high_is_edge:
+        return f"{shown(interval.high)} or above"
+    return shown(interval.high)
+
+
+def _lies(interval: Interval) -> str:
+    if interval.low != interval.high:
+        return f"lies {between(interval)}"
+    return f"is {between(interval)}"
 
 
 def shown(value: Any) -> str:
@@ -217,13 +260,37 @@ def shown(value: Any) -> str:
 
 def table(result: Result) -> str:
     """A result as lines of text: a table, and what holds for all of it."""
-    cells = [result.columns, *([_cell(cell) for cell in row.values()] for row in result.rows)]
+    cells = [list(titles(result)), *cell_texts(result)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in cells
     ]
     return "\n".join([*lines, *footing(result)])
+
+
+def titles(result: Result) -> list[str]:
+    """The columns that people see: whether an end is an edge is written beside the end."""
+    return [cell.title for cell in _seen(result)]
+
+
+def cell_texts(result: Result) -> list[list[str]]:
+    """The cells of these columns, row by row."""
+    return [[_cell_text(result, cell, *group) for cell in _seen(result)] for group in result.groups]
+
+
+def _seen(result: Result) -> list[ResultColumn]:
+    return [cell for cell in result.layout if cell.what not in ("low_is_edge", "high_is_edge")]
+
+
+def _cell_text(
+    result: Result, cell: ResultColumn, values: tuple[Any, ...], answers: tuple[Answer, ...]
+) -> str:
+    if cell.what == "low":
+        return low_end(result.answer_of(cell, answers).interval)
+    if cell.what == "high":
+        return high_end(result.answer_of(cell, answers).interval)
+    return _cell(result.cell(cell, values, answers))
 
 
 def footing(result: Result) -> list[str]:
@@ -234,11 +301,18 @@ def footing(result: Result) -> list[str]:
         # Gaussian draws share the rho of the question, and others take less than their share.
         cost = f"rho {plain(rho_of(result.epsilon))} at most (zCDP)"
     lines = [
+        f"about {result.population}",
         f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at "
-        f"{cost}"
+        f"{cost}",
     ]
     if not result.private:
         lines.append(NOT_PRIVATE)
+    return lines + shared_notes(result)
+
+
+def shared_notes(result: Result) -> list[str]:
+    """What a reader must know, each note once with the answers that it is about."""
+    lines = []
     for note, labels in _labels_of_notes(result).items():
         # A note that all answers share needs no names.
         if labels == list(result.names):
@@ -279,10 +353,10 @@ def from_ledger(answer_id: str | None) -> str:
 
 def table_notebook(result: Result) -> str:
     """A result as an HTML table."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in result.columns)
+    head = "".join(f"<th>{escape(name)}</th>" for name in titles(result))
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row.values()) + "</tr>"
-        for row in result.rows
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in cell_texts(result)
     )
     words = "<br>".join(map(escape, footing(result)))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{words}</p>"

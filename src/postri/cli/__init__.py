@@ -18,6 +18,7 @@ from postri.cli.questions import ask, sql
 from postri.cli.research import compare, reproduce
 from postri.cli.service import serve, token
 from postri.cli.shell import shell
+from postri.cli.wording import in_options
 from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
 
 app = typer.Typer(
@@ -58,12 +59,14 @@ def main() -> None:
     """
     try:
         app(prog_name="postri")
-    except (InputError, PolicyError) as error:
+    except PolicyError as error:
         _stop(str(error), 2)
+    except InputError as error:
+        _stop(in_options(str(error)), 2)
     except BudgetExceeded as error:
         _stop(str(error), 3)
     except PostriError as error:
-        _stop(str(error), 1)
+        _stop(in_options(str(error)), 1)
     except Exception as error:
         # The message of an exception that is not ours may carry a cell: only its kind is shown.
         kind = type(error).__name__

@@ -14,6 +14,7 @@ import typer
 from postri.cli import options as o
 from postri.cli.output import shown_progress
 from postri.cli.questions import Analyst
+from postri.cli.wording import in_options
 from postri.errors import InputError, PostriError, nearest
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ HISTORY = "POSTRI_HISTORY"
 LONGEST_HISTORY = 1_000
 # The digits of a number of rows that is worth reading.
 LONGEST_NUMBER = 18
-# How many keys of a column are listed.
-MOST_KEYS = 8
 
 Cost = Annotated[
     str, typer.Option("--epsilon", help="What each question may cost; \\epsilon changes it.")
@@ -130,7 +129,7 @@ class Shell:
             else:
                 self._ask(text)
         except PostriError as error:
-            typer.echo(str(error), err=True)
+            typer.echo(in_options(str(error)), err=True)
         except KeyboardInterrupt:
             typer.echo("cancelled; if the question had begun, it is paid for", err=True)
         except Exception as error:
@@ -171,14 +170,7 @@ class Shell:
         if name not in datasets:
             raise InputError(f"there is no dataset {name!r}; {nearest(name, datasets)}")
         for column in datasets[name].columns.values():
-            line = f"{column.name}: {column.type}"
-            if column.domain:
-                line += f", {column.domain}"
-            if column.keys:
-                line += f", keys {', '.join(map(str, column.keys[:MOST_KEYS]))}"
-                if len(column.keys) > MOST_KEYS:
-                    line += ", ..."
-            typer.echo(line)
+            typer.echo(str(column))
 
     def _set_epsilon(self, text: str) -> None:
         from postri.exact import plain

@@ -10,8 +10,8 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Literal
 
-from postri.engines.lost import Lost, LostCells
 from postri.engines.csv_format import CsvFormat
+from postri.engines.lost import Lost, LostCells
 from postri.engines.resolve import policy_source_of
 from postri.engines.rows import Key, Rows, Units
 from postri.engines.table import Table

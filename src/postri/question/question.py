@@ -39,6 +39,7 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.population import CellWords, about, cells_of_dataset, cells_of_table
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -121,7 +122,19 @@ class Question:
         for (kind, column, domain), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
             batches.append((places, batch))
-        return BoundQuestion(self, table, rows, batches)
+        return BoundQuestion(self, table, rows, batches, self._cells(table))
+
+    def _cells(self, table: Table) -> list[CellWords]:
+        """Which cells each answer is about, in the order of the draws."""
+        found = []
+        for asked in self.asked:
+            statistic = asked.statistic
+            if statistic.needs_column or statistic.column is not None:
+                column = table.column(statistic.column)
+                found.append(cells_of_table(asked, column, table.declared(column)))
+            else:
+                found.append(CellWords())
+        return found
 
     def _batch(
         self,
@@ -203,6 +216,19 @@ class DatasetQuestion(Question):
             fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
         return _text(fields)
 
+    def _cells(self, table: Table) -> list[CellWords]:
+        # The policy tells them: an answer that is recorded may outlive the table.
+        return self.cells
+
+    @property
+    def cells(self) -> list[CellWords]:
+        """Which cells each answer is about, in the order of the draws."""
+        return [cells_of_dataset(self.dataset, asked) for asked in self.asked]
+
+    def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
+        """Recorded answers, each with the rows that it is about."""
+        return about(self, answers, self.cells)
+
     @property
     def key(self) -> str:
         """By which an answer is found again."""
@@ -220,6 +246,7 @@ class BoundQuestion:
     table: Table
     rows: Selection
     batches: Sequence[tuple[Sequence[int], Batch]]
+    cells: Sequence[CellWords]
 
     def answers(self) -> list[list[Answer]]:
         """Count everything, then draw: for each group the answers, in the order of the draws.
@@ -234,7 +261,8 @@ class BoundQuestion:
                     drawn = batch.draw(count, self.question.coins)
                     group.update(zip(places, drawn, strict=True))
         order = range(len(self.question.asked))
-        return [[group[place] for place in order] for group in groups]
+        drawn_groups = [[group[place] for place in order] for group in groups]
+        return about(self.question, drawn_groups, self.cells)
 
 
 def plain_question(

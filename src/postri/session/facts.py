@@ -15,6 +15,9 @@ from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Usage
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
+# How many keys of a column are listed.
+MOST_KEYS = 8
+
 
 @dataclass(frozen=True)
 class ColumnFacts:
@@ -24,6 +27,16 @@ class ColumnFacts:
     type: str
     domain: Domain | None
     keys: tuple[Key, ...] | None
+
+    def __str__(self) -> str:
+        line = f"{self.name}: {self.type}"
+        if self.domain:
+            line += f", {self.domain}"
+        if self.keys:
+            line += f", keys {', '.join(map(str, self.keys[:MOST_KEYS]))}"
+            if len(self.keys) > MOST_KEYS:
+                line += ", ..."
+        return line
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,11 @@ class DatasetFacts:
     max_epsilon_per_question: Fraction | None
     protect: ProtectedChange
     columns: Mapping[str, ColumnFacts]
+
+    def __str__(self) -> str:
+        rows = "" if self.rows is None else f", about {self.rows:,} rows"
+        first = f"{self.name}: version {self.version}{rows}, protects {self.protect}"
+        return "\n".join([first, *(f"  {column}" for column in self.columns.values())])
 
 
 def facts_of(dataset: Dataset) -> DatasetFacts:

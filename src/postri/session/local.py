@@ -84,7 +84,7 @@ class LocalSession(Session):
         self._allowance = allowance
         self._coins = coins
 
-    def describe(self) -> Mapping[str, DatasetFacts]:
+    def _facts(self) -> Mapping[str, DatasetFacts]:
         return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
@@ -287,7 +287,7 @@ class LocalSession(Session):
         return Result(
             question.by,
             question.names,
-            question.arranged(adapted),
+            question.arranged(question.about(adapted)),
             answer_id=str(number),
             recorded=True,
         )

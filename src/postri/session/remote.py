@@ -78,7 +78,7 @@ class RemoteSession(Session):
             self.close()
             raise
 
-    def describe(self) -> Mapping[str, DatasetFacts]:
+    def _facts(self) -> Mapping[str, DatasetFacts]:
         return self._get("/v1/datasets", read_datasets)
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:

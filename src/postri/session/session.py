@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 from postri import agg
-from postri.answer import Answer, Result
+from postri.answer import Answer, Answers, Result
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
+from postri.privacy import check_shares
 from postri.question import Price, Wording
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
@@ -63,7 +64,7 @@ class Session(ABC):
     # ---- what a place of the data does
 
     @abstractmethod
-    def describe(self) -> Mapping[str, DatasetFacts]:
+    def _facts(self) -> Mapping[str, DatasetFacts]:
         """What is public of each dataset."""
 
     @abstractmethod
@@ -94,7 +95,20 @@ class Session(ABC):
     @property
     def datasets(self) -> list[str]:
         """The names of the datasets."""
-        return list(self.describe())
+        return list(self._facts())
+
+    @overload
+    def describe(self) -> Mapping[str, DatasetFacts]: ...
+    @overload
+    def describe(self, dataset: str) -> DatasetFacts: ...
+    def describe(self, dataset: str | None = None) -> Mapping[str, DatasetFacts] | DatasetFacts:
+        """What is public of a dataset: its columns with bounds and keys, what is protected, its
+        budget. Of all of them by name, if none is named.
+        """
+        facts = self._facts()
+        if dataset is None:
+            return facts
+        return facts[check_dataset(dataset, facts)]
 
     def ask(
         self,
@@ -174,6 +188,27 @@ class Session(ABC):
         """The p-quantile of a column: 0.9 is the 90th percentile."""
         return self._one(dataset, agg.quantile(column, p), epsilon, **how)
 
+    def quantiles(
+        self,
+        dataset: str,
+        column: str,
+        ps: Sequence[Number],
+        *,
+        epsilon: Number,
+        simultaneous: bool = False,
+        **how: Any,
+    ) -> Answers:
+        """Several quantiles of a column, in the order of `ps`; `epsilon` is what all cost together.
+
+        With `simultaneous`, all intervals hold at once.
+        """
+        wanted = {
+            str(place): agg.quantile(column, p) for place, p in enumerate(check_shares(ps, "ps"))
+        }
+        self._check_how(how)
+        result = self.ask(dataset, wanted, epsilon=epsilon, simultaneous=simultaneous, **how)
+        return Answers(result.answers)
+
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
     ) -> Answer:
@@ -252,12 +287,16 @@ class Session(ABC):
         self.close()
 
     def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
-        known = {"where", "confidence", "fresh", "retry", "expect"}
-        for name in how.keys() - known:
-            raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")
+        self._check_how(how)
         result = self.ask(dataset, {"answer": aggregate}, epsilon=epsilon, **how)
         (answer,) = result.answers
         return answer
+
+    @staticmethod
+    def _check_how(how: Mapping[str, Any]) -> None:
+        known = {"where", "confidence", "fresh", "retry", "expect"}
+        for name in how.keys() - known:
+            raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")
 
 
 def check_dataset(name: object, datasets: Mapping[str, object]) -> str:

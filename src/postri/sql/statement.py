@@ -11,8 +11,9 @@ from typing import Literal
 
 from postri.answer import Answer, Interval, Result
 from postri.answer.drawn import Selected
+from postri.answer.population import joined
 from postri.answer.result import ResultColumn, usual_columns
-from postri.answer.words import CLAMPED_FIRST, SELECTED, WHOLE_RANGE
+from postri.answer.words import SELECTED, WHOLE_RANGE
 from postri.cost import rho_of
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -57,6 +58,16 @@ class Statement:
     rows: ShownRows = field(default_factory=ShownRows)
     groups: int = 1
 
+    def __post_init__(self) -> None:
+        titles = [cell.title for cell in self._layout()]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise self.source.error(
+                    self.source.words,
+                    f"two columns of the result would have the name {title!r}; name one of them "
+                    "with AS",
+                )
+
     @property
     def values(self) -> dict[str, ReleasedNode]:
         """The released values by their titles."""
@@ -100,10 +111,7 @@ class Statement:
         """
         rows = []
         for keys, answers in result.groups:
-            named_answers = {
-                name: self._noted(name, answer)
-                for name, answer in zip(result.names, answers, strict=True)
-            }
+            named_answers = dict(zip(result.names, answers, strict=True))
             named_keys = dict(zip(result.keys, keys, strict=True))
             rows.append(Row(named_answers, named_keys, beta))
         shown, share = self.rows.of(rows)
@@ -124,15 +132,6 @@ class Statement:
             about=result.answers[0],
         )
 
-    def _noted(self, name: str, answer: Answer) -> Answer:
-        """The answer about an expression says that it is about clamped columns: what lies beyond
-        their bounds may move it anywhere, and not to an edge alone.
-        """
-        statistic = self.aggregates[name]
-        if statistic.fits == "any" or statistic.column not in self.computed:
-            return answer
-        return _with_note(answer, CLAMPED_FIRST)
-
     def _selected(self, row: Row, share: Fraction) -> Row:
         """A row that is shown, where so large a share of all rows is.
 
@@ -151,14 +150,22 @@ class Statement:
         return replace(row, answers=answers)
 
     def _layout(self) -> list[ResultColumn]:
-        """The columns as written; where no LOW or HIGH is, both are added after each value."""
+        """The columns as written, each end with whether it is an edge; where no LOW or HIGH is,
+        both are added after each value.
+        """
         written = any(item.what in ("low", "high") for item in self.items)
         cells: list[ResultColumn] = []
         for item in self.items:
             if item.what == "value" and not written:
                 cells += usual_columns(item.title)
-            else:
-                cells.append(ResultColumn(item.title, item.what, item.of or item.title))
+                continue
+            name = item.of or item.title
+            cells.append(ResultColumn(item.title, item.what, name))
+            # Who takes an end alone must see that it means "here or beyond".
+            if item.what == "low":
+                cells.append(ResultColumn(f"{item.title}_is_edge", "low_is_edge", name))
+            elif item.what == "high":
+                cells.append(ResultColumn(f"{item.title}_is_edge", "high_is_edge", name))
         return cells
 
 
@@ -170,7 +177,8 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
     """A released value as an answer: the aggregate's own, or one that is computed from several."""
     if isinstance(node, ReleasedAggregate):
         return row.answers[node.name]
-    parts = [row.answers[name] for name in sorted(set(node.drawn()))]
+    names = sorted(set(node.drawn()))
+    parts = [row.answers[name] for name in names]
     notes = dict.fromkeys(note for part in parts for note in part.notes)
     bounds = node.bounds(row, betas_of(node, row.beta))
     if bounds.low_is_edge and bounds.high_is_edge:
@@ -196,6 +204,7 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
         private=result.private,
         notes=tuple(notes),
         statistic="computed",
+        rows=joined({name: row.answers[name].rows for name in names}),
     )
 
 

@@ -155,7 +155,8 @@ def _pandas_column(source: Any, dtype: Any) -> Column:
     if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
         column = _numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
         assert isinstance(column, TypedColumn)
-        return TypedColumn(column.type, [Chunk(chunk.values, valid) for chunk in column.chunks])
+        declared = replace(column.type, complete=False)
+        return TypedColumn(declared, [Chunk(chunk.values, valid) for chunk in column.chunks])
     if dtype.kind == "M" and getattr(dtype, "unit", None) in SECONDS:
         raw = source.to_numpy(dtype=f"datetime64[{dtype.unit}]").view(np.int64)
         per_second = int(1 / SECONDS[dtype.unit])
@@ -184,6 +185,8 @@ def _numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
     if array.dtype.kind == "M":
         times = values != MISSING
         valid = times if valid is None else times & valid
+    if array.dtype.kind in "iub" and valid is None:
+        column = replace(column, complete=True)
     return TypedColumn(column, [Chunk(values, valid)])
 
 

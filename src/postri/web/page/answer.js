@@ -1,8 +1,19 @@
 // A released answer: the number, its bar, what it means in words, the table, and ways to take it
 // along.
 
-import { button, h, table } from "./dom.js";
-import { MOST, chartRows, dotChart, ends, liveChart, overlapping } from "./chart.js";
+import { button, field, fill, h, table } from "./dom.js";
+import {
+  MOST,
+  byValue,
+  chartRows,
+  dotChart,
+  ends,
+  highEnd,
+  liveChart,
+  lowEnd,
+  overlapping,
+  tellsNothing,
+} from "./chart.js";
 import { copy, csvText, download, svgText } from "./files.js";
 import { inPython, inSql, inWords } from "./questions.js";
 import { plain } from "./rational.js";
@@ -37,7 +48,11 @@ export function spoken(result) {
   return `Answered: ${told.join("; ")}. ${paid}`;
 }
 
-const between = (answer) => `between ${ends(answer).replace(" to ", " and ")}`;
+/** Where the exact value lies: "between 2 and 5", "exactly 872", "1,000 or above". */
+function between(answer) {
+  const words = ends(answer, " and ");
+  return words.includes(" and ") ? `between ${words}` : words;
+}
 
 function cost(result) {
   const number = result.answer_id ? `Answer ${result.answer_id}. ` : "";
@@ -54,7 +69,11 @@ function aggregate(question, result, name, several) {
     "div",
     { class: "aggregate" },
     several ? h("h3", {}, name) : null,
-    ...(single ? one(rows[0]) : many(rows)),
+    ...(single ? one(rows[0]) : many(rows, question)),
+    // The sentence of a single answer says it already.
+    single
+      ? null
+      : h("p", { class: "population" }, sentence(`about ${result.populations[name]}`)),
     h("p", { class: "meaning" }, meaning(rows[0], rows.length > 1)),
     ...(single ? [] : notes(rows)),
   );
@@ -69,39 +88,80 @@ function one(row) {
       ` ${row.statistic}, ${between(row)}`,
     ),
     liveChart((width) =>
-      dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar from ${ends(row)}`, true),
+      dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar: ${ends(row)}`, true),
     ),
     h("p", { class: "sentence" }, sentence(row.sentence)),
   ];
 }
 
-function many(rows) {
-  const drawn = rows.slice(0, MOST);
-  const overlaps = overlapping(rows);
-  const pairs = `${overlaps} of ${rows.length - 1} neighbouring pairs have bars that overlap`;
-  const order = overlaps
-    ? `Sorted by value. ${pairs}: noise alone may have put these in order.`
-    : "Sorted by value. No two neighbouring bars overlap.";
-  const bars = drawn.map((row) => `${row.label} ${shown(row.value)}, bar from ${ends(row)}`);
-  const name = `${drawn.length} groups, sorted by value: ${bars.join("; ")}`;
-  return [
-    h("p", { class: "sentence" }, rows.length > 1 ? order : sentence(rows[0].sentence)),
-    rows.length > MOST
-      ? h(
-          "p",
-          { class: "hint" },
-          `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`,
-        )
-      : null,
-    liveChart((width) => dotChart(drawn, width, name)),
-  ];
+/** A chart of several groups, in an order that can be chosen. */
+function many(rows, question) {
+  if (rows.length === 1) {
+    return [h("p", { class: "sentence" }, sentence(rows[0].sentence)), chart(rows, "")];
+  }
+  const listed = question.sql ? "as in SQL" : "by key";
+  const box = h("div", {});
+  const order = h(
+    "select",
+    { on: { change: draw } },
+    h("option", { value: "value" }, "by value"),
+    h("option", { value: "listed" }, listed),
+  );
+  function draw() {
+    const isSorted = order.value === "value";
+    const drawn = isSorted ? byValue(rows) : rows;
+    const words = isSorted ? `Sorted by value. ${trust(drawn)}` : `Sorted ${listed}.`;
+    fill(
+      box,
+      h("p", { class: "sentence" }, words),
+      rows.length > MOST
+        ? h(
+            "p",
+            { class: "hint" },
+            `The picture shows the first ${MOST} of ${rows.length} groups; the table has all.`,
+          )
+        : null,
+      chart(drawn.slice(0, MOST), isSorted ? "sorted by value" : `sorted ${listed}`),
+    );
+  }
+  draw();
+  const choice = field("Order", order);
+  choice.classList.add("order");
+  return [choice, box];
+}
+
+/** How far the order by value can be trusted. */
+function trust(rows) {
+  const telling = rows.filter((row) => !tellsNothing(row));
+  const silent = rows.length - telling.length;
+  const words = [];
+  if (telling.length > 1) {
+    const overlaps = overlapping(telling);
+    const pairs = `${overlaps} of ${telling.length - 1} neighbouring pairs have bars that overlap`;
+    words.push(
+      overlaps
+        ? `${pairs}: noise alone may have put these in order.`
+        : "No two neighbouring bars overlap.",
+    );
+  }
+  if (silent) {
+    const grey = silent === 1 ? "The last one, in grey," : `The last ${silent}, in grey,`;
+    words.push(`${grey} may lie anywhere: noise has no part in the order.`);
+  }
+  return words.join(" ");
+}
+
+function chart(rows, order) {
+  const bars = rows.map((row) => `${row.label} ${shown(row.value)}, bar: ${ends(row)}`);
+  const name = [`${rows.length} groups`, order].filter(Boolean).join(", ");
+  return liveChart((width) => dotChart(rows, width, `${name}: ${bars.join("; ")}`));
 }
 
 function meaning(row, several) {
   const what = several ? `each group's exact ${row.statistic}` : `the exact ${row.statistic}`;
   return (
     "Dot: the released value, with noise that protects people. " +
-    `Bar: where ${what} of the table lies; ` +
+    `Bar: where ${what} of these rows lies; ` +
     `at least ${percent(row.confidence)} of all draws give a bar that holds it. ` +
     'An arrow means "or beyond".'
   );
@@ -128,24 +188,25 @@ function notes(rows) {
   });
 }
 
+/** The table of all numbers, in the order of the result; an edge is told beside its end. */
 function numbers(question, result) {
-  const numeric = result.columns
+  const cells = result.record.layout
+    .map(([title, what, name]) => ({ title, what, name }))
+    .filter(({ what }) => !what.endsWith("_is_edge"));
+  const numeric = cells
     .map((_, place) => place)
-    .filter((place) => result.rows.some((row) => isNumber(row[result.columns[place]])));
-  const rows = sorted(question, result).map((row) =>
-    result.columns.map((column) => shown(row[column])),
+    .filter((place) => result.rows.some((row) => isNumber(row[cells[place].title])));
+  const rows = result.rows.map((row, place) =>
+    cells.map((cell) => cellText(cell, row, result.groups[place].answers)),
   );
-  return table(`The numbers of ${inWords(question)}`, result.columns, rows, numeric);
+  const titles = cells.map(({ title }) => title);
+  return table(`The numbers of ${inWords(question)}`, titles, rows, numeric);
 }
 
-/** The rows as the picture has them; those of SQL stay in the order that it asks for. */
-function sorted(question, result) {
-  if (question.sql || result.groups.length < 2) return result.rows;
-  const [name] = Object.keys(result.groups[0].answers);
-  return [...result.rows].sort((one, other) => {
-    if (one[name] < other[name]) return 1;
-    return one[name] > other[name] ? -1 : 0;
-  });
+function cellText({ title, what, name }, row, answers) {
+  if (what === "low") return lowEnd(answers[name]);
+  if (what === "high") return highEnd(answers[name]);
+  return shown(row[title]);
 }
 
 function codes(question) {
@@ -185,12 +246,12 @@ function files(question, result, names) {
   const stem = `postri-answer-${result.answer_id ?? "new"}`;
   const several = names.length > 1;
   function picture(name) {
-    const rows = chartRows(result.groups, name);
+    const rows = byValue(chartRows(result.groups, name));
     const bar = `bar: ${percent(rows[0].confidence)} interval`;
     const about = several ? name : inWords(question);
     const title = `${about}: dot: released value, ${bar}; epsilon ${plain(result.epsilon)}`;
     const file = several ? `${stem}-${name.replace(/\W+/g, "_")}.svg` : `${stem}.svg`;
-    download(file, "image/svg+xml", svgText(rows.slice(0, MOST), title));
+    download(file, "image/svg+xml", svgText(rows.slice(0, MOST), title, result.populations[name]));
   }
   return h(
     "p",

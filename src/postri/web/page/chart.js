@@ -2,8 +2,8 @@
 // that means "or beyond".
 
 import { h, svg } from "./dom.js";
-import { fitting, scale, ticks, timeTicks } from "./scale.js";
-import { isNumber, place, shown } from "./values.js";
+import { fitting, scale, ticks, timeTicks, wholeTicks } from "./scale.js";
+import { isNumber, isWhole, place, shown } from "./values.js";
 
 const BARE = 28;
 const TEXT = 18;
@@ -13,18 +13,48 @@ const MANY = 12;
 const NARROWEST = 240;
 export const MOST = 200;
 
-/** The answers of one aggregate as rows of a chart, highest value first. */
+/** The answers of one aggregate as rows of a chart, as the result lists them. */
 export function chartRows(groups, name) {
-  const rows = groups.map(({ keys, answers }) => ({
+  return groups.map(({ keys, answers }) => ({
     label: Object.values(keys).map(shown).join(", "),
     ...answers[name],
   }));
-  return rows.sort((one, other) => place(other.value) - place(one.value));
 }
 
-/** The ends of a row's interval in words; an end on the edge of the domain is "or beyond". */
-export function ends({ low, high, low_is_edge: below, high_is_edge: above }) {
-  return `${shown(low)}${below ? " or below" : ""} to ${shown(high)}${above ? " or above" : ""}`;
+/** Whether a bar is the whole domain, and its dot nothing but noise. */
+export function tellsNothing(row) {
+  return row.low_is_edge && row.high_is_edge;
+}
+
+/**
+ * Rows with the highest value first. Those that tell nothing come last, as they were listed: noise
+ * does not sort them.
+ */
+export function byValue(rows) {
+  const telling = rows.filter((row) => !tellsNothing(row));
+  return [
+    ...telling.sort((one, other) => place(other.value) - place(one.value)),
+    ...rows.filter(tellsNothing),
+  ];
+}
+
+/** The lower end of an interval in words. */
+export function lowEnd({ low, low_is_edge: isEdge }) {
+  return shown(low) + (isEdge ? " or below" : "");
+}
+
+/** The upper end of an interval in words. */
+export function highEnd({ high, high_is_edge: isEdge }) {
+  return shown(high) + (isEdge ? " or above" : "");
+}
+
+/** An interval in words: "2 to 5", "2 to 5 or above", "exactly 872". */
+export function ends(row, joint = " to ") {
+  if (tellsNothing(row)) return "anywhere in the domain or beyond";
+  if (String(row.low) !== String(row.high)) return `${lowEnd(row)}${joint}${highEnd(row)}`;
+  if (row.low_is_edge) return lowEnd(row);
+  if (row.high_is_edge) return highEnd(row);
+  return `exactly ${shown(row.low)}`;
 }
 
 /**
@@ -76,18 +106,25 @@ export function dotChart(rows, width, name, bare = false) {
 
 function axisOf(rows, width) {
   const [low, high] = extent(rows);
-  const numeric = rows.every((row) => isNumber(row.value));
   return {
     x: scale(low, high, SIDE, width - SIDE),
-    ticks: fitting(numeric ? ticks : timeTicks, low, high, width - 2 * SIDE),
+    ticks: fitting(ticksFor(rows), low, high, width - 2 * SIDE),
   };
+}
+
+function ticksFor(rows) {
+  if (!rows.every((row) => isNumber(row.value))) return timeTicks;
+  const points = rows.flatMap(({ value, low, high }) => [value, low, high]);
+  return points.every(isWhole) ? wholeTicks : ticks;
 }
 
 /**
  * What the axis shows: all values and ends, but for far edges of the domain, which would squeeze
  * the rest: arrows point to those.
  */
-function extent(rows) {
+function extent(all) {
+  const telling = all.filter((row) => !tellsNothing(row));
+  const rows = telling.length ? telling : all;
   const near = rows.flatMap((row) => [
     place(row.value),
     ...(row.low_is_edge ? [] : [place(row.low)]),
@@ -124,7 +161,7 @@ function rowOf(row, middle, { x }, lines, width) {
   const [low, value, high] = [row.low, row.value, row.high].map((point) => x(place(point)));
   return svg(
     "g",
-    { class: "row" },
+    { class: tellsNothing(row) ? "row pale" : "row" },
     ...texts(row, middle - 14, lines, width),
     svg("rect", { class: "bar", x: low, y: middle - 4, width: Math.max(high - low, 1), height: 8 }),
     endOf(low, middle, row.low_is_edge, -1),

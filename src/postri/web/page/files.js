@@ -5,6 +5,8 @@ import { dotChart } from "./chart.js";
 
 const WIDTH = 760;
 const TITLE = 34;
+const LINE = 18;
+const LETTERS = 100;
 // A file has no style sheet beside it: the light colours of the page.
 const STYLE = `
   text { font: 13px system-ui, sans-serif; fill: #1f2937; }
@@ -17,11 +19,18 @@ const STYLE = `
   .end { stroke: #2563eb; stroke-width: 2; }
   .dot, .arrow { fill: #2563eb; }
   .dot { stroke: #ffffff; stroke-width: 1.5; }
+  .pale .bar, .pale .dot, .pale .arrow { fill: #9ca3af; }
 `;
 
-/** The rows of a result as CSV text, as the Python client writes it. */
-export function csvText({ columns, rows }) {
-  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
+/**
+ * The rows of a result as CSV text, as the Python client writes it: the last column says which rows
+ * the answers are about.
+ */
+export function csvText({ columns, rows, population }) {
+  let title = "population";
+  while (columns.includes(title)) title += "_";
+  const cells = rows.map((row) => [...columns.map((column) => row[column]), population]);
+  const lines = [[...columns, title], ...cells];
   return lines.map((cells) => cells.map(csvCell).join(",") + "\n").join("");
 }
 
@@ -30,19 +39,33 @@ function csvCell(cell) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A chart as the text of an SVG file, with its title. */
-export function svgText(rows, title) {
-  const picture = dotChart(rows, WIDTH, title);
-  const height = Number(picture.getAttribute("height")) + TITLE;
-  const moved = svg("g", { transform: `translate(0 ${TITLE})` }, ...picture.childNodes);
+/** A chart as the text of an SVG file, with its title and which rows it is about. */
+export function svgText(rows, title, population) {
+  const about = wrapped(`About ${population}`);
+  const picture = dotChart(rows, WIDTH, `${title}. ${about.join(" ")}`);
+  const top = TITLE + about.length * LINE;
+  const height = Number(picture.getAttribute("height")) + top;
+  const moved = svg("g", { transform: `translate(0 ${top})` }, ...picture.childNodes);
   picture.setAttribute("height", height);
   picture.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
   picture.append(
     svg("rect", { width: "100%", height: "100%", fill: "#ffffff" }),
     svg("text", { class: "title", x: 14, y: 22 }, title),
+    ...about.map((line, place) => svg("text", { x: 14, y: 22 + (place + 1) * LINE }, line)),
     moved,
   );
   return new XMLSerializer().serializeToString(picture).replace(">", `><style>${STYLE}</style>`);
+}
+
+/** A text in lines that fit the picture. */
+function wrapped(text) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length > LETTERS && lines.at(-1)) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
 }
 
 /** Hand a text over as a file. */

@@ -30,9 +30,14 @@ export function scale(low, high, left, right) {
   return (value) => left + (Math.min(Math.max(value, low), high) - low) * ((right - left) / span);
 }
 
-/** Round numbers within [low, high], about as many as asked for. */
-export function ticks(low, high, count) {
-  const rough = (high - low) / Math.max(count, 1) || 1;
+/** Whole numbers within [low, high], where a tick between two would mean nothing. */
+export function wholeTicks(low, high, count) {
+  return ticks(low, high, Math.min(count, Math.max(high - low, 1)), 1);
+}
+
+/** Round numbers within [low, high], about as many as asked for; no closer than `least`. */
+export function ticks(low, high, count, least = 0) {
+  const rough = Math.max((high - low) / Math.max(count, 1) || 1, least);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough * 0.999);
   return multiples(low, high, step).map((at) => ({ at, text: brief(at, 12) }));

@@ -6,6 +6,9 @@ import { epsilonControl } from "./epsilon.js";
 import { expectField } from "./expect.js";
 import { rational, toNumber } from "./rational.js";
 import { quoted, sqlFunctions } from "./statistics.js";
+import { shown } from "./values.js";
+
+const MOST_KEYS = 20;
 
 /** The view "SQL". */
 export function sqlView(desk) {
@@ -87,12 +90,26 @@ function example(dataset) {
   ].join("\n");
 }
 
+/** A column with what may be asked of it: its type, its range, its public keys. */
+function columnWords({ name, type, lower, upper, keys }) {
+  const words = [`${name}: ${type}`];
+  if (lower !== null) words.push(`${shown(lower)} to ${shown(upper)}`);
+  if (keys) {
+    const some = keys.slice(0, MOST_KEYS).map((key) => keyText(key, type));
+    if (keys.length > MOST_KEYS) some.push(`and ${keys.length - MOST_KEYS} more`);
+    words.push(`keys ${some.join(", ")}`);
+  }
+  return words.join("; ");
+}
+
+/** A key as it stands in SQL: texts in single quotes. */
+function keyText(key, type) {
+  if (type === "text") return `'${key.replaceAll("'", "''")}'`;
+  if (type === "date") return `DATE '${key}'`;
+  return String(key);
+}
+
 function tables(datasets) {
-  const names = (columns, keep) =>
-    columns
-      .filter(keep)
-      .map((each) => each.name)
-      .join(", ") || "none";
   return h(
     "details",
     {},
@@ -102,8 +119,7 @@ function tables(datasets) {
       { class: "catalogue" },
       ...datasets.flatMap(({ name, columns }) => [
         h("dt", {}, name),
-        h("dd", {}, `columns: ${names(columns, () => true)}`),
-        h("dd", {}, `groups: ${names(columns, (each) => each.keys)}`),
+        ...columns.map((column) => h("dd", {}, columnWords(column))),
       ]),
     ),
   );

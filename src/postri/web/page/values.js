@@ -1,5 +1,6 @@
 // Released values: numbers with all their digits, dates and timestamps as ISO texts.
 
+const ZONE = /(Z|[+-]\d{2}:?\d{2})$/;
 const MOMENT = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$/;
 
 /**
@@ -31,21 +32,34 @@ export function isNumber(value) {
   return typeof value === "number" || value instanceof Number;
 }
 
-/** Where a value stands on an axis. */
+/** Whether a value is a number without a fraction. */
+export function isWhole(value) {
+  return isNumber(value) && /^-?\d+$/.test(String(value));
+}
+
+/** Where a value stands on an axis. A timestamp without a zone is drawn as if it were in UTC. */
 export function place(value) {
   if (isNumber(value)) return Number(value);
-  return Date.parse(value.length > 10 ? `${value.replace(" ", "T")}Z` : value);
+  if (value.length <= 10) return Date.parse(value);
+  const moment = value.replace(" ", "T");
+  return Date.parse(ZONE.test(moment) ? moment : `${moment}Z`);
 }
 
 /** A value as people write it: 12,345.60 or 2024-01-31 18:30:00. */
 export function shown(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "string")
-    return MOMENT.test(value) ? value.replace("T", " ").replace(/(\.\d*?)0+$/, "$1") : value;
+    return MOMENT.test(value) ? momentText(value) : value;
   if (!isNumber(value)) return String(value);
   const text = String(value);
   const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
   return sign.replace("-", "−") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + rest;
+}
+
+/** A date or timestamp as people write it; answers with a zone are in UTC. */
+function momentText(text) {
+  const spaced = text.replace("T", " ").replace(/\+00:00$/, " UTC");
+  return spaced.replace(/(\.\d*?)0+(?=$| UTC)/, "$1");
 }
 
 /** A number of a few digits, for axes and forecasts. */

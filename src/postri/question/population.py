@@ -1,0 +1,141 @@
+"""What the answers to a question are about: from the question and from declared types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from itertools import product
+from typing import TYPE_CHECKING
+
+from postri.answer import Answer
+from postri.answer.population import Population
+from postri.answer.words import shown
+from postri.columns import DECLARABLE, ColumnType
+from postri.domain import Domain
+from postri.engines.rows import Key
+from postri.expressions.spoken import plain_names, spoken
+from postri.grid import grid_of
+from postri.question.dataset import KnownDataset
+from postri.statistics.statistic import Asked, Statistic
+
+if TYPE_CHECKING:
+    from postri.question.question import Question
+
+LOWEST = "a cell that cannot be read counted as the lower end of the domain"
+CLAMPED_FIRST = "its columns clamped to their domains first"
+
+
+@dataclass(frozen=True)
+class CellWords:
+    """Which cells of a column an answer looks at, and what becomes of those beyond its domain."""
+
+    which: str | None = None
+    taken: str | None = None
+
+
+def cells_of_table(asked: Asked, column: str | None, declared: ColumnType) -> CellWords:
+    """The cells of a column by its declared type."""
+    statistic = asked.statistic
+    if asked.terms.method.every_row and statistic.needs_column:
+        if declared.complete:
+            return CellWords()
+        return CellWords(taken=LOWEST)
+    rounded = True
+    if statistic.needs_column:
+        rounded = grid_of(declared, statistic.domain).rounded
+    taken = _taken(statistic, rounded=rounded)
+    if declared.complete:
+        return CellWords(taken=taken)
+    if declared.kind is None and statistic.needs_column:
+        kind = "number" if statistic.domain is None else statistic.domain.kind
+        return CellWords(f"whose {column or 'cell'} is a {kind}", taken)
+    if column is None:
+        return CellWords("that can be read", taken)
+    return CellWords(f"on which {column} can be read", taken)
+
+
+def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
+    """The same by the policy alone, so that a recorded answer is told as a new one is."""
+    statistic = asked.statistic
+    if statistic.column is None:
+        return CellWords()
+    known = dataset.columns.get(statistic.column)
+    if known is None:
+        return _cells_of_expression(statistic)
+    rounded = True
+    if known.type == "integer" and isinstance(known.domain, Domain):
+        rounded = grid_of(DECLARABLE["integer"], known.domain).rounded
+    return CellWords(f"on which {known.name} can be read", _taken(statistic, rounded=rounded))
+
+
+def _cells_of_expression(statistic: Statistic) -> CellWords:
+    """Those of an expression, whose text is its name. Its columns are clamped before it is
+    computed: what lies beyond their bounds may move it anywhere, and not to an edge alone.
+    """
+    words = plain_names(str(statistic.column)[1:-1])
+    which = f"on which {words} has a value"
+    if statistic.fits == "any":
+        return CellWords(which)
+    own = _taken(statistic, rounded=True)
+    if own is None:
+        return CellWords(which, CLAMPED_FIRST)
+    return CellWords(which, f"{CLAMPED_FIRST}, {own}")
+
+
+def _taken(statistic: Statistic, *, rounded: bool) -> str | None:
+    """What a sum makes of the cells. The interval of a quantile covers it, or says "or beyond"."""
+    if not statistic.needs_indexes or statistic.domain is None:
+        return None
+    domain = statistic.domain
+    words = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
+    if rounded:
+        words += f" and rounded to steps of {shown(domain.step)}"
+    return words
+
+
+def about(
+    question: Question, answers: Sequence[Sequence[Answer]], cells: Sequence[CellWords]
+) -> list[list[Answer]]:
+    """The answers of all groups, each with the rows that it is about; all in the order of the
+    draws.
+    """
+    where = None
+    if question.where is not None:
+        where = spoken(question.where.expression)
+    rows = Population(where=where, by=question.by)
+    if question.rows.units is not None:
+        units = question.rows.units
+        rows = replace(rows, unit=units.column, most=units.rows)
+    told = []
+    for keys, group in zip(_keys(question), answers, strict=True):
+        in_group = replace(rows, keys=keys)
+        told.append(
+            [
+                replace(answer, rows=replace(in_group, cells=each.which, taken=each.taken))
+                for answer, each in zip(group, cells, strict=True)
+            ]
+        )
+    return told
+
+
+def _keys(question: Question) -> list[tuple[str, ...]]:
+    """The keys of each group as texts, in the order in which the question names their columns."""
+    columns: dict[str, Sequence[Key]] = {}
+    if question.groups is not None:
+        columns = dict(question.groups.columns)
+    found = []
+    for keys in product(*columns.values()):
+        named = dict(zip(columns, keys, strict=True))
+        found.append(tuple(_key(named[name]) for name in question.by))
+    return found
+
+
+def _key(key: Key) -> str:
+    if isinstance(key, bool):
+        return str(key).lower()
+    if isinstance(key, datetime):
+        return key.isoformat(sep=" ")
+    if isinstance(key, date):
+        return key.isoformat()
+    return str(key)
