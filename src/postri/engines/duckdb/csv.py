@@ -220,12 +220,12 @@ class CsvEngine:
             blanks=literal(BLANKS),
         )
         records = RecordSource(self._database, typed.relation(texts), typed.functions)
-        cells = {column: f"cell{self.names.index(column)}" for column in read}
+        blank = {column: f"cell{self.names.index(column)} = ''" for column in read}
         conditions = {
             column: condition.sql(records.dialect, typed.inputs.__getitem__)
             for column, condition in read.items()
         }
-        lost = lost_of_lines(records, records.relation, cells, conditions, most)
+        lost = lost_of_lines(records, records.relation, blank, conditions, most)
         return in_the_file(lost, self._lines_that_are_read())
 
     def _lines_that_are_read(self) -> Iterator[bool]:
