@@ -68,16 +68,33 @@ def look(
     table: TableName = None,
     types: TypeOf = None,
     unit: Unit = None,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
     quote: o.Quote = '"',
     header: o.Header = True,
     names: o.Names = None,
+    encoding: o.Encoding = "utf-8",
+    decimal: o.Decimal = ".",
+    thousands: o.Thousands = "",
+    date_format: o.DateFormat = None,
+    timestamp_format: o.TimestampFormat = None,
+    line_breaks: o.LineBreaks = False,
     json: o.Json = False,
 ) -> None:
     """Show the steward what is lost of a file: cells that cannot be read, and why. NOT PRIVATE."""
     from postri.engines.csv_format import CsvFormat
     from postri.policy import look_at_file
 
+    style = CsvFormat(
+        delimiter,
+        quote,
+        header,
+        encoding=encoding,
+        decimal=decimal,
+        thousands=thousands,
+        date_format=date_format,
+        timestamp_format=timestamp_format,
+        line_breaks=line_breaks,
+    )
     listed: tuple[str, ...] = ()
     if names:
         listed = tuple(names.split(","))
@@ -85,7 +102,7 @@ def look(
         seen = look_at_file(
             data,
             table,
-            csv=CsvFormat(delimiter, quote, header),
+            csv=style,
             names=listed,
             types=_types(types or ()),
             unit=unit,

@@ -176,39 +176,42 @@ class CsvEngine:
                 found.append(every_line if condition.mask({})[0] else 0)
         return found
 
-    def _matching(self, lines: LineRelation, conditions: Sequence[Bound]) -> list[int]:
-        typed = TypedRecords(self.names, self._style)
-        typed.read(wanted for condition in conditions for wanted in condition.inputs)
-        return self._engine(lines, typed).matching(conditions)
-
     def lost(self, read: Mapping[str, Bound], most: int) -> LostCells:
         """What is lost of lines and of cells, by one scan. Lines of several files have no numbers
         in common, so none is told.
         """
         lost = self._lines.read(lambda lines: self._lost(lines, read, most))
-        return in_the_file(lost, self._lines.are_read())
+        return in_the_file(lost, self._lines.handed_over())
 
     def _lost(self, lines: LineRelation, read: Mapping[str, Bound], most: int) -> LostCells:
         typed = TypedRecords(self.names, self._style)
         typed.read(wanted for condition in read.values() for wanted in condition.inputs)
-        places = sorted({*typed.text_places, *typed.cell_places})
+        seen = {column: self.names.index(column) for column in read}
+        places = sorted({*typed.text_places, *typed.cell_places, *seen.values()})
+        blank = {column: f"blank{place}" for column, place in seen.items()}
+        trimmed = [
+            f"trim({self._cell(place)}, {literal(BLANKS)}) = '' AS {blank[column]}"
+            for column, place in seen.items()
+        ]
+        names = ", ".join(["'line'", *(f"'cell{place}'" for place in places)])
         texts = filled(
             NUMBERED_TEXTS,
-            cells=", ".join(self._cells(typed)),
-            split=self._split(places),
+            cells=", ".join([*self._texts(typed), *trimmed]),
+            split=filled(SPLIT, pattern=literal(self._pattern(places)), names=names),
             lines=filled(NUMBERED_LINES, lines=lines.relation),
             blanks=literal(BLANKS),
         )
         records = RecordSource(lines.database, typed.relation(texts), typed.functions)
-        cells = {}
-        for column in read:
-            place = self.names.index(column)
-            cells[column] = f"cell{place}" if place in typed.cell_places else f"text{place}"
         conditions = {
             column: condition.sql(records.dialect, typed.inputs.__getitem__)
             for column, condition in read.items()
         }
-        return lost_of_lines(records, records.relation, cells, conditions, most)
+        return lost_of_lines(records, records.relation, blank, conditions, most)
+
+    def _matching(self, lines: LineRelation, conditions: Sequence[Bound]) -> list[int]:
+        typed = TypedRecords(self.names, self._style)
+        typed.read(wanted for condition in conditions for wanted in condition.inputs)
+        return self._engine(lines, typed).matching(conditions)
 
     def _scan(self, lines: LineRelation, column: str, grid: Grid, rows: Selection) -> CsvScan:
         """A column on a grid, and the rows that a question selects.
@@ -233,24 +236,22 @@ class CsvEngine:
         return self._engine(lines, typed).computed({VALUE: value})
 
     def _engine(self, lines: LineRelation, typed: TypedRecords) -> SqlEngine:
-        records = filled(
-            RECORDS,
-            split=self._split(sorted({*typed.text_places, *typed.cell_places})),
-            lines=lines.relation,
-        )
-        cells = self._cells(typed) or ["1 AS one"]
-        texts = filled(TEXTS, cells=", ".join(cells), records=records)
+        cells = self._texts(typed)
+        records = self._records(lines, sorted({*typed.text_places, *typed.cell_places}))
+        texts = filled(TEXTS, cells=", ".join(cells or ["1 AS one"]), records=records)
         source = RecordSource(lines.database, typed.relation(texts), typed.functions)
         return SqlEngine(source, typed.types, typed.inputs)
 
-    def _cells(self, typed: TypedRecords) -> list[str]:
-        """The cells that are wanted, of a record."""
-        cells = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
-        cells += [
+    def _texts(self, typed: TypedRecords) -> list[str]:
+        """The texts that typed columns are read from: as they are, and without the blanks around
+        them.
+        """
+        texts = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
+        cells = [
             f"trim({self._cell(place)}, {literal(BLANKS)}) AS cell{place}"
             for place in typed.cell_places
         ]
-        return cells
+        return [*texts, *cells]
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes."""
@@ -260,9 +261,11 @@ class CsvEngine:
             return cell
         return filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
 
-    def _split(self, places: Sequence[int]) -> str:
+    def _records(self, lines: LineRelation, places: Sequence[int]) -> str:
         names = ["'line'", *(f"'cell{place}'" for place in places)]
-        return filled(SPLIT, pattern=literal(self._pattern(places)), names=", ".join(names))
+        pattern = literal(self._pattern(places))
+        split = filled(SPLIT, pattern=pattern, names=", ".join(names))
+        return filled(RECORDS, split=split, lines=lines.relation)
 
     def _pattern(self, places: Sequence[int]) -> str:
         """A line of as many well-formed cells as there are columns, with some of them in groups."""

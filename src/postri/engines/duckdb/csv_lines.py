@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import IncrementalNewlineDecoder
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from threading import Lock
@@ -129,15 +130,19 @@ class CsvLines:
             check_cancelled()
         return count(self._rewrite())
 
-    def are_read(self) -> Iterator[bool]:
-        """For each line of the file whether it is among those that DuckDB hands over: neither the
-        header, nor empty, nor too long. Nothing for several files.
+    def handed_over(self) -> Iterator[bool]:
+        """For each line of the file whether DuckDB hands it over: neither the header, nor an empty
+        line, nor one that is too long. Nothing for several files.
         """
         if len(self._paths) > 1:
             return
-        for number, line in enumerate(_single_lines(_texts(self._paths[0], self._style))):
-            is_header = number == 0 and self._style.header
-            yield not is_header and 0 < len(line.encode("utf-8")) <= LONGEST_LINE
+        rest = ""
+        is_header = self._style.header
+        for text in chain(_texts(self._paths[0], self._style), ["\n"]):
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                yield not is_header and 0 < len(line.encode()) <= LONGEST_LINE
+                is_header = False
 
     def _relation(self) -> str:
         suffix = Path(self._paths[0]).suffix.lower()
@@ -264,14 +269,6 @@ def _without_first_line(texts: Iterator[str]) -> Iterator[str]:
             yield rest
             break
     yield from texts
-
-
-def _single_lines(texts: Iterator[str]) -> Iterator[str]:
-    begun = ""
-    for text in texts:
-        *lines, begun = (begun + text).split("\n")
-        yield from lines
-    yield begun
 
 
 def _texts(path: str, style: CsvFormat) -> Iterator[str]:

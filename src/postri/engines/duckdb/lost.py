@@ -69,21 +69,22 @@ def count_lost(
 
 
 def lost_of_lines(
-    source: Queries, relation: str, cells: Mapping[str, str], read: Mapping[str, str], most: int
+    source: Queries, relation: str, blank: Mapping[str, str], read: Mapping[str, str], most: int
 ) -> LostCells:
-    """What is lost of each column of numbered texts: `cells` names its texts, and its cells are
-    read where the condition of `read` holds. Lines have their numbers among those that are read.
+    """What is lost of each column of numbered texts: its cells are blank and are read where these
+    conditions hold. Lines have their numbers among those that are read.
     """
     conditions = ["NOT is_record"]
-    for column, cell in cells.items():
-        conditions.append(f"is_record AND {cell} = ''")
-        conditions.append(f"is_record AND {cell} <> '' AND NOT {read[column]}")
+    for column, is_blank in blank.items():
+        is_lost = f"is_record AND NOT {read[column]}"
+        conditions.append(f"{is_lost} AND {is_blank}")
+        conditions.append(f"{is_lost} AND NOT ({is_blank})")
     rows, lost = count_lost(source, relation, "number", conditions, most)
     return LostCells(
         rows=rows,
         no_record=lost[0],
-        empty=dict(zip(cells, lost[1::2], strict=True)),
-        unreadable=dict(zip(cells, lost[2::2], strict=True)),
+        empty=dict(zip(blank, lost[1::2], strict=True)),
+        unreadable=dict(zip(blank, lost[2::2], strict=True)),
         numbered="line",
     )
 
