@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 
@@ -211,6 +212,17 @@ def test_a_compressed_file_that_was_cut_off_is_an_error_without_a_cell(tmp_path,
         table.sizes(None, EVERY_ROW)
     assert "4711" not in repr(caught.value)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_a_full_disk_is_an_error_that_says_so(tmp_path, monkeypatch):
+    class Full(BytesIO):
+        def write(self, _):
+            raise OSError("no space left")
+
+    monkeypatch.setattr("postri.engines.duckdb.csv_lines._unnamed_file", lambda: (Full(), "none"))
+    table = postri.open(write(tmp_path, text_of().encode("latin-1")), encoding="latin-1")
+    with pytest.raises(SourceError, match=r"no room to rewrite .*people.csv"):
+        table.sizes(None, EVERY_ROW)
 
 
 def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path):

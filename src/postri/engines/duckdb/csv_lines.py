@@ -157,13 +157,22 @@ class CsvLines:
         """The same lines in UTF-8, without their headers."""
         with self._lock:
             if self._rewritten is None:
-                copy, path = _unnamed_file()
-                # The copy is gone with the table.
-                finalize(self, copy.close)
-                _write_lines(copy, self._paths, self._style)
+                path = self._write()
                 relation = _lines([path], skip=0, compression="none", ignore_errors=True)
                 self._rewritten = LineRelation(Database([path]), relation)
             return self._rewritten
+
+    def _write(self) -> str:
+        """The path of a copy of the lines, which is gone with the table."""
+        with suppress(OSError):
+            copy, path = _unnamed_file()
+            finalize(self, copy.close)
+            _write_lines(copy, self._paths, self._style)
+            return path
+        raise SourceError(
+            f"there is no room to rewrite {self._paths[0]!r} in UTF-8; make some in the folder of "
+            "temporary files, or let TMPDIR name another"
+        )
 
 
 def _lines(paths: Sequence[str], *, skip: int, compression: str, ignore_errors: bool) -> str:
