@@ -310,6 +310,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
         layout=[ResultColumn(*cell) for cell in record["layout"]],
         epsilon=Fraction(fields["epsilon"]),
         about=read_answer(record["about"], protect),
+        charged=Fraction(fields["charged"]),
     )
 
 

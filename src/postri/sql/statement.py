@@ -109,6 +109,7 @@ class Statement:
             layout=self._layout(),
             epsilon=result.epsilon,
             about=result.answers[0],
+            charged=result.charged,
         )
 
     def _compared(self, one: Row, other: Row) -> int:
