@@ -14,10 +14,13 @@ import postri
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.answer.drawn import Noisy
 from postri.answer.forecast import Reach
+from postri.columns import integer_type
+from postri.grid import grid_of
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.question.question import plain_question
 from postri.statistics.mean import DrawnMean, MeanFromEnds, MeanFromMiddle, middle_noises
 from postri.statistics.statistic import Terms
+from postri.window import Total
 
 BETA = Fraction(1, 10)
 TWO, THREE = Fraction(2), Fraction(3)
@@ -128,6 +131,17 @@ def test_a_forecast_is_no_less_than_what_comes_and_not_far_above(change, concent
         answer = asked(table, change, concentrated=concentrated)
         reach = max(answer.value - answer.interval.low, answer.interval.high - answer.value)
         assert least * float(forecast.reach) <= reach <= forecast.reach
+
+
+def test_a_forecast_of_a_few_coarse_steps_is_no_less_than_what_comes():
+    """At this epsilon one noise alone is nearly always 0, and two together are not."""
+    wanted = agg.mean("x", domain=Domain(-5, 7))
+    own = Terms(Fraction(50), BETA, 1 - BETA, AddOrRemoveRows(1), rho=Fraction(1_250))
+    forecast = wanted.forecast(own, 1_000)
+    answer = wanted.draw(
+        Total(1_000, 500), grid_of(integer_type(64), wanted.domain), own, SeededCoins(1)
+    )
+    assert answer.interval.high - answer.value <= forecast.reach
 
 
 def test_numbers_that_no_mean_explains_leave_the_whole_domain():
