@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, agg
+from postri.question.question import plain_question
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
@@ -109,6 +110,38 @@ def test_intervals_hold_what_they_are_about(name, change, simultaneous, figures)
         judged(together, RUNS, "all at once")
     for aggregate, misses in missed.items():
         judged(misses, RUNS * len(CITIES), aggregate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(2)], ids=str)
+@pytest.mark.parametrize("grouped", [False, True], ids=["one group", "three groups"])
+def test_intervals_of_gaussian_noise_hold_what_they_are_about(grouped, change, figures):
+    table = TABLES["many rows"]
+    opened = postri.open(table, columns={"city": "text", "fare": "decimal"})
+    wanted = {name: WANTED[name] for name in ("rows", "total", "average")}
+    everywhere = {**table, "city": ["Oslo"] * MANY}
+    true = [truths(everywhere, "Oslo")]
+    if grouped:
+        true = [truths(table, city) for city in CITIES]
+    question = plain_question(
+        wanted,
+        epsilon=1,
+        confidence=1 - BETA,
+        protect=change,
+        by={"city": CITIES} if grouped else None,
+        concentrated=True,
+    )
+    bound = question.bound(opened)
+    runs = sized(40, 2_000)
+    missed = dict.fromkeys(wanted, 0)
+    for _ in range(runs):
+        for answers, held in zip(bound.answers(), true, strict=True):
+            for name, answer in zip(wanted, answers, strict=True):
+                assert answer.method == "discrete-gaussian"
+                missed[name] += not answer.interval.low <= held[name] <= answer.interval.high
+    figures(f"Gaussian, {change}, {len(true)} groups: missed {missed} of {runs * len(true)}")
+    for name, misses in missed.items():
+        judged(misses, runs * len(true), name)
 
 
 def test_an_interval_of_another_confidence_is_free_and_holds_the_narrower_one():

@@ -556,10 +556,11 @@ class TestConcentrated:
         wanted = {"n": agg.count()}
         with session(path) as db:
             first = db.price("bank", wanted, epsilon="0.1")
-            db.count("bank", epsilon="0.1")
+            paid = db.ask("bank", wanted, epsilon="0.1")
             spent_then = db.budget("bank")["bank"].spent
             second = db.price("bank", wanted, epsilon="0.1", fresh=True)
-        assert first.charged == spent_then
+        assert first.charged == paid.charged == spent_then
+        assert paid.epsilon == Fraction("0.1")
         assert first.charged > Fraction("0.4") > second.charged > Fraction("0.1")
 
     def test_it_refuses_when_its_own_sum_passes_the_budget(self, tmp_path):

@@ -14,10 +14,19 @@ import postri
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.answer.drawn import Noisy
 from postri.answer.forecast import Reach
+from postri.columns import integer_type
+from postri.grid import grid_of
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.question.question import plain_question
-from postri.statistics.mean import DrawnMean, MeanFromEnds, MeanFromMiddle, middle_noises
+from postri.statistics.mean import (
+    DrawnMean,
+    MeanFromEnds,
+    MeanFromMiddle,
+    ends_noise,
+    middle_noises,
+)
 from postri.statistics.statistic import Terms
+from postri.window import Total
 
 BETA = Fraction(1, 10)
 TWO, THREE = Fraction(2), Fraction(3)
@@ -128,6 +137,20 @@ def test_a_forecast_is_no_less_than_what_comes_and_not_far_above(change, concent
         answer = asked(table, change, concentrated=concentrated)
         reach = max(answer.value - answer.interval.low, answer.interval.high - answer.value)
         assert least * float(forecast.reach) <= reach <= forecast.reach
+
+
+def test_a_forecast_of_a_few_coarse_steps_is_no_less_than_what_comes():
+    """At this epsilon one noise alone is nearly always 0, and two together are not: the interval is
+    longest in the middle of the domain.
+    """
+    beta = Fraction(1, 20)
+    wanted = agg.mean("x", domain=Domain(-5, 7))
+    own = Terms(Fraction(25), beta, 1 - beta, AddOrRemoveRows(1), rho=Fraction(625))
+    assert ends_noise(12, own).reach(beta) == 0
+    forecast = wanted.forecast(own, 1_000)
+    grid = grid_of(integer_type(64), wanted.domain)
+    answer = wanted.draw(Total(1_000, 500), grid, own, SeededCoins(1))
+    assert 0 < (answer.interval.high - answer.interval.low) / 2 <= forecast.reach
 
 
 def test_numbers_that_no_mean_explains_leave_the_whole_domain():

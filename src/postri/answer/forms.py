@@ -340,6 +340,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
         layout=[ResultColumn(*cell) for cell in record["layout"]],
         epsilon=Fraction(fields["epsilon"]),
         about=_read_sent(record["about"], protect),
+        charged=Fraction(fields["charged"]),
     )
 
 

@@ -67,6 +67,7 @@ class Result:
         layout: Sequence[ResultColumn] | None = None,
         epsilon: Fraction | None = None,
         about: Answer | None = None,
+        charged: Fraction | None = None,
     ) -> None:
         self.keys = tuple(keys)
         self.names = tuple(names)
@@ -85,6 +86,7 @@ class Result:
             epsilon = sum((answer.epsilon for answer in self.groups[0][1]), start=Fraction(0))
         self.about = about
         self.epsilon = epsilon
+        self._charged = charged
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
@@ -163,9 +165,11 @@ class Result:
 
     @property
     def charged(self) -> Fraction:
-        """What was paid for it now."""
+        """What was paid for it now: its epsilon; of Gaussian noise, what it added to the total."""
         if self.recorded:
             return Fraction(0)
+        if self._charged is not None:
+            return self._charged
         return self.epsilon
 
     @property

@@ -1,7 +1,7 @@
 """A question on its way: as it was put, then checked and in normal form, then bound to a table."""
 
 from postri.question.dataset import Computed, KnownColumn, KnownDataset
-from postri.question.price import Price, price_of
+from postri.question.price import Price, added, price_of
 from postri.question.question import (
     BoundQuestion,
     DatasetQuestion,
@@ -20,6 +20,7 @@ __all__ = [
     "Price",
     "Question",
     "Wording",
+    "added",
     "dataset_question",
     "plain_question",
     "price_of",

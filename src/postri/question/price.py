@@ -14,7 +14,7 @@ from postri.answer.forecast import EXPECT, ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.ledger import Charge, Limits
+from postri.ledger import Accountant, Charge, Limits
 from postri.ledger.charges import check_limits
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 from postri.question.question import DatasetQuestion
@@ -85,11 +85,7 @@ def price_of(
     left = limits.budget - limits.accountant.epsilon(on_dataset)
     if limits.allowance is not None:
         left = min(left, limits.allowance - limits.accountant.epsilon(by_analyst))
-    charged = question.epsilon
-    if charge.cost.epsilon is None:
-        # Gaussian noise has no pure epsilon: what counts is what it adds to the whole.
-        after = limits.accountant.epsilon(on_dataset + charge.cost)
-        charged = after - limits.accountant.epsilon(on_dataset)
+    charged = added(charge.cost, on_dataset, limits.accountant)
     refused = None
     if recorded:
         charged = Fraction(0)
@@ -136,6 +132,15 @@ def _range(least: int, most: int) -> ExpectedRows:
     if most <= least:
         return ExpectedRows(most)
     return ExpectedRows(least, most)
+
+
+def added(cost: Cost, before: Cost, accountant: Accountant) -> Fraction:
+    """What a question is said to cost: its epsilon; with Gaussian noise, which has none, what it
+    adds to what was spent before.
+    """
+    if cost.epsilon is not None:
+        return cost.epsilon
+    return accountant.epsilon(before + cost) - accountant.epsilon(before)
 
 
 def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:

@@ -21,7 +21,7 @@ from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
-from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Recorded, Reservation
+from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Limits, Recorded, Reservation
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
 from postri.privacy import check_epsilon
@@ -29,6 +29,7 @@ from postri.question import (
     DatasetQuestion,
     Price,
     Wording,
+    added,
     dataset_question,
     price_of,
     read_wording,
@@ -227,6 +228,7 @@ class LocalSession(Session):
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
         limits = limits_of(dataset, self.analyst, self._allowance)
+        charged = self._charged(question, limits)
         reservation = self._ledger.reserve(self._charge(question), limits, attempt)
         try:
             answers = bound.answers()
@@ -236,13 +238,23 @@ class LocalSession(Session):
                 self._ledger.fail(reservation, type(error).__name__)
             _mark_paid(error)
             raise
-        return self._handed_over(question, reservation, answers)
+        return self._handed_over(question, reservation, answers, charged)
+
+    def _charged(self, question: DatasetQuestion, limits: Limits) -> Fraction | None:
+        """What a question with Gaussian noise adds to what was spent; others cost their epsilon."""
+        if question.cost.epsilon is not None:
+            return None
+        return added(question.cost, self._ledger.spent(question.dataset.name), limits.accountant)
 
     def _open(self, dataset: Dataset) -> Table:
         return open_dataset(self._policy, dataset)
 
     def _handed_over(
-        self, question: DatasetQuestion, reservation: int, answers: list[list[Answer]]
+        self,
+        question: DatasetQuestion,
+        reservation: int,
+        answers: list[list[Answer]],
+        charged: Fraction | None,
     ) -> Result:
         """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
         try:
@@ -256,7 +268,9 @@ class LocalSession(Session):
             _mark_paid(error)
             raise
         groups = question.arranged(answers)
-        return Result(question.by, question.names, groups, answer_id=str(reservation))
+        return Result(
+            question.by, question.names, groups, answer_id=str(reservation), charged=charged
+        )
 
     def _charge(self, question: DatasetQuestion) -> Charge:
         return Charge(

@@ -130,6 +130,7 @@ class Statement:
             layout=self._layout(),
             epsilon=result.epsilon,
             about=result.answers[0],
+            charged=result.charged,
         )
 
     def _selected(self, row: Row, share: Fraction) -> Row:

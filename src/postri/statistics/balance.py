@@ -84,7 +84,8 @@ class Balance:
         )
         # The part that matters most comes first: it is never rounded.
         one, other = sorted(parts, key=lambda part: -min(part[1]) * part[0].spread)
-        return _reach(*one, *other, beta)
+        # A long range has a reach that is too long anyway: it need not be found so exactly.
+        return _reach(*one, *other, beta, max(NEAR, float(high - low) / 10))
 
 
 class _Reaches:
@@ -166,7 +167,7 @@ def _first_within(start: Fraction, end: Fraction, reach: Fraction) -> Fraction |
 
 @lru_cache(maxsize=16_384)
 def _reach(
-    noise: Noise, weights: Ends, other: Noise, other_weights: Ends, beta: Fraction
+    noise: Noise, weights: Ends, other: Noise, other_weights: Ends, beta: Fraction, near: float
 ) -> Fraction:
     """P(w*Z + v*Y > reach for w, v at one of both ends) is at most beta/2: between the ends the sum
     lies between those at the ends. By symmetry as much lies below -reach.
@@ -186,17 +187,18 @@ def _reach(
         least = np.minimum(*((reach - passed) / w for w, passed in lines))
         lost = LOST * (np.abs(least) + reach / min(w for w, _ in lines))
         passes = noise.upper_tail(np.floor(least - lost) + 1)
-        # The chance rises with the column; floats may say otherwise.
-        total = float(chances @ np.maximum.accumulate(passes)) + left_over
+        # The chance rises with the column; floats may say otherwise. (Not by a dot product: that
+        # starts threads, which cost far more than they save.)
+        total = float(np.sum(chances * np.maximum.accumulate(passes))) + left_over
         return float(total * MARGIN / (beta / 2))
 
     high = float(max(weights)) * noise.reach(beta / 4)
     high += float(max(other_weights)) * (other.reach(beta / 4) + step)
-    return Fraction(_least(missed, high))
+    return Fraction(_least(missed, high, near))
 
 
-def _least(missed: Callable[[float], float], high: float) -> float:
-    """About the least reach that misses no more than it may, and none that misses more."""
+def _least(missed: Callable[[float], float], high: float, near: float) -> float:
+    """A reach that misses no more than it may, and is near to the least, as a share of it."""
     at_high = missed(high)
     while at_high > 1:
         high = 2 * high + TINY
@@ -205,7 +207,7 @@ def _least(missed: Callable[[float], float], high: float) -> float:
     at_low = missed(low)
     if at_low <= 1:
         return low
-    while high - low > NEAR * high:
+    while high - low > near * high:
         # What is missed falls about as fast as a power of e: the search looks on both sides of
         # where it would come to 1, then in the middle of what is left.
         share = log(at_low) / log(at_low / max(at_high, TINY))

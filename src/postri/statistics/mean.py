@@ -47,6 +47,8 @@ from postri.window import Total
 # more than its noise over ROUNDED.
 FINER = 3
 ROUNDED = 100
+# At how many places of half a domain a forecast looks.
+LOOKED_AT = 8
 
 HALF = Fraction(1, 2)
 
@@ -132,7 +134,7 @@ class DrawnMean(ABC):
     @property
     def _places(self) -> int:
         """Three digits beyond those of the step, or as many as tell a hundredth of the noise."""
-        noise = self.noise.spread * float(self.one.unit) / max(float(self._rows), 1.0)
+        noise = told_noise(self.noise) * float(self.one.unit) / max(float(self._rows), 1.0)
         return max((decimal_places(self.step) or 0) + FINER, ceil(-log10(noise / ROUNDED)))
 
     def _scaled(self, mean: Fraction) -> Fraction:
@@ -218,6 +220,11 @@ def middle_noises(width: Fraction, unit: Fraction, terms: Terms) -> tuple[Noise,
     return total, DiscreteGaussian(2 * rows**2 / (3 * terms.rho))
 
 
+def told_noise(noise: Noise) -> float:
+    """About how far noise reaches, in its unit, of which there is no part."""
+    return max(noise.spread, 1.0)
+
+
 def counts_rows(terms: Terms) -> bool:
     """Whether the number of rows is drawn: it is where a replaced row stays in its group."""
     return replaces(terms.protect) and terms.groups == 1
@@ -278,8 +285,8 @@ class Mean(Statistic):
         return additive_cost(terms)
 
     def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
-        """For a mean at an end of the domain, where the interval is longest, and for as many rows
-        as a group has, less what their number may be off by.
+        """For a mean at the place where the interval is longest, most often an end of the domain,
+        and for as many rows as a group has, less what their number may be off by.
         """
         if isinstance(rows, Unknown):
             return rows
@@ -298,11 +305,13 @@ class Mean(Statistic):
             each = width / step
             # Both noises together: twice what they come to with weights of a half.
             fewer = 2 * balance.reach(HALF, HALF, terms.beta) / each
-        at_end = balance.reach(Fraction(0), Fraction(0), terms.beta)
+        # Both halves of the places are alike.
+        looked_at = [Fraction(number, 2 * LOOKED_AT) for number in range(LOOKED_AT + 1)]
+        most = max(balance.reach(place, place, terms.beta) for place in looked_at)
         # The value and the end are rounded.
         first = balance.first
-        at_end += 2 * first.weight(Fraction(0)) * Fraction(first.noise.spread) / ROUNDED
-        share = at_end / (each * max(group_rows - fewer, Fraction(1)))
+        most += 2 * first.weight(Fraction(0)) * Fraction(told_noise(first.noise)) / ROUNDED
+        share = most / (each * max(group_rows - fewer, Fraction(1)))
         confidence = float(terms.confidence)
         reach = min(share, Fraction(1)) * width
         return Reach(self.title, reach, confidence, group_rows, terms.groups)
