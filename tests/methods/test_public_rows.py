@@ -37,6 +37,7 @@ from postri import (
 from postri.methods.method import QuantileTerms, check_rows
 from postri.methods.published import NOT_ALWAYS, ROWS_ARE_PUBLIC, Published
 from postri.privacy import Spend
+from postri.question.population import LOWEST
 from postri.window import WIDER, RankWindow, Target, Windows, holds, trim, with_lowest
 from privacy.tiny_tables import whole_window
 from proving import sized
@@ -232,7 +233,9 @@ def test_cells_of_a_file_that_cannot_be_read_count_as_the_lower_end(method: str,
     numbers = np.array([int(cell) if cell.isdigit() else 0 for cell in cells])
     asked = {"epsilon": 5, "method": method, "domain": Domain(0, 100), "protect": ReplaceRows(1)}
     answer = postri.median(table, column="x", coins=SeededCoins(5), **asked)
-    assert answer == postri.median(numbers, coins=SeededCoins(5), **asked)
+    whole = postri.median(numbers, coins=SeededCoins(5), **asked)
+    assert (answer.value, answer.interval) == (whole.value, whole.interval)
+    assert (answer.population, whole.population) == (f"all rows, {LOWEST}", "all rows")
 
 
 @EVERY_METHOD

@@ -14,6 +14,7 @@ from postri.answer.words import shown
 from postri.columns import DECLARABLE, ColumnType
 from postri.domain import Domain
 from postri.engines.rows import Key
+from postri.engines.table import Table
 from postri.expressions.spoken import plain_names, spoken
 from postri.grid import grid_of
 from postri.question.dataset import KnownDataset
@@ -34,9 +35,13 @@ class CellWords:
     taken: str | None = None
 
 
-def cells_of_table(asked: Asked, column: str | None, declared: ColumnType) -> CellWords:
+def cells_of_table(asked: Asked, table: Table) -> CellWords:
     """The cells of a column by its declared type."""
     statistic = asked.statistic
+    if not statistic.needs_column and statistic.column is None:
+        return CellWords()
+    column = table.column(statistic.column)
+    declared = table.declared(column)
     if asked.terms.method.every_row and statistic.needs_column:
         if declared.complete:
             return CellWords()
@@ -44,15 +49,19 @@ def cells_of_table(asked: Asked, column: str | None, declared: ColumnType) -> Ce
     rounded = True
     if statistic.needs_column:
         rounded = grid_of(declared, statistic.domain).rounded
-    taken = _taken(statistic, rounded=rounded)
+    return CellWords(_which(statistic, column, declared), _taken(statistic, rounded=rounded))
+
+
+def _which(statistic: Statistic, column: str | None, declared: ColumnType) -> str | None:
+    """The cells that are not left out; None where no cell can be."""
     if declared.complete:
-        return CellWords(taken=taken)
+        return None
     if declared.kind is None and statistic.needs_column:
         kind = "number" if statistic.domain is None else statistic.domain.kind
-        return CellWords(f"whose {column or 'cell'} is a {kind}", taken)
+        return f"whose {column or 'cell'} is a {kind}"
     if column is None:
-        return CellWords("that can be read", taken)
-    return CellWords(f"on which {column} can be read", taken)
+        return "that can be read"
+    return f"on which {column} can be read"
 
 
 def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:

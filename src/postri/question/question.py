@@ -126,15 +126,7 @@ class Question:
 
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
-        found = []
-        for asked in self.asked:
-            statistic = asked.statistic
-            if statistic.needs_column or statistic.column is not None:
-                column = table.column(statistic.column)
-                found.append(cells_of_table(asked, column, table.declared(column)))
-            else:
-                found.append(CellWords())
-        return found
+        return [cells_of_table(asked, table) for asked in self.asked]
 
     def _batch(
         self,
