@@ -91,7 +91,7 @@ def median(
     `population` names the rows that it is about.
 
     >>> from postri import SeededCoins
-    >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(7))
+    >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(8))
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """

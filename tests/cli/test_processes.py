@@ -30,6 +30,7 @@ COMMANDS = {
     "quantile": ("quantile", *FILE[:2], 0.9, *FILE[2:], "--epsilon", 1, "--json"),
     "plan": ("plan", "--rows", 1_000, "--epsilon", 1, "--json"),
     "check": ("check", "--json"),
+    "look": ("look", "staff.csv", "--json"),
     "ask": ("ask", "staff", "count()", "--epsilon", 1, "--json"),
     "sql": ("sql", "SELECT COUNT(*) AS n FROM staff", "--epsilon", 1, "--json"),
     "budget": ("budget", "--json"),

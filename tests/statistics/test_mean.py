@@ -13,7 +13,7 @@ import pytest
 import postri
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.answer.drawn import Noisy
-from postri.answer.forecast import Reach
+from postri.answer.forecast import ExpectedRows, Reach
 from postri.columns import integer_type
 from postri.grid import grid_of
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
@@ -131,7 +131,9 @@ def test_a_forecast_is_no_less_than_what_comes_and_not_far_above(change, concent
     """For a mean next to an end of the domain, where an interval is longest, and in the middle."""
     high = {"x": [97] * 1_200}
     rho = Fraction(1, 2) if concentrated else None
-    forecast = agg.mean("x", domain=Domain(0, 100)).forecast(terms(change, rho=rho), 1_200)
+    forecast = agg.mean("x", domain=Domain(0, 100)).forecast(
+        terms(change, rho=rho), ExpectedRows(1_200)
+    )
     assert isinstance(forecast, Reach)
     for table, least in ((high, 0.9), (TABLE, 0.5)):
         answer = asked(table, change, concentrated=concentrated)
@@ -147,7 +149,7 @@ def test_a_forecast_of_a_few_coarse_steps_is_no_less_than_what_comes():
     wanted = agg.mean("x", domain=Domain(-5, 7))
     own = Terms(Fraction(25), beta, 1 - beta, AddOrRemoveRows(1), rho=Fraction(625))
     assert ends_noise(12, own).reach(beta) == 0
-    forecast = wanted.forecast(own, 1_000)
+    forecast = wanted.forecast(own, ExpectedRows(1_000))
     grid = grid_of(integer_type(64), wanted.domain)
     answer = wanted.draw(Total(1_000, 500), grid, own, SeededCoins(1))
     assert 0 < (answer.interval.high - answer.interval.low) / 2 <= forecast.reach

@@ -92,7 +92,7 @@ class Depth(Method):
             self.lean,
         )
 
-    def steps(self, terms: QuantileTerms, grid: Grid) -> Steps:
+    def steps(self, terms: QuantileTerms, grid: Grid) -> DepthSteps:
         """What is public of both draws."""
         return _steps(self, terms, grid)
 
@@ -204,7 +204,7 @@ class Depth(Method):
 
 
 @dataclass(frozen=True)
-class Steps:
+class DepthSteps:
     """What is public of a draw."""
 
     value: ValueStep
@@ -243,5 +243,5 @@ class Steps:
 
 # Groups are many, and what is public of their draws is the same for all.
 @lru_cache(maxsize=64)
-def _steps(method: Depth, terms: QuantileTerms, grid: Grid) -> Steps:
-    return Steps(method.value_step(terms), method.clock_step(terms), grid)
+def _steps(method: Depth, terms: QuantileTerms, grid: Grid) -> DepthSteps:
+    return DepthSteps(method.value_step(terms), method.clock_step(terms), grid)
