@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from math import tanh
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,6 @@ from postri import (
     Sun2023SVT,
 )
 from postri.cli import app
-from postri.cost import Cost
 from postri.methods import METHODS, Method, method_named
 from postri.methods.method import QuantileTerms, Span
 from postri.privacy import Spend
@@ -103,27 +103,38 @@ def test_a_recorded_answer_is_found_by_the_words_of_depth():
     )
 
 
-# What a question costs, by Theorem 13: epsilon^2/2 for a pure draw, epsilon^2/8 for one of bounded
-# range.
+# What a question costs, by Theorem 13: epsilon * tanh(epsilon/2) for a pure draw, epsilon^2/8 for
+# one of bounded range.
 
 
+def pure(epsilon: Fraction) -> float:
+    return float(epsilon) * tanh(float(epsilon) / 2)
+
+
+def ranged(epsilon: Fraction) -> float:
+    return float(epsilon) ** 2 / 8
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(3)], ids=str)
 @pytest.mark.parametrize(
-    ("name", "rho"),
+    ("name", "draws"),
     [
-        ("depth", Fraction(1, 2) * (Fraction(1, 16) + Fraction(9, 16))),
-        ("depth-gumbel", Fraction(1, 8) * Fraction(1, 16) + Fraction(1, 2) * Fraction(9, 16)),
-        ("postri", Fraction(1, 8) * (Fraction(1, 4) + Fraction(1, 4))),
-        ("postri-9:1", Fraction(1, 8) * (Fraction(81, 100) + Fraction(1, 100))),
-        ("postri-optimal", Fraction(1, 8)),
-        ("postri-svt", Fraction(1, 2)),
-        ("sun2023", Fraction(1, 8) * (Fraction(1, 4) + Fraction(1, 4))),
-        ("sun2023-svt", Fraction(1, 2) * (Fraction(1, 4) + Fraction(1, 4))),
+        ("depth", [(pure, "1/4"), (pure, "3/4")]),
+        ("depth-gumbel", [(ranged, "1/4"), (pure, "3/4")]),
+        ("postri", [(ranged, "1/2"), (ranged, "1/2")]),
+        ("postri-9:1", [(ranged, "9/10"), (ranged, "1/10")]),
+        ("postri-optimal", [(ranged, "1")]),
+        ("postri-svt", [(pure, "1")]),
+        ("sun2023", [(ranged, "1/2"), (ranged, "1/2")]),
+        ("sun2023-svt", [(pure, "1/2"), (pure, "1/2")]),
     ],
 )
-def test_a_method_knows_what_its_draws_cost(name: str, rho: Fraction):
+def test_a_method_knows_what_its_draws_cost(name: str, draws: list, epsilon: Fraction):
     """Depth follows the split of the question, the published methods their own."""
-    assert method_named(name).cost(terms()) == Cost(Fraction(1), rho)
-    assert method_named(name).cost(terms(Fraction(3))) == Cost(Fraction(3), 9 * rho)
+    cost = method_named(name).cost(terms(epsilon))
+    assert cost.epsilon == epsilon
+    rho = sum(kind(epsilon * Fraction(share)) for kind, share in draws)
+    assert float(cost.rho) == pytest.approx(rho, rel=1e-12)
 
 
 @EVERY_NAME
