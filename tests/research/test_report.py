@@ -259,7 +259,7 @@ def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells()
         for method in ("sun2023", "depth", "postri-default")
         for name in ("zipf", "uniform")
     ]
-    again = [Cell("zipf", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
+    again = [Cell("uniform", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
     outcomes = list(run_all([*cells, *again], subjects, workers=2))
     assert [outcome.cell for outcome in outcomes] == [*cells, *again]
     for outcome in outcomes[: len(cells)]:
