@@ -19,7 +19,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-RUNS, MANY = sized((40, 600), (5_000, 3_000))
+RUNS, MANY = sized((25, 600), (5_000, 3_000))
 BETA = 0.2
 SIGNIFICANCE = 1e-6
 DOMAIN = Domain(-100, 300, step="0.5")
@@ -132,7 +132,7 @@ def test_intervals_of_gaussian_noise_hold_what_they_are_about(grouped, change, f
         concentrated=True,
     )
     bound = question.bound(opened)
-    runs = sized(40, 2_000)
+    runs = sized(20, 2_000)
     missed = dict.fromkeys(wanted, 0)
     for _ in range(runs):
         for answers, held in zip(bound.answers(), true, strict=True):
