@@ -71,7 +71,8 @@ def said(message: str) -> str:
     lines = message.strip("\n").split("\n")
     if re.fullmatch(r" *\^+", lines[-1]):
         *lines, text, marks = lines
-        lines.append(f"marked: {text[marks.index('^') : len(marks)]}")
+        marked = text[marks.index("^") : len(marks)]
+        lines.append(f"marked: {marked or 'the end'}")
     return code("\n".join(line.strip() for line in lines))
 
 
@@ -130,8 +131,11 @@ class Desk:
     def command(self, case: tuple[str, int]) -> tuple[str, ...]:
         text, exit_code = case
         out, err = run(*shlex.split(text)[1:], code=exit_code)
-        assert out == ""
-        return code(text), str(exit_code), said(err[err.startswith(USAGE) and err.index(ERROR) :])
+        # What `postri check` finds is its result; everything else is said on standard error.
+        assert (out == "") != ("check" in text)
+        if err.startswith(USAGE):
+            err = err[err.index(ERROR) :]
+        return code(text), str(exit_code), said(out + err)
 
     def policy(self, case: tuple[str, str]) -> tuple[str, ...]:
         old, new = case
@@ -200,6 +204,7 @@ PLACES: tuple[Place, ...] = (
     ),
 )
 EVERY = [(place, case) for place in PLACES for case in place.cases]
+NAMES = [f"{place.name} {place.cases.index(case) + 1}" for place, case in EVERY]
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +230,7 @@ def data_frame() -> pd.DataFrame:
 
 def write_files(folder: Path) -> None:
     (folder / "postri.toml").write_text(wrong.POLICY)
+    (folder / "semicolons.toml").write_text(wrong.POLICY.replace("staff.csv", "semicolons.csv"))
     # The same ledger, for both policies lie in one folder.
     (folder / "served.toml").write_text(
         wrong.POLICY + "[service]\nport = 0\ntime_grid = 0\nrate = 1000000\n"
@@ -258,7 +264,7 @@ def test_there_are_more_than_a_hundred():
     assert len(EVERY) == len({(place.name, case) for place, case in EVERY}) > 100
 
 
-@pytest.mark.parametrize(("place", "case"), EVERY, ids=str)
+@pytest.mark.parametrize(("place", "case"), EVERY, ids=NAMES)
 def test_a_wrong_input_costs_nothing_and_tells_no_cell(place, case, answered):
     found = answered[place.name, case]
     assert found.spent == {}
@@ -267,3 +273,22 @@ def test_a_wrong_input_costs_nothing_and_tells_no_cell(place, case, answered):
     for cell in CELLS:
         assert cell not in message
     assert len(message) > 20
+
+
+# How other places say it.
+PYTHON_WORDS = re.compile(r"\b(domain|columns?|delimiter|method|protect|fresh|by)=|Domain\(|\bagg\.")
+OPTIONS = re.compile(r"(?<![\w-])--\w")
+FOREIGN = {
+    "Python": OPTIONS,
+    "Sessions": re.compile(rf"{OPTIONS.pattern}|GROUP BY|COUNT\("),
+    "SQL": re.compile(rf"{OPTIONS.pattern}|{PYTHON_WORDS.pattern}"),
+    "The command line": PYTHON_WORDS,
+    "Policies": re.compile(rf"{OPTIONS.pattern}|{PYTHON_WORDS.pattern}"),
+    "The service": re.compile(rf"{OPTIONS.pattern}|{PYTHON_WORDS.pattern}|\b(True|False|None)\b"),
+}
+
+
+@pytest.mark.parametrize(("place", "case"), EVERY, ids=NAMES)
+def test_a_message_has_the_words_of_its_place(place, case, answered):
+    message = answered[place.name, case].cells[-1]
+    assert not FOREIGN[place.name].search(message)

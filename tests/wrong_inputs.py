@@ -66,7 +66,7 @@ PYTHON = (
     'postri.quantiles(df, 0.5, "salary", epsilon=1)',
     'postri.quantiles(df, [], "salary", epsilon=1)',
     'postri.sum(df, "salary", epsilon=1)',
-    'postri.mean(df, "since", epsilon=1, domain=Domain("2000-01-01", "2030-12-31"))',
+    'postri.mean(df, "since", epsilon=1)',
     'postri.ask(df, {"mid": "medain(salary)"}, epsilon=1)',
     'postri.ask(df, "median(salary)", epsilon=1)',
     'postri.ask(df, {"n": agg.count()}, by="team", epsilon=1)',
@@ -125,7 +125,7 @@ SQL = (
     "SELECT COUNT(*) AS n FROM staff LIMIT -1",
     "SELECT COUNT(*) FROM staff JOIN teams ON staff.team = teams.id",
     "SELECT COUNT(*) FROM (SELECT salary FROM staff)",
-    "SELECT SUM(salary) / COUNT(*) FROM staff",
+    "SELECT COUNT(*) / SUM(salary) FROM staff",
     "SELECT COUNT(*) FROM staff; DROP TABLE staff",
 )
 
@@ -170,11 +170,13 @@ COMMANDS = (
     ("postri ask staff 'count()' 'median(salary)' --weights 1 --epsilon 1", 2),
     ("postri ask staff 'count()' --epsilon 1 --price --expect 0", 2),
     ("postri ask staff 'count()' --epsilon 1 --policy nowhere.toml", 2),
+    ("postri ask staff 'count()' --epsilon 1 --policy semicolons.toml", 2),
     ("postri sql 'SELECT MAX(salary) FROM staff' --epsilon 1", 2),
     ("postri look staff.csv --type salary", 2),
     ("postri look staff.csv --unit persn", 2),
     ("postri init staff.csv", 2),
-    ("postri check stuff.toml", 2),
+    ("postri check --policy stuff.toml", 2),
+    ("postri check --policy semicolons.toml", 2),
     ("postri token add eve --role boss", 2),
 )
 
@@ -189,7 +191,7 @@ POLICY_LINES = (
     ('source = "staff.csv"', 'source = "staff.csv"\ndelimiter = ";;"'),
     ('version = "1"', ""),
     ("rows = 1000", "rows = -5"),
-    ("rows = 1000", "rows = 1000\nunits = 100"),
+    ("rows = 1000", "rows = 1000\nunits = 0"),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"'),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"\ndelta = 0.5'),
     ('allowances = { bob = "1/2" }', "allowances = { bob = -1 }"),

@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable
 
 # Parameters whose option has their name.
-OPTIONS = "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote"
+OPTIONS = (
+    "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote|encoding|"
+    "decimal|thousands"
+)
 DOMAIN = re.compile(
     r"(?:domain=)?\bDomain\((?P<lower>[^,()]+), (?P<upper>[^,()]+)"
     r"(?:, step='?(?P<step>[^'()]+)'?)?\)"
@@ -32,13 +35,17 @@ WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(rf"^({OPTIONS}) must\b"), r"--\1 must"),
     (re.compile(r"^--lower must be below upper\b"), "--lower must be below --upper"),
     (re.compile(r"^--upper must be lower plus"), "--upper must be --lower plus"),
-    (re.compile(r"^the rows per person must\b"), "--rows-per-person must"),
+    (re.compile(r"^(date|timestamp)_format must\b"), r"--\1-format must"),
+    (re.compile(r"^decimal and thousands must\b"), "--decimal and --thousands must"),
+    (re.compile(r"^k, the rows of one person, must\b"), "--rows-per-person must"),
+    (re.compile(r"^expect, about how\b"), "--expect, about how"),
     (re.compile(r"^p must\b"), "P must"),
     (re.compile(r"^(--method must be a name \(.*\)) or a method object, .*, got"), r"\1, got"),
     (re.compile(r"^give either epsilon "), "give either --epsilon "),
     (re.compile(r"(?<=\)) or reach (?=\()"), " or --reach "),
     (re.compile(r"\bmethod='([^']+)'"), r"--method \1"),
     (re.compile(r"\bprotect=ReplaceRows\(1\)"), "--protect replace-rows"),
+    (re.compile(r"\bdelimiter=('[^']+')"), r"--delimiter \1"),
     (re.compile(r"\bfresh=True\b"), "--fresh"),
     (re.compile(r"\bwhere=, by= and units need\b"), "--where, --by and units need"),
     (re.compile(r"\bcolumns=\{'first': None, \.\.\.\}"), "--names first,second,..."),

@@ -156,9 +156,13 @@ class Binder:
             return Kind.TIMESTAMP
         if len(kinds) > 1:
             (one, left), (other, right) = list(kinds.items())[:2]
+            self._check_column_as_text(left, right)
+            hint = ""
+            if {one, other} == {Kind.TEXT, Kind.NUMBER}:
+                hint = ": a text stands in single quotes, a number in none"
             raise InputError(
                 f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they "
-                "cannot be put side by side"
+                f"cannot be put side by side{hint}"
             )
         return next(iter(kinds), None)
 
@@ -166,7 +170,19 @@ class Binder:
         kind = self._common(expressions)
         if kind is None:
             raise _undeclared(expressions)
+        if all(isinstance(each, tree.Text) for each in expressions):
+            self._check_column_as_text(*expressions)
         return kind
+
+    def _check_column_as_text(self, *expressions: Expression) -> None:
+        """Refuse the name of a column as a text where a column must have been meant."""
+        for each in expressions:
+            if isinstance(each, tree.Text) and each.value in self._names:
+                column = tree.Column(each.value, quoted=True)
+                raise InputError(
+                    f"{brief(each)} is a text here; the column stands in double quotes or in none: "
+                    f"{brief(column)}"
+                )
 
     # Columns.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from glob import escape
@@ -11,7 +12,11 @@ from postri.domain import Domain
 from postri.engines.duckdb import PATTERN
 from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.table import Table
+from postri.errors import InputError
 from postri.policy.model import ColumnPolicy, Dataset, Policy
+
+# What a message of an engine calls by Python's name for it.
+DELIMITER = re.compile(r"\bdelimiter='([^']+)'")
 
 
 def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy]) -> Table:
@@ -23,7 +28,11 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
     declared: dict[str, str | None] = dict.fromkeys(dataset.names)
     if not kind.declares_types:
         declared.update({column.name: _declared_type(column) for column in columns})
-    return Table(kind.open(_located(policy, dataset, kind), dataset.table, declared, dataset.csv))
+    place = _located(policy, dataset, kind)
+    try:
+        return Table(kind.open(place, dataset.table, declared, dataset.csv))
+    except InputError as error:
+        raise InputError(DELIMITER.sub(r'delimiter = "\1"', str(error))) from None
 
 
 def places_of(policy: Policy, dataset: Dataset) -> set[tuple[str, ...]]:

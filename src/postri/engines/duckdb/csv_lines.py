@@ -337,8 +337,7 @@ def _check_delimiter(line: str, delimiter: str, quote: str) -> None:
         return
     for mark in LIKELY_DELIMITERS:
         if mark in line and mark != delimiter:
-            written = "\\t" if mark == "\t" else mark
             raise InputError(
-                f"the header has one column {shown(line)}: is the delimiter {mark!r}? Say "
-                f"--delimiter '{written}' (in Python: delimiter={mark!r})"
+                f"the header has one column {shown(line)}: is the delimiter {mark!r}? Then say "
+                f"delimiter={mark!r}"
             )
