@@ -276,7 +276,9 @@ def test_a_wrong_input_costs_nothing_and_tells_no_cell(place, case, answered):
 
 
 # How other places say it.
-PYTHON_WORDS = re.compile(r"\b(domain|columns?|delimiter|method|protect|fresh|by)=|Domain\(|\bagg\.")
+PYTHON_WORDS = re.compile(
+    r"\b(domain|columns?|delimiter|method|protect|fresh|by)=|Domain\(|\bagg\."
+)
 OPTIONS = re.compile(r"(?<![\w-])--\w")
 FOREIGN = {
     "Python": OPTIONS,

@@ -117,6 +117,7 @@ SQL = (
     "SELECT COUNT(*) FROM staff GROUP BY salary",
     'SELECT COUNT(*) FROM staff WHERE team = "blue"',
     "SELECT COUNT(*) FROM staff WHERE 'team' = 'blue'",
+    "SELECT COUNT(*) FROM staff WHERE 'salary' > 1000",
     "SELECT COUNT(*) FROM staff WHERE UPPER(team) = 'BLUE'",
     "SELECT COUNT(*) FROM staff WHERE salary = 'much'",
     "SELECT COUNT(*) FROM staff WHERE since > '2020-13-01'",

@@ -239,7 +239,7 @@ def _check_units(unit: object, rows: object) -> None:
 def _check_rows(k: object, name: str) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError(
-            f"{name}, the rows of one person, must be a whole number of at least 1, got {shown(k)}"
+            f"{name}, the rows per person, must be a whole number of at least 1, got {shown(k)}"
         )
 
 

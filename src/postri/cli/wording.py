@@ -37,7 +37,7 @@ WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"^--upper must be lower plus"), "--upper must be --lower plus"),
     (re.compile(r"^(date|timestamp)_format must\b"), r"--\1-format must"),
     (re.compile(r"^decimal and thousands must\b"), "--decimal and --thousands must"),
-    (re.compile(r"^k, the rows of one person, must\b"), "--rows-per-person must"),
+    (re.compile(r"^k, the rows per person, must\b"), "--rows-per-person must"),
     (re.compile(r"^expect, about how\b"), "--expect, about how"),
     (re.compile(r"^p must\b"), "P must"),
     (re.compile(r"^(--method must be a name \(.*\)) or a method object, .*, got"), r"\1, got"),

@@ -130,8 +130,8 @@ def check_fits(statistic: Statistic, column: KnownColumn) -> None:
     # Nothing else tells how fine such numbers are.
     if column.domain is None and (column.type == "float" or _is_parsed_decimal(column)):
         raise InputError(
-            f"there is no {statistic.title} of {column.name!r}: the policy gives it no lower, upper "
-            "and step, which the steward can add; count it, or ask about another column"
+            f"there is no {statistic.title} of {column.name!r}: the policy gives it no lower, "
+            "upper and step, which the steward can add; count it, or ask about another column"
         )
     if statistic.fits != "bounded":
         return

@@ -22,8 +22,7 @@ def check_aggregates(aggregates: object) -> dict[str, Statistic]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         got = "none" if aggregates == {} else shown(aggregates)
         raise InputError(
-            'aggregates must map names to aggregates, such as {"mid": "median(fare)"}, '
-            f"got {got}"
+            f'aggregates must map names to aggregates, such as {{"mid": "median(fare)"}}, got {got}'
         )
     for name in aggregates:
         if not isinstance(name, str) or not name:

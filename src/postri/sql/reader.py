@@ -429,7 +429,9 @@ class StatementReader:
         digits = words[0].text if len(words) == 1 and words[0].kind == TokenType.NUMBER else ""
         if not digits.isdigit() or len(digits) > MOST_DIGITS:
             start = self._clauses.starts[kind]
-            raise self._source.error(words or start, f"{start.upper} takes a whole number, such as 10")
+            raise self._source.error(
+                words or start, f"{start.upper} takes a whole number, such as 10"
+            )
         return int(digits)
 
 

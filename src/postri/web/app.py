@@ -73,9 +73,10 @@ def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     usual = ("invalid_request", "the request cannot be read")
     code, detail = BY_STATUS.get(error.status_code, usual)
-    if "Allow" in (error.headers or {}):
-        detail += f": {error.headers['Allow']}"
-    return refused(Refusal(code, detail, headers=error.headers or {}), visit_of(request))
+    headers = error.headers or {}
+    if "Allow" in headers:
+        detail += f": {headers['Allow']}"
+    return refused(Refusal(code, detail, headers=headers), visit_of(request))
 
 
 def public_routes(service: Service, page: Path = PAGE) -> APIRouter:
