@@ -100,7 +100,7 @@ class Desk:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._tokens = {"ann": served.ann, "sue": served.sue, "wrong": "ptr_wrong", None: None}
+        self._tokens = {"ann": served.ann, "sue": served.sue, "a wrong token": "ptr_wrong"}
         self._names = {
             **{name: getattr(postri, name) for name in postri.__all__},
             "postri": postri,
@@ -146,12 +146,12 @@ class Desk:
         _, problems = str(caught.value).split("\n", 1)
         return code(old), code(new or "(nothing)"), said(problems)
 
-    def request(self, case: tuple[str | None, str, str]) -> tuple[str, ...]:
+    def request(self, case: tuple[str, str, str]) -> tuple[str, ...]:
         who, request, body = case
         method, path = request.split()
-        reply = self._served.send(method, path, body.encode() or None, self._tokens[who])
+        reply = self._served.send(method, path, body.encode() or None, self._tokens.get(who))
         outcome = f"{reply.status} {reply.code}"
-        return who or "nobody", code(request), code(body), outcome, said(reply.json["detail"])
+        return who, code(request), code(body), outcome, said(reply.json["detail"])
 
 
 PLACES: tuple[Place, ...] = (
@@ -224,8 +224,8 @@ def answered(tmp_path_factory) -> dict[object, Answered]:
 
 def data_frame() -> pd.DataFrame:
     frame = pd.DataFrame({**PRIVATE, "team": TEAMS})
-    frame["since"] = pd.to_datetime(frame["since"])
-    return frame
+    # Types that every version of pandas calls the same.
+    return frame.astype({"name": "string", "team": "string", "since": "datetime64[us]"})
 
 
 def write_files(folder: Path) -> None:
@@ -240,6 +240,7 @@ def write_files(folder: Path) -> None:
     lines.append((UNREADABLE,) * len(columns))
     for name, mark in (("staff.csv", ","), ("semicolons.csv", ";")):
         (folder / name).write_text("".join(mark.join(map(str, line)) + "\n" for line in lines))
+    (folder / "latin.csv").write_bytes("år;løn\n2024;7\n".encode("latin-1"))
     (folder / "staff.xlsx").write_bytes(b"PK")
 
 

@@ -15,8 +15,11 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.policy.model import ColumnPolicy, Dataset, Policy
 
-# What a message of an engine calls by Python's name for it.
-DELIMITER = re.compile(r"\bdelimiter='([^']+)'")
+# What engines call by Python's names for it, and the keys of a policy that mean the same.
+KEYS = (
+    (re.compile(r"\b(delimiter|encoding)='([^']+)'"), r'\1 = "\2"'),
+    (re.compile(r"\bdeclare columns with header=False\b"), "say header = false and names"),
+)
 
 
 def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy]) -> Table:
@@ -32,7 +35,18 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
     try:
         return Table(kind.open(place, dataset.table, declared, dataset.csv))
     except InputError as error:
-        raise InputError(DELIMITER.sub(r'delimiter = "\1"', str(error))) from None
+        raise InputError(_in_keys(str(error))) from None
+
+
+def _in_keys(message: str) -> str:
+    """A message of an engine in the words of a policy.
+
+    >>> _in_keys("is the delimiter ';'? Then say delimiter=';'")
+    'is the delimiter \';\'? Then say delimiter = ";"'
+    """
+    for words, key in KEYS:
+        message = words.sub(key, message)
+    return message
 
 
 def places_of(policy: Policy, dataset: Dataset) -> set[tuple[str, ...]]:

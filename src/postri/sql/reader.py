@@ -234,11 +234,7 @@ class StatementReader:
         column = self._column(words[0]) if len(words) == 1 else None
         if column is not None:
             if column not in self._by:
-                raise self._source.error(
-                    words,
-                    f"{column!r} is not in GROUP BY, and rows are private; put it there, or "
-                    "ask for an aggregate of it",
-                )
+                raise self._not_grouped(words, column)
             return Item(alias or column, "key", of=column)
         node = self._released(words, aliases=False)
         if node.kind in ("truth", "text") or not set(node.drawn()):
@@ -292,12 +288,16 @@ class StatementReader:
         """A column that rows are divided by."""
         column = self._known(word)
         if column not in self._by:
-            raise self._source.error(
-                word,
-                f"{column!r} is not in GROUP BY, and rows are private; put it there, or ask for an "
-                "aggregate of it",
-            )
+            raise self._not_grouped([word], column)
         return self._key_node(column)
+
+    def _not_grouped(self, words: Words, column: str) -> InputError:
+        hint = f"ask for an aggregate of it, such as COUNT({column})"
+        if self._dataset.columns[column].keys is not None:
+            hint = "put it there, or " + hint
+        return self._source.error(
+            words, f"{column!r} is not in GROUP BY, and rows are private; {hint}"
+        )
 
     def _key_node(self, column: str) -> ReleasedNode:
         keys = self._dataset.columns[column].keys or ("",)
