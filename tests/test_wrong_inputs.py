@@ -130,6 +130,7 @@ class Desk:
 
     def command(self, case: tuple[str, int]) -> tuple[str, ...]:
         text, exit_code = case
+        assert exit_code in (2, 3)
         out, err = run(*shlex.split(text)[1:], code=exit_code)
         # What `postri check` finds is its result; everything else is said on standard error.
         assert (out == "") != ("check" in text)
@@ -150,6 +151,7 @@ class Desk:
         who, request, body = case
         method, path = request.split()
         reply = self._served.send(method, path, body.encode() or None, self._tokens.get(who))
+        assert 400 <= reply.status < 500
         outcome = f"{reply.status} {reply.code}"
         return who, code(request), code(body), outcome, said(reply.json["detail"])
 

@@ -45,7 +45,7 @@ WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"(?<=\)) or reach (?=\()"), " or --reach "),
     (re.compile(r"\bmethod='([^']+)'"), r"--method \1"),
     (re.compile(r"\bprotect=ReplaceRows\(1\)"), "--protect replace-rows"),
-    (re.compile(r"\b(delimiter|encoding)=('[^']+')"), r"--\1 \2"),
+    (re.compile(r"\bpostri\.open\(\.\.\., (delimiter|encoding)=('[^']+')\)"), r"--\1 \2"),
     (re.compile(r"\bgive token=, or set "), "set "),
     (re.compile(r"\bfresh=True\b"), "--fresh"),
     (re.compile(r"\bwhere=, by= and units need\b"), "--where, --by and units need"),
@@ -53,7 +53,7 @@ WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"\bdeclare columns with header=False\b"), "give --no-header and --names"),
     (re.compile(r"\bleave it out of columns=\.\.\."), "leave out --type"),
     (re.compile(r"\bleave out columns=\.\.\."), "leave out --type and --names"),
-    (re.compile(r"; declare it: columns=\{.*\}$"), "; declare it in a policy, and use postri ask"),
+    (re.compile(r"; declare it: postri.*$"), "; declare it in a policy, and use postri ask"),
 ]
 
 

@@ -42,6 +42,7 @@ CONDITIONS = (
     tree.IsTruth,
     tree.Like,
 )
+LITERALS = (tree.Text, tree.Number)
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
     **dict.fromkeys((tree.Number, tree.Arithmetic, tree.Negate), Kind.NUMBER),
@@ -158,7 +159,8 @@ class Binder:
             (one, left), (other, right) = list(kinds.items())[:2]
             self._check_column_as_text(left, right)
             hint = ""
-            if {one, other} == {Kind.TEXT, Kind.NUMBER}:
+            is_literal = isinstance(left, LITERALS) or isinstance(right, LITERALS)
+            if is_literal and {one, other} == {Kind.TEXT, Kind.NUMBER}:
                 hint = ": a text stands in single quotes, a number in none"
             raise InputError(
                 f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they "
@@ -402,5 +404,5 @@ def _undeclared(expressions: Sequence[Expression]) -> InputError:
     example = repr(names[0]) if names else "'x'"
     return InputError(
         f"nothing tells how to read {unread}, which has no declared type; "
-        f"declare it: columns={{{example}: 'text'}}"
+        f"declare it: postri.open(..., columns={{{example}: 'text'}})"
     )

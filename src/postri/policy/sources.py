@@ -17,7 +17,7 @@ from postri.policy.model import ColumnPolicy, Dataset, Policy
 
 # What engines call by Python's names for it, and the keys of a policy that mean the same.
 KEYS = (
-    (re.compile(r"\b(delimiter|encoding)='([^']+)'"), r'\1 = "\2"'),
+    (re.compile(r"\bpostri\.open\(\.\.\., (delimiter|encoding)='([^']+)'\)"), r'\1 = "\2"'),
     (re.compile(r"\bdeclare columns with header=False\b"), "say header = false and names"),
 )
 
@@ -41,8 +41,8 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
 def _in_keys(message: str) -> str:
     """A message of an engine in the words of a policy.
 
-    >>> _in_keys("is the delimiter ';'? Then say delimiter=';'")
-    'is the delimiter \';\'? Then say delimiter = ";"'
+    >>> _in_keys("say postri.open(..., delimiter=';')")
+    'say delimiter = ";"'
     """
     for words, key in KEYS:
         message = words.sub(key, message)
