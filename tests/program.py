@@ -10,9 +10,11 @@ import os
 import subprocess
 import sys
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import typer.main
 from typer.testing import CliRunner
 
 from postri.cli import main
@@ -20,6 +22,8 @@ from postri.cli import main
 POSTRI = Path(sys.executable).with_name("postri")
 # What the surroundings of the tests must not decide.
 FORGOTTEN = ("POSTRI_ANALYST", "POSTRI_DATA", "POSTRI_POLICY", "POSTRI_TOKEN", "COLUMNS")
+# The program's commands are read from their signatures once, not at every run.
+commands_of = cache(typer.main.get_command)
 
 
 def run(
@@ -31,6 +35,7 @@ def run(
     with (
         chdir(folder or Path.cwd()),
         patch.object(sys, "argv", arguments),
+        patch.object(typer.main, "get_command", commands_of),
         CliRunner().isolation(typed, surroundings) as (out, err, _),
     ):
         try:

@@ -140,7 +140,7 @@ class TestAggregates:
             ({"": "median(fare)"}, "name of an aggregate"),
             ({1: "median(fare)"}, "name of an aggregate"),
             ({"a": "mode(fare)"}, "there is no aggregate 'mode'"),
-            ({"a": "median"}, "an aggregate must be one of postri.agg"),
+            ({"a": "median"}, "an aggregate must be a text such as 'median(x)'"),
             ({"a": "median()"}, "write 'median(x)'"),
             ({"a": "quantile(fare)"}, "write 'median(x)'"),
             ({"a": "quantile(fare, 2)"}, "p must lie strictly between 0 and 1"),
@@ -197,7 +197,7 @@ class TestOneNumber:
         assert postri.sum(range(100), domain=Domain(0, 100), epsilon=100).statistic == "sum"
 
     def test_a_sum_needs_bounds(self):
-        with pytest.raises(InputError, match="needs a domain, such as Domain"):
+        with pytest.raises(InputError, match="needs a domain, such as domain=Domain"):
             postri.sum(range(100), epsilon=1)
 
     def test_the_column_may_be_the_second_word(self):

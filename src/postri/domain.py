@@ -124,8 +124,17 @@ def _bound(value: Any, name: str) -> Point:
                 f"{name} must lie in the years 1 to 9999, got {shown(value)}"
             ) from None
         return value
-    moment = _moment(value) if isinstance(value, str) else None
-    return _number(exact(value, name)) if moment is None else moment
+    if not isinstance(value, str):
+        return _number(exact(value, name))
+    moment = _moment(value)
+    if moment is not None:
+        return moment
+    try:
+        return _number(exact(value, name))
+    except InputError:
+        raise InputError(
+            f"{name} must be a finite number or a date such as '2024-01-31', got {shown(value)}"
+        ) from None
 
 
 def _moment(text: str) -> date | None:

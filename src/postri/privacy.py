@@ -22,7 +22,7 @@ class AddOrRemoveRows:
     k: int = 1
 
     def __post_init__(self) -> None:
-        _check_rows(self.k)
+        _check_rows(self.k, "k")
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
         """How far one person moves `#{x <= u} - p*n`: an added row moves it by 1-p or by -p, and
@@ -47,7 +47,7 @@ class ReplaceRows:
     k: int = 1
 
     def __post_init__(self) -> None:
-        _check_rows(self.k)
+        _check_rows(self.k, "k")
 
     def sensitivity(self, p: Fraction, groups: int = 1) -> Fraction:
         """How far one person moves `#{x <= u} - p*n`: a replaced row moves the count by 1 and
@@ -233,13 +233,13 @@ def _check_units(unit: object, rows: object) -> None:
             "name the column whose values are persons, such as "
             f"AddOrRemoveUnits('customer_id', rows=3), got {shown(unit)}"
         )
-    _check_rows(rows)
+    _check_rows(rows, "rows")
 
 
-def _check_rows(k: object) -> None:
+def _check_rows(k: object, name: str) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError(
-            f"the rows per person must be a whole number of at least 1, got {shown(k)}"
+            f"{name}, the rows per person, must be a whole number of at least 1, got {shown(k)}"
         )
 
 
@@ -294,7 +294,11 @@ def check_share(value: Number, name: str) -> Fraction:
     """A number strictly between 0 and 1: a confidence, a quantile, a split."""
     number = exact(value, name)
     if not 0 < number < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
+        hint = ""
+        if 1 < number < 100:
+            percent = float(number)
+            hint = f": {percent:g}% is {percent / 100:g}"
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown(value)}{hint}")
     return number
 
 

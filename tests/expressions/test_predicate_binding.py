@@ -98,6 +98,17 @@ def test_a_name_that_is_none_is_refused(text, message):
         bind(text)
 
 
+@pytest.mark.parametrize("text", ["'job' = 'a'", "'job' IN ('a', 'b')", "'age' > 5", "5 < 'age'"])
+def test_a_column_in_single_quotes_is_no_column(text):
+    with pytest.raises(InputError, match="is a text here; the column stands in double quotes or"):
+        bind(text)
+
+
+@pytest.mark.parametrize("text", ["job = 'age'", "'a' = 'b'", "job IN ('job', 'age')"])
+def test_texts_beside_a_column_are_texts_whatever_they_say(text):
+    assert bind(text) is not None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

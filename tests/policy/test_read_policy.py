@@ -691,7 +691,7 @@ WRONG = {
             ("'up to 101%'", SHARE, "'up to 101%'"),
             ("'Up to 2%'", SHARE, "'Up to 2%'"),
             ("'up to 2% '", SHARE, "'up to 2% '"),
-            ("0.02", "be text in quotes", "0.02"),
+            ("0.02", SHARE, "0.02"),
         )
     },
     "unreadable text": (

@@ -135,7 +135,7 @@ def test_what_the_steward_changes_is_another_question(change, tmp_path):
         ({"by": "job"}, "by must be a list of columns"),
         ({"by": {"job": ["admin."]}}, "by must be a list of columns"),
         ({"by": ["job", "job"]}, "by names 'job' twice"),
-        ({"simultaneous": 1}, "simultaneous must be True or False"),
+        ({"simultaneous": 1}, "simultaneous must be true or false"),
         ({"epsilon": 0}, "epsilon must be positive"),
     ],
 )

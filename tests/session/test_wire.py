@@ -248,7 +248,7 @@ class TestQuestions:
             ({"epsilon": {}, "sql": ""}, "epsilon must be a finite number"),
             ({"epsilon": "1e999999", "sql": ""}, "epsilon must be a finite number"),
             ({"epsilon": 1, "sql": "", "by": ["x"]}, "leave out 'by'"),
-            ({"epsilon": 1, "sql": "", "fresh": 1}, "fresh must be True or False"),
+            ({"epsilon": 1, "sql": "", "fresh": 1}, "fresh must be true or false"),
             ({"epsilon": 1, "dataset": "d", "aggregates": []}, "aggregates must map"),
             ({"epsilon": 1, "dataset": "d", "aggregates": {"n": {}}}, "an aggregate must be"),
             (

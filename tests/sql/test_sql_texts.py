@@ -315,7 +315,7 @@ REFUSED = [
     ("SELECT job FROM bank GROUP BY job", "at least one aggregate", "job"),
     ("SELECT 1 FROM bank", "a column of a question is an aggregate", "1"),
     ("SELECT 'x' AS a, COUNT(*) FROM bank", "a column of a question is an aggregate", "'x'"),
-    ("SELECT age + 1 FROM bank", "ask for an aggregate of it, such as MEDIAN(age)", "age"),
+    ("SELECT age + 1 FROM bank", "ask for an aggregate of it, such as COUNT(age)", "age"),
     ("SELECT COUNT(*) > 3 FROM bank", "a column of a question is an aggregate", "COUNT(*) > 3"),
     # functions that are not answered
     ("SELECT MIN(age) FROM bank", "such as QUANTILE_CONT(age, 0.01)", "MIN"),
@@ -425,7 +425,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM bank WHERE age < 3 WHERE age < 4", "stands here a second time", "WHERE"),
     (
         "SELECT COUNT(*) FROM bank GROUP BY age",
-        "'age' has no public keys in the policy; such are 'job', 'vip'",
+        "'age' has no public keys in the policy; columns with keys: 'job', 'vip'",
         "age",
     ),
     ("SELECT COUNT(*) FROM bank GROUP BY job, job", "stands in GROUP BY twice", "job"),

@@ -138,7 +138,7 @@ def test_names_are_printable(tokens, name):
 
 
 def test_roles_are_two(tokens):
-    with pytest.raises(InputError, match="the role cannot be 'stewart'; did you mean 'steward'"):
+    with pytest.raises(InputError, match="role cannot be 'stewart'; did you mean 'steward'"):
         tokens.add("ann", "stewart")
 
 

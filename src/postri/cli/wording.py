@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable
 
 # Parameters whose option has their name.
-OPTIONS = "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote"
+OPTIONS = (
+    "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote|encoding|"
+    "decimal|thousands"
+)
 DOMAIN = re.compile(
     r"(?:domain=)?\bDomain\((?P<lower>[^,()]+), (?P<upper>[^,()]+)"
     r"(?:, step='?(?P<step>[^'()]+)'?)?\)"
@@ -32,20 +35,25 @@ WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(rf"^({OPTIONS}) must\b"), r"--\1 must"),
     (re.compile(r"^--lower must be below upper\b"), "--lower must be below --upper"),
     (re.compile(r"^--upper must be lower plus"), "--upper must be --lower plus"),
-    (re.compile(r"^the rows per person must\b"), "--rows-per-person must"),
+    (re.compile(r"^(date|timestamp)_format\b"), r"--\1-format"),
+    (re.compile(r"^(decimal|delimiter) and (thousands|quote) must\b"), r"--\1 and --\2 must"),
+    (re.compile(r"^k, the rows per person, must\b"), "--rows-per-person must"),
+    (re.compile(r"^expect, about how\b"), "--expect, about how"),
     (re.compile(r"^p must\b"), "P must"),
     (re.compile(r"^(--method must be a name \(.*\)) or a method object, .*, got"), r"\1, got"),
     (re.compile(r"^give either epsilon "), "give either --epsilon "),
     (re.compile(r"(?<=\)) or reach (?=\()"), " or --reach "),
     (re.compile(r"\bmethod='([^']+)'"), r"--method \1"),
     (re.compile(r"\bprotect=ReplaceRows\(1\)"), "--protect replace-rows"),
+    (re.compile(r"\bpostri\.open\(\.\.\., (delimiter|encoding)=('[^']+')\)"), r"--\1 \2"),
+    (re.compile(r"\bgive token=, or set "), "set "),
     (re.compile(r"\bfresh=True\b"), "--fresh"),
     (re.compile(r"\bwhere=, by= and units need\b"), "--where, --by and units need"),
     (re.compile(r"\bcolumns=\{'first': None, \.\.\.\}"), "--names first,second,..."),
     (re.compile(r"\bdeclare columns with header=False\b"), "give --no-header and --names"),
     (re.compile(r"\bleave it out of columns=\.\.\."), "leave out --type"),
     (re.compile(r"\bleave out columns=\.\.\."), "leave out --type and --names"),
-    (re.compile(r"; declare it: columns=\{.*\}$"), "; declare it in a policy, and use postri ask"),
+    (re.compile(r"; declare it: postri.*$"), "; declare it in a policy, and use postri ask"),
 ]
 
 

@@ -42,6 +42,7 @@ CONDITIONS = (
     tree.IsTruth,
     tree.Like,
 )
+LITERALS = (tree.Text, tree.Number)
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
     **dict.fromkeys((tree.Number, tree.Arithmetic, tree.Negate), Kind.NUMBER),
@@ -156,9 +157,14 @@ class Binder:
             return Kind.TIMESTAMP
         if len(kinds) > 1:
             (one, left), (other, right) = list(kinds.items())[:2]
+            self._check_column_as_text(left, right)
+            hint = ""
+            is_literal = isinstance(left, LITERALS) or isinstance(right, LITERALS)
+            if is_literal and {one, other} == {Kind.TEXT, Kind.NUMBER}:
+                hint = ": a text stands in single quotes, a number in none"
             raise InputError(
                 f"{brief(left)} is {one.value} and {brief(right)} is {other.value}; they "
-                "cannot be put side by side"
+                f"cannot be put side by side{hint}"
             )
         return next(iter(kinds), None)
 
@@ -166,7 +172,19 @@ class Binder:
         kind = self._common(expressions)
         if kind is None:
             raise _undeclared(expressions)
+        if all(isinstance(each, tree.Text) for each in expressions):
+            self._check_column_as_text(*expressions)
         return kind
+
+    def _check_column_as_text(self, *expressions: Expression) -> None:
+        """Refuse the name of a column as a text where a column must have been meant."""
+        for each in expressions:
+            if isinstance(each, tree.Text) and each.value in self._names:
+                column = tree.Column(each.value, quoted=True)
+                raise InputError(
+                    f"{brief(each)} is a text here; the column stands in double quotes or in none: "
+                    f"{brief(column)}"
+                )
 
     # Columns.
 
@@ -386,5 +404,5 @@ def _undeclared(expressions: Sequence[Expression]) -> InputError:
     example = repr(names[0]) if names else "'x'"
     return InputError(
         f"nothing tells how to read {unread}, which has no declared type; "
-        f"declare it: columns={{{example}: 'text'}}"
+        f"declare it: postri.open(..., columns={{{example}: 'text'}})"
     )

@@ -384,6 +384,8 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
 def brief(expression: Expression) -> str:
     """Its text as an error message shows it."""
     text = str(expression)
+    if isinstance(expression, Column) and expression.name.isidentifier():
+        text = expression.name
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from glob import escape
@@ -11,7 +12,14 @@ from postri.domain import Domain
 from postri.engines.duckdb import PATTERN
 from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.table import Table
+from postri.errors import InputError
 from postri.policy.model import ColumnPolicy, Dataset, Policy
+
+# What engines call by Python's names for it, and the keys of a policy that mean the same.
+KEYS = (
+    (re.compile(r"\bpostri\.open\(\.\.\., (delimiter|encoding)='([^']+)'\)"), r'\1 = "\2"'),
+    (re.compile(r"\bdeclare columns with header=False\b"), "say header = false and names"),
+)
 
 
 def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy]) -> Table:
@@ -23,7 +31,22 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
     declared: dict[str, str | None] = dict.fromkeys(dataset.names)
     if not kind.declares_types:
         declared.update({column.name: _declared_type(column) for column in columns})
-    return Table(kind.open(_located(policy, dataset, kind), dataset.table, declared, dataset.csv))
+    place = _located(policy, dataset, kind)
+    try:
+        return Table(kind.open(place, dataset.table, declared, dataset.csv))
+    except InputError as error:
+        raise InputError(_in_keys(str(error))) from None
+
+
+def _in_keys(message: str) -> str:
+    """A message of an engine in the words of a policy.
+
+    >>> _in_keys("say postri.open(..., delimiter=';')")
+    'say delimiter = ";"'
+    """
+    for words, key in KEYS:
+        message = words.sub(key, message)
+    return message
 
 
 def places_of(policy: Policy, dataset: Dataset) -> set[tuple[str, ...]]:

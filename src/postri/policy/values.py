@@ -118,7 +118,7 @@ def a_delta(what: str, value: object) -> Fraction:
 
 def an_accepted_share(what: str, value: object) -> Fraction:
     """The share of cells that may be lost: "up to 2%"."""
-    found = ACCEPTED.fullmatch(a_text(what, value))
+    found = ACCEPTED.fullmatch(value) if isinstance(value, str) else None
     if found is None or Fraction(found[1]) > 100:
         raise InputError(
             f'{what} must say how many cells may be lost, such as "up to 2%", got {given(value)}'

@@ -124,8 +124,14 @@ def check_fits(statistic: Statistic, column: KnownColumn) -> None:
         return
     if column.type in ("text", "boolean"):
         raise InputError(
-            f"{column.name!r} holds {KINDS[column.type]}, which have no order of numbers; COUNT "
-            "them, or GROUP BY"
+            f"{column.name!r} holds {KINDS[column.type]}, which have no order of numbers; count "
+            "them, or group by them"
+        )
+    # Nothing else tells how fine such numbers are.
+    if column.domain is None and (column.type == "float" or _is_parsed_decimal(column)):
+        raise InputError(
+            f"there is no {statistic.title} of {column.name!r}: the policy gives it no lower, "
+            "upper and step, which the steward can add; count it, or ask about another column"
         )
     if statistic.fits != "bounded":
         return
@@ -138,6 +144,10 @@ def check_fits(statistic: Statistic, column: KnownColumn) -> None:
             f"there is no {statistic.title} of {column.name!r}: the policy gives it no lower and "
             "upper; ask for its median"
         )
+
+
+def _is_parsed_decimal(column: KnownColumn) -> bool:
+    return column.type == "decimal" and column.parsed
 
 
 def column_of(name: object, dataset: KnownDataset) -> KnownColumn:

@@ -20,9 +20,9 @@ MOST_ROWS = 10**15
 def check_aggregates(aggregates: object) -> dict[str, Statistic]:
     """The statistics by their names."""
     if not isinstance(aggregates, Mapping) or not aggregates:
+        got = "none" if aggregates == {} else shown(aggregates)
         raise InputError(
-            "aggregates must map names to aggregates, such as "
-            f"{{'mid': agg.median('fare')}}, got {shown(aggregates)}"
+            f'aggregates must map names to aggregates, such as {{"mid": "median(fare)"}}, got {got}'
         )
     for name in aggregates:
         if not isinstance(name, str) or not name:
@@ -34,9 +34,10 @@ def check_weights(weights: object, names: Sequence[str]) -> dict[str, Fraction]:
     """The weight of each aggregate; as given, not yet divided by their sum."""
     if not isinstance(weights, Mapping) or set(weights) != set(names):
         listed = ", ".join(map(repr, names))
-        raise InputError(
-            f"weights must give each of {listed} its weight, and no other; got {shown(weights)}"
-        )
+        got = shown(weights)
+        if isinstance(weights, Mapping):
+            got = "those of " + (", ".join(map(shown, weights)) or "none")
+        raise InputError(f"weights must give each of {listed} its weight, and no other; got {got}")
     numbers = {name: exact(weights[name], f"the weight of {name!r}") for name in names}
     for name, number in numbers.items():
         if number <= 0:
@@ -57,7 +58,7 @@ def check_by(by: object) -> list[str]:
     """The names of the columns to divide by."""
     if isinstance(by, str | Mapping) or not isinstance(by, Sequence):
         raise InputError(
-            "by must be a list of columns, such as ['job']: their keys are the policy's; "
+            'by must be a list of columns, such as ["job"]: their keys are the policy\'s; '
             f"got {shown(by)}"
         )
     return [check_text(name, "a column to divide by") for name in by]
@@ -99,7 +100,7 @@ def check_expect(expect: object) -> int:
 def check_flag(flag: object, name: str) -> bool:
     """True or False, and nothing that passes for it."""
     if not isinstance(flag, bool):
-        raise InputError(f"{name} must be True or False, got {shown(flag)}")
+        raise InputError(f"{name} must be true or false, got {shown(flag)}")
     return flag
 
 

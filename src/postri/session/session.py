@@ -296,7 +296,10 @@ class Session(ABC):
     def _check_how(how: Mapping[str, Any]) -> None:
         known = {"where", "confidence", "fresh", "retry", "expect"}
         for name in how.keys() - known:
-            raise InputError(f"there is no parameter {name!r}; {nearest(name, sorted(known))}")
+            hint = nearest(name, sorted(known))
+            if name in ("domain", "protect"):
+                hint = "the policy says it, so leave it out"
+            raise InputError(f"there is no parameter {name!r}; {hint}")
 
 
 def check_dataset(name: object, datasets: Mapping[str, object]) -> str:

@@ -5,7 +5,7 @@ Nothing else reaches a session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, count
 from math import prod
 from typing import Literal, TypeVar
@@ -166,7 +166,7 @@ class StatementReader:
         names = [name for name, column in self._dataset.columns.items() if column.keys is not None]
         if not names:
             return "the policy has none"
-        return f"such are {', '.join(map(repr, names))}"
+        return f"columns with keys: {', '.join(map(repr, names))}"
 
     def _column(self, word: Word) -> str | None:
         return named(word, self._dataset.columns) if word.is_name else None
@@ -174,13 +174,14 @@ class StatementReader:
     def _known(self, word: Word) -> str:
         found = self._column(word)
         if found is None:
-            hint = nearest(word.text, self._dataset.columns)
-            if word.kind == TokenType.IDENTIFIER:
-                hint = as_text(word.text, hint)
-            raise self._source.error(
-                word, f"there is no column {word.text!r} in {self._dataset.name!r}; {hint}"
-            )
+            raise self._no_column(word, repr(self._dataset.name), self._dataset.columns)
         return found
+
+    def _no_column(self, word: Word, place: str, names: Iterable[str]) -> InputError:
+        hint = nearest(word.text, names)
+        if word.kind == TokenType.IDENTIFIER:
+            hint = as_text(word.text, hint)
+        return self._source.error(word, f"there is no column {word.text!r} in {place}; {hint}")
 
     # SELECT.
 
@@ -233,11 +234,7 @@ class StatementReader:
         column = self._column(words[0]) if len(words) == 1 else None
         if column is not None:
             if column not in self._by:
-                raise self._source.error(
-                    words,
-                    f"{column!r} is not in GROUP BY, and rows are private; put it there, or "
-                    "ask for an aggregate of it",
-                )
+                raise self._not_grouped(words, column)
             return Item(alias or column, "key", of=column)
         node = self._released(words, aliases=False)
         if node.kind in ("truth", "text") or not set(node.drawn()):
@@ -291,12 +288,16 @@ class StatementReader:
         """A column that rows are divided by."""
         column = self._known(word)
         if column not in self._by:
-            raise self._source.error(
-                word,
-                f"{column!r} is not in GROUP BY, and rows are private; ask for an aggregate "
-                f"of it, such as MEDIAN({column})",
-            )
+            raise self._not_grouped([word], column)
         return self._key_node(column)
+
+    def _not_grouped(self, words: Words, column: str) -> InputError:
+        hint = f"ask for an aggregate of it, such as COUNT({column})"
+        if self._dataset.columns[column].keys is not None:
+            hint = "put it there, or " + hint
+        return self._source.error(
+            words, f"{column!r} is not in GROUP BY, and rows are private; {hint}"
+        )
 
     def _key_node(self, column: str) -> ReleasedNode:
         keys = self._dataset.columns[column].keys or ("",)
@@ -309,6 +310,8 @@ class StatementReader:
         end = named(word, self._ends)
         if end is not None and self._column(word) not in self._by:
             return self._ends[end]
+        if self._column(word) is None:
+            raise self._no_column(word, "the result", [*self._by, *self._titles])
         return self._key(word)
 
     def _aggregate_or_end(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
@@ -426,7 +429,9 @@ class StatementReader:
         digits = words[0].text if len(words) == 1 and words[0].kind == TokenType.NUMBER else ""
         if not digits.isdigit() or len(digits) > MOST_DIGITS:
             start = self._clauses.starts[kind]
-            raise self._source.error(words or start, f"{start.upper} takes a whole number")
+            raise self._source.error(
+                words or start, f"{start.upper} takes a whole number, such as 10"
+            )
         return int(digits)
 
 

@@ -88,8 +88,8 @@ def check_total(title: str, column: str | None, grid: Grid) -> None:
     if grid.anchor is not None:
         name = "the column" if column is None else repr(column)
         raise InputError(
-            f"a {title} of {name} needs a domain, such as Domain(0, 1000): how far one row can "
-            "move it is a public choice"
+            f"a {title} of {name} needs a domain, such as domain=Domain(0, 1000): how far one row "
+            "can move it is a public choice"
         )
 
 

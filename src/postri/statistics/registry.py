@@ -196,10 +196,11 @@ def read(given: object) -> Statistic:
     if isinstance(given, str):
         found = CALL.fullmatch(given)
     if found is None:
-        raise InputError(
-            f"an aggregate must be one of postri.agg, or a text such as {_examples()}, "
-            f"got {shown(given)}"
-        )
+        wanted = f"a text such as {_examples()}"
+        # Whoever writes an object writes Python.
+        if not isinstance(given, str):
+            wanted = f"one of postri.agg, or {wanted}"
+        raise InputError(f"an aggregate must be {wanted}, got {shown(given)}")
     name = found["name"].lower()
     form = form_named(name)
     if form is None:

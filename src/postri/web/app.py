@@ -25,7 +25,10 @@ from postri.web.stewarding import steward_routes
 
 # What Starlette itself refuses.
 BY_STATUS = {
-    404: ("not_found", "there is nothing at this address"),
+    404: (
+        "not_found",
+        "there is nothing at this address; GET /openapi.json tells what there is",
+    ),
     405: ("method_not_allowed", "this address knows other methods"),
 }
 PAGE = Path(__file__).with_name("page")
@@ -70,7 +73,10 @@ def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     usual = ("invalid_request", "the request cannot be read")
     code, detail = BY_STATUS.get(error.status_code, usual)
-    return refused(Refusal(code, detail, headers=error.headers or {}), visit_of(request))
+    headers = error.headers or {}
+    if "Allow" in headers:
+        detail += f": {headers['Allow']}"
+    return refused(Refusal(code, detail, headers=headers), visit_of(request))
 
 
 def public_routes(service: Service, page: Path = PAGE) -> APIRouter:

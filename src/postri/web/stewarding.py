@@ -49,7 +49,7 @@ def steward_routes(service: Service) -> APIRouter:
     async def revoke(request: Request) -> Response:
         check_steward(request)
         if not await service.do(service.tokens.revoke, request.path_params["id"]):
-            raise Refusal("not_found", "there is no token with this id")
+            raise Refusal("not_found", "there is no token with this id; GET /v1/tokens lists them")
         return Response(status_code=204)
 
     @router.get("/v1/allowances", **description.ALLOWANCES)

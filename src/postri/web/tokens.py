@@ -233,7 +233,7 @@ def _check_analyst(name: object) -> None:
 
 def _role(role: object) -> Role:
     if not isinstance(role, str) or role not in ROLES:
-        raise InputError(f"the role cannot be {shown(role)}; {nearest(str(role), ROLES)}")
+        raise InputError(f"role cannot be {shown(role)}; {nearest(str(role), ROLES)}")
     return ROLES[role]
 
 

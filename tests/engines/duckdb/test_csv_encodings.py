@@ -239,7 +239,7 @@ def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path):
     ],
 )
 def test_a_header_in_another_encoding_says_what_to_declare(tmp_path, header, how):
-    with pytest.raises(InputError, match=r"not a header of names in .*--encoding latin-1"):
+    with pytest.raises(InputError, match=r"not a header of names in .*encoding='latin-1'"):
         postri.open(write(tmp_path, header + b"1,2\n"), **how)
 
 

@@ -237,7 +237,7 @@ def _check_byte_order(path: str) -> None:
     if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(
             f"{path!r} is not in UTF-16: it does not begin with a byte order mark; say how it is "
-            "encoded, such as encoding='utf-8' (--encoding utf-8)"
+            "encoded, such as postri.open(..., encoding='utf-8')"
         )
 
 
@@ -312,7 +312,7 @@ def _header(path: str, style: CsvFormat) -> list[str]:
     if names is None:
         raise InputError(
             f"the first line of {path!r} is not a header of names in {style.encoding.upper()}; "
-            "say how the file is encoded, such as encoding='latin-1' (--encoding latin-1), or "
+            "say how the file is encoded, such as postri.open(..., encoding='latin-1'), or "
             "declare columns with header=False"
         )
     if len(names) == 1:
@@ -337,8 +337,7 @@ def _check_delimiter(line: str, delimiter: str, quote: str) -> None:
         return
     for mark in LIKELY_DELIMITERS:
         if mark in line and mark != delimiter:
-            written = "\\t" if mark == "\t" else mark
             raise InputError(
-                f"the header has one column {shown(line)}: is the delimiter {mark!r}? Say "
-                f"--delimiter '{written}' (in Python: delimiter={mark!r})"
+                f"the header has one column {shown(line)}: is the delimiter {mark!r}? Then say "
+                f"postri.open(..., delimiter={mark!r})"
             )
