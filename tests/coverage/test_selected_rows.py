@@ -85,7 +85,7 @@ def most_by_luck(beta: float, runs: int) -> float:
 
 def test_counts_of_a_hundred_equal_groups(tmp_path, figures):
     """Without the correction 74, 37 and 100 per cent of the intervals shown miss."""
-    runs, groups = sized(60, 10_000), 100
+    runs, groups = sized(40, 10_000), 100
     datasets = read_policy(write_policy(tmp_path, groups)).datasets
     texts = "ORDER BY n DESC LIMIT 1", "HAVING COUNT(*) >= 63", "HAVING LOW(n) > 60"
     statements = [

@@ -23,8 +23,8 @@ from postri.research.tables import load_tables
 from proving import sized
 
 RUNS = sized(60, 1_000)
-RESAMPLES = sized(20, 200)
-SHAPE_RUNS = sized(50, 200)
+RESAMPLES = sized(10, 200)
+SHAPE_RUNS = sized(32, 200)
 SHAPE_SIZES = sized(SIZES[:3], SIZES)
 PUBLISHED = ("postri-default", "postri-optimal", "postri-7:3", "postri-9:1", "sun2023")
 TABLES = ("bank", "adult", "airplane")
