@@ -385,7 +385,7 @@ def test_neighbouring_tables_have_the_same_outcome(engine, watch, request, tmp_p
         ["together", "expressions"] if engine == "Spark" else list(NEIGHBOURS),
     )
     asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], every)]
-    if engine in sized(("lists", "Arrow", "DuckDB"), set(LOADERS) - {"Spark"}):
+    if engine in sized(("lists", "DuckDB"), set(LOADERS) - {"Spark"}):
         asked += [(with_rows(row), ["together", "expressions"]) for row in EXTREMES.values()]
     for given, names in asked:
         table = loaded(engine, given, place)

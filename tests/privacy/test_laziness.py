@@ -33,7 +33,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-BATCHES, CASES = 10, sized(100, 1_000)
+BATCHES, CASES = 10, sized(50, 1_000)
 # Far above every score and every noise, and still a bound.
 SURELY = 10**9
 GRIDS = (
@@ -236,7 +236,7 @@ def test_every_window_gives_the_same_distribution(
     )
     assert not windows(0).whole
     found: Counter[Span] = drawn(
-        sized(300, 25_000), lambda: method.draw(windows, ASKED, grid, coins)
+        sized(200, 25_000), lambda: method.draw(windows, ASKED, grid, coins)
     )
     exact = span_chances(ROWS, ASKED, grid, method)
     figures(f"p-value {chance_of_worse(found, exact):.3g} of {found.total()} draws")

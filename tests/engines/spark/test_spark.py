@@ -103,7 +103,7 @@ HUGE = pa.concat_arrays(
 )
 
 
-@pytest.mark.parametrize("kind", list(EXTREMES)[:: sized(2, 1)])
+@pytest.mark.parametrize("kind", list(EXTREMES)[:: sized(4, 1)])
 def test_a_column_of_extreme_cells_gives_the_window_of_the_same_cells_in_memory(
     spark, tmp_path, kind
 ):
