@@ -1,5 +1,5 @@
-// About how many rows match: the analyst's own word, which forecasts need where the policy's numbers
-// do not tell it. No answer depends on it.
+// About how many rows match: the analyst's own word, which forecasts need where the policy's
+// numbers do not tell it. No answer depends on it.
 
 import { field, h } from "./dom.js";
 
