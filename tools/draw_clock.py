@@ -39,8 +39,7 @@ def draw(axes: Any, rows: Any, value: int, shape: Shape, title: str, words: str)
 
     numbers = np.unique(np.geomspace(1, 4_000, 1_500).astype(np.int64))
     times = clock.dial.readings(numbers)
-    starts, levels = clock._levels
-    here = levels[np.searchsorted(starts, numbers, side="right") - 1]
+    here = clock._levels[np.searchsorted(clock._starts, numbers, side="right") - 1]
     density = np.exp(np.minimum(np.log(float(TERMS.beta)) + here + times, 2))
     running = np.array([float(clock.running_after(int(number))) for number in numbers])
     stopping = -np.diff(running) / np.diff(times)

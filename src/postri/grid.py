@@ -22,9 +22,8 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 
 HALF_RANGE = 2**63
-# Whole numbers below this, and their successors, are exact as floats.
-EXACT = 2**52
-POWERS = np.array([1 << k for k in range(64)], dtype=np.uint64)
+# The shortest distance from the anchor of each octave.
+SHORTEST = np.array([(1 << octave) - 1 for octave in range(64)], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,8 @@ class Grid:
         lengths = (ends.view(np.uint64) - starts.view(np.uint64)).astype(np.float64) + 1.0
         if self.anchor is None:
             return lengths
-        left, right = _octaves(starts, self.anchor), _octaves(ends, self.anchor)
-        sizes = np.ldexp(lengths, np.maximum(63 - left, 0))
+        left, right = _octaves(np.stack((starts, ends)), self.anchor)
+        sizes = np.ldexp(lengths, 63 - left)
         for j in np.flatnonzero((left != right) | ((starts < self.anchor) != (ends < self.anchor))):
             sizes[j] = float(self.copies(int(ends[j]) + 1) - self.copies(int(starts[j])))
         return sizes
@@ -130,20 +129,15 @@ def _within_octaves(copy: int) -> int:
     return (1 << octave) + (rest >> max(63 - octave, 0)) - 1
 
 
-def _octaves(indexes: NDArray[np.int64], anchor: int) -> NDArray[np.int64]:
+def _octaves(indexes: NDArray[np.int64], anchor: int) -> NDArray[np.int32]:
+    """The octave of each index: floor(log2(y + 1)) at the distance y from the anchor, or 63."""
     shifted = indexes.view(np.uint64) - np.uint64(anchor % MOST_POINTS)
     away = np.where(indexes < anchor, ~shifted + np.uint64(1), shifted)
-    if len(away) and away.max() < EXACT:
-        _, octaves = np.frexp(away.astype(np.float64) + 1)
-        return octaves.astype(np.int64) - 1
-    # The one distance whose successor overflows lies in the last octave, where searchsorted puts it
-    # anyway.
-    return (
-        np.searchsorted(
-            POWERS, np.minimum(away, np.uint64(MOST_POINTS - 2)) + np.uint64(1), side="right"
-        ).astype(np.int64)
-        - 1
-    )
+    _, length = np.frexp(away.astype(np.float64) + 1)
+    octaves: NDArray[np.int32] = np.minimum(length - 1, 63)
+    # A float of more than 52 bits may be rounded up to the next power of two, and no further.
+    octaves -= away < SHORTEST[octaves]
+    return octaves
 
 
 def grid_of(column: ColumnType, domain: Domain | None) -> Grid:

@@ -363,9 +363,7 @@ def test_an_edge_that_is_not_infinitely_deep_is_caught(monkeypatch: pytest.Monke
 def test_a_minimum_over_earlier_links_is_caught(monkeypatch: pytest.MonkeyPatch):
     """A level must not be above what a later link would have."""
 
-    def levels(
-        clock: Clock, side: Plateaus, terms: object, limit: float
-    ) -> dict[int, Fraction | None]:
+    def levels(clock: Clock, side: Plateaus, limit: float) -> dict[int, Fraction | None]:
         found: dict[int, Fraction | None] = {}
         least: Fraction | None = None
         for start, depth, end in zip(side.starts, side.depths, side.ends, strict=True):
@@ -381,9 +379,7 @@ def test_a_minimum_over_earlier_links_is_caught(monkeypatch: pytest.MonkeyPatch)
 def test_levels_that_are_no_minima_are_caught(monkeypatch: pytest.MonkeyPatch):
     """Without the minimum E may fall, and then S does not make up for it."""
 
-    def levels(
-        clock: Clock, side: Plateaus, terms: object, limit: float
-    ) -> dict[int, Fraction | None]:
+    def levels(clock: Clock, side: Plateaus, limit: float) -> dict[int, Fraction | None]:
         starts = [int(start) for start in side.starts]
         terms = [
             clock.rate * int(depth) - clock.dial.reading(int(end))

@@ -39,6 +39,7 @@ TIME_MARGIN = 1e-10
 READING_ERROR = 1e-11
 # Far beyond every reading.
 HUGE = Fraction(10) ** 100
+TINY = 1 / HUGE
 # Where E is e^300 the clock stops at once, and a higher E would not show.
 ENOUGH = 300.0
 # So many times what is needed is enough, whatever the errors of floats are.
@@ -71,9 +72,14 @@ class Plateaus:
     end: int
 
     @cached_property
+    def bounds(self) -> LinkNumbers:
+        """Where each plateau starts, and where the last one ends."""
+        return np.append(self.starts, self.end)
+
+    @cached_property
     def ends(self) -> LinkNumbers:
         """The last link of each plateau."""
-        ends: LinkNumbers = np.append(self.starts, self.end)[1:] - 1
+        ends: LinkNumbers = self.bounds[1:] - 1
         return ends
 
 
@@ -98,10 +104,11 @@ class Clock:
     odds: Fraction
     rate: Fraction
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The last link."""
-        return max(side.end for side in self.sides)
+        left, right = self.sides
+        return max(left.end, right.end)
 
     def link(self, uniform: Uniform) -> int:
         """The link that this uniform number picks."""
@@ -135,7 +142,7 @@ class Clock:
         return first, max(first, self._first_after(most + TIME_MARGIN))
 
     def _first_of(self, cell: int) -> int:
-        starts, _ = self._levels
+        starts = self._starts
         return int(starts[cell]) if cell < len(starts) else self.last
 
     def _first_after(self, time: float) -> int:
@@ -145,35 +152,37 @@ class Clock:
 
     @cached_property
     def _schedule(self) -> Schedule:
-        starts, levels = self._levels
-        until = self.dial.readings(np.append(starts[1:], self.last) - 1)
-        since = np.concatenate(([-inf], until[:-1]))
-        return Schedule(levels - self._beyond, since, until)
+        since = np.concatenate(([-inf], self._until[:-1]))
+        return Schedule(self._levels - self._beyond, since, self._until)
 
     @cached_property
-    def _levels(self) -> tuple[LinkNumbers, Floats]:
-        """The links at which the level may change, and the levels from there on."""
+    def _starts(self) -> LinkNumbers:
+        """The links at which the level may change."""
         left, right = self.sides
         # Where the first side ends, the level follows from the other one alone.
         ended = [min(left.end, right.end)]
-        starts = np.sort(np.concatenate((left.starts, right.starts, ended)))
+        starts = np.concatenate((left.starts, right.starts, ended))
+        starts.sort()
         starts = starts[np.append(starts[1:] > starts[:-1], True)]
-        starts = starts[: np.searchsorted(starts, self.last)]
-        of_sides = [
-            _levels_at(starts, side, terms)
-            for side, terms in zip(self.sides, self._terms, strict=True)
-        ]
-        return starts, np.minimum(*of_sides)
+        return starts[: starts.searchsorted(self.last)]
 
     @cached_property
-    def _terms(self) -> tuple[Floats, Floats]:
-        """For both sides, the least `rate * depth - reading` of each plateau: that of its last
-        link.
-        """
-        left, right = (
-            _nats(side.depths, self.rate) - self.dial.readings(side.ends) for side in self.sides
-        )
-        return left, right
+    def _until(self) -> Floats:
+        """The reading of the last link before each next start."""
+        return self.dial.readings(np.append(self._starts[1:], self.last) - 1)
+
+    @cached_property
+    def _levels(self) -> Floats:
+        """The levels from each start on."""
+        left, right = (_nats_at(self._starts, side, self.rate) for side in self.sides)
+        # Of links that are equally deep the last has the latest reading, and so the least term.
+        return least_from_here(np.minimum(left, right) - self._until)
+
+    def _terms(self, side: Plateaus, places: LinkNumbers | slice) -> Floats:
+        """The least `rate * depth - reading` of some plateaus: that of their last links."""
+        # After the last link of a plateau the level may change, so its reading is known.
+        known = self._starts.searchsorted(side.ends[places], side="right") - 1
+        return _nats(side.depths[places], self.rate) - self._until[known]
 
     @cached_property
     def _beyond(self) -> float:
@@ -189,13 +198,14 @@ class Clock:
         if self.last == 0:
             return True
         least = inf
-        for side, other, terms in zip(self.sides, deeper.sides, self._terms, strict=True):
-            changed = terms[side.depths != other.depths]
-            least = min(least, float(changed.min(initial=inf)))
+        for side, other in zip(self.sides, deeper.sides, strict=True):
+            changed = np.flatnonzero(side.depths != other.depths)
+            if len(changed):
+                least = min(least, float(self._terms(side, changed).min()))
         # Levels differ only where they are at least the least of these terms.
-        starts, levels = self._levels
+        starts = self._starts
         doubt = TIME_MARGIN * max(1.0, abs(least))
-        alike = int(np.searchsorted(levels, least - doubt))
+        alike = int(self._levels.searchsorted(least - doubt))
         # The first of the links at which they do is the likelier, the higher its level is.
         if alike == len(starts) or link <= starts[alike]:
             return True
@@ -263,18 +273,11 @@ class Clock:
     def _cells(self) -> tuple[_Cell, ...]:
         """The links up to the crossing, in runs of equal levels."""
         # What comes after the crossing does not matter.
-        levels = self._levels[1]
+        levels = self._levels
         place, _, _ = self._schedule.crossing
         limit = float(levels[min(place + 1, len(levels) - 1)]) + 1
         cells: list[_Cell] = []
-        changes = list(
-            _merged(
-                *(
-                    self._exact_levels(side, terms, limit)
-                    for side, terms in zip(self.sides, self._terms, strict=True)
-                )
-            )
-        )
+        changes = list(_merged(*(self._exact_levels(side, limit) for side in self.sides)))
         following = [start for start, _ in changes[1:]] + [self.last]
         for (_, level), end in zip(changes, following, strict=True):
             if level is None:
@@ -284,13 +287,12 @@ class Clock:
             cells.append(_Cell(level, self.dial.reading(end - 1)))
         return tuple(cells)
 
-    def _exact_levels(
-        self, side: Plateaus, terms: Floats, limit: float
-    ) -> dict[int, Fraction | None]:
+    def _exact_levels(self, side: Plateaus, limit: float) -> dict[int, Fraction | None]:
         """The levels of one side by the links at which they change, up to a limit."""
         found: dict[int, Fraction | None] = {side.end: None}
         if side.end == 0:
             return found
+        terms = self._terms(side, slice(None))
         # The others are above a later one, or above the limit, beyond what floats leave in doubt.
         doubt = TIME_MARGIN * np.maximum(1, np.abs(terms))
         telling = np.flatnonzero((terms <= least_from_here(terms) + doubt) & (terms <= limit))
@@ -316,6 +318,11 @@ class Schedule:
     until: Floats
 
     @cached_property
+    def _log_ends(self) -> Floats:
+        """ln E where each cell ends."""
+        return self.heights + self.until
+
+    @cached_property
     def _begins(self) -> Floats:
         """E where each cell begins."""
         begins: Floats = np.exp(np.minimum(self.heights + self.since, ENOUGH))
@@ -323,19 +330,19 @@ class Schedule:
 
     @cached_property
     def _ends(self) -> Floats:
-        ends: Floats = np.exp(np.minimum(self.heights + self.until, ENOUGH))
+        ends: Floats = np.exp(np.minimum(self._log_ends, ENOUGH))
         return ends
 
     @cached_property
     def _stopped(self) -> Floats:
         """The mass of E up to the end of each cell."""
-        return np.cumsum(self._ends - self._begins)
+        return (self._ends - self._begins).cumsum()
 
     @cached_property
     def crossing(self) -> tuple[int, float, float]:
         """The cell in which E reaches 1/(4A), the time, and A, the chance to have stopped."""
-        met = (self._ends * self._stopped >= 1 / 4) | (self.heights + self.until > ENOUGH)
-        place = int(np.argmax(met))
+        met = (self._ends * self._stopped >= 1 / 4) | (self._log_ends > ENOUGH)
+        place = int(met.argmax())
         if not met[place]:
             # E is infinite past the last reading.
             return len(met), float(self.until[-1]), float(self._stopped[-1])
@@ -376,7 +383,7 @@ class Schedule:
     def cell(self, below: float) -> int:
         """The clock does not stop before this cell, if it has stopped with the chance `below`."""
         place, _, _ = self.crossing
-        return int(np.searchsorted(self._stopped[:place], below))
+        return int(self._stopped[:place].searchsorted(below))
 
     def time(self, below: float, above: float) -> float:
         """When the clock has stopped with the chance `below`, and runs on with the chance
@@ -395,18 +402,16 @@ class Schedule:
 
 def _nats(depths: NDArray[Any], rate: Fraction) -> Floats:
     """Depths in nats; what is beyond every reading by far need not be exact."""
-    if depths.dtype == object or not 1 / HUGE < rate < HUGE:
+    if depths.dtype == object or not TINY < rate < HUGE:
         exact = (min(max(rate * int(depth), -HUGE), HUGE) for depth in depths)
         return np.array([float(nats) for nats in exact], dtype=np.float64)
     return depths.astype(np.float64) * float(rate)
 
 
-def _levels_at(links: LinkNumbers, side: Plateaus, terms: Floats) -> Floats:
-    """The levels of some links, as one side has them."""
-    if side.end == 0:
-        return np.full(len(links), inf)
-    places = np.searchsorted(side.starts, links, side="right") - 1
-    return np.where(links < side.end, least_from_here(terms)[places], inf)
+def _nats_at(links: LinkNumbers, side: Plateaus, rate: Fraction) -> Floats:
+    """How deep some links are on one side, in nats."""
+    nats: Floats = np.append(_nats(side.depths, rate), inf)
+    return nats[side.bounds.searchsorted(links, side="right") - 1]
 
 
 def least_from_here(terms: Floats) -> Floats:

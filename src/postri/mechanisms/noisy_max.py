@@ -38,6 +38,8 @@ BOOST_BITS = 40
 # still hit by few draws.
 NOISE_MARGIN = 1e-9
 SCORE_MARGIN = 1e-12
+# Above -inf, and nothing else.
+LOWEST = float(np.finfo(np.float64).min)
 
 
 class Runs(Protocol):
@@ -235,7 +237,7 @@ def _contenders(batches: list[_Batch[R]]) -> list[_Entry[R]]:
     if not leader.runs.known[j]:
         return [_Entry(leader, j)]
     # Opened runs stand at -inf, and the float bound of a known one may be as low.
-    floor = max(leader.bottom(j), float(np.finfo(np.float64).min))
+    floor = max(leader.bottom(j), LOWEST)
     return [_Entry(batch, int(i)) for batch in batches for i in np.flatnonzero(batch.tops >= floor)]
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import ceil, exp, inf, log, log1p
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,8 +93,7 @@ class Readings:
         logs = np.log1p(offsets)
         times: Floats = self._paces[0] * logs
         for (before, after), bend in zip(pairwise(self._paces), self._bends[1:-1], strict=True):
-            start = int(logs.searchsorted(bend))
-            times[start:] += (after - before) * (logs[start:] - bend)
+            times += (after - before) * np.maximum(logs - bend, 0)
         return times
 
     def first_after(self, time: float) -> int:
@@ -171,7 +171,7 @@ class ClockStep:
         """How many nats one row of depth is: no factor 2, as a noisy max would have it."""
         return self.epsilon / self.sensitivity
 
-    @property
+    @cached_property
     def nats_per_unit(self) -> Fraction:
         """The same for the unit in which depths are counted."""
         return self.nats_per_row / units_per_row(self.p)
@@ -183,6 +183,11 @@ class ClockStep:
         Depths are multiples of 1/q rows for p = a/q, and a bad link is less than a row deep.
         """
         return 1 - Fraction(1, self.p.denominator)
+
+    @cached_property
+    def bad_units(self) -> int:
+        """The same in the unit in which depths are counted."""
+        return int(self.bad * units_per_row(self.p))
 
     @cached_property
     def log_odds(self) -> float:
@@ -273,12 +278,19 @@ class Links:
         """The clock if all that the window hides were as deep as can be, and as shallow; the same
         one twice if it hides nothing.
         """
-        shallow_left, deep_left = self._left(window)
-        shallow_right, deep_right = self._right(window)
-        deepest = self._clock(deep_left, deep_right)
+        lows, highs = self._places(window)
+        starts = self._links_to(lows, highs)
+        # Links are t - #{x < low} deep to the left and #{x <= high} - t to the right.
+        fewest, most = window.ranks_before(np.concatenate((lows, highs + 1)))
+        least = over_target(fewest, window.n, self.step.p, 0)
+        largest = over_target(most, window.n, self.step.p, 0)
+        number = len(lows)
+        left = self._side(starts[:number], -largest[:number], -least[:number], self._left_end)
+        right = self._side(starts[number:], least[number:], largest[number:], self._right_end)
+        deepest = self._clock(left.deep, right.deep)
         if window.whole:
             return deepest, deepest
-        return deepest, self._clock(shallow_left, shallow_right)
+        return deepest, self._clock(left.shallow, right.shallow)
 
     def _clock(self, left: Plateaus, right: Plateaus) -> Clock:
         step = self.step
@@ -289,50 +301,50 @@ class Links:
             rate=step.nats_per_unit,
         )
 
-    def _left(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
-        """How deep the links are to the left: t - #{x < low}, at least and at most."""
-        end = self._left_end
-        if end == 0:
-            return AT_THE_EDGE, AT_THE_EDGE
+    def _places(self, window: RankWindow) -> tuple[Indexes, Indexes]:
+        """The places to the left and to the right, from the value on, at which links may become
+        deeper; none to a side on which the value lies on the edge of the grid.
+        """
+        grid = self.grid
         places = _telling_places(window)
-        places = places[(places > self.grid.first) & (places < self.index)]
-        lows = np.append(places, self.index)[::-1]
-        fewest, most = window.ranks_before(lows)
-        starts = _links_to(self.index, lows, self.left)
-        return self._sides(
-            starts, -self._beyond(most, window.n), -self._beyond(fewest, window.n), end
-        )
+        lows = highs = places[:0]
+        if self._left_end > 0:
+            inner = places[(places > grid.first) & (places < self.index)]
+            lows = np.concatenate((inner, [self.index]))[::-1]
+        if self._right_end > 0:
+            inner = places[(places > self.index) & (places < grid.last)]
+            highs = np.concatenate(([self.index], inner))
+        return lows, highs
 
-    def _right(self, window: RankWindow) -> tuple[Plateaus, Plateaus]:
-        """How deep the links are to the right: #{x <= high} - t, at least and at most."""
-        end = self._right_end
-        if end == 0:
-            return AT_THE_EDGE, AT_THE_EDGE
-        places = _telling_places(window)
-        places = places[(places > self.index) & (places < self.grid.last)]
-        highs = np.concatenate(([self.index], places))
-        fewest, most = window.ranks_before(highs + 1)
-        starts = _links_to(self.index, highs, self.right)
-        return self._sides(
-            starts, self._beyond(fewest, window.n), self._beyond(most, window.n), end
-        )
+    def _links_to(self, lows: Indexes, highs: Indexes) -> LinkNumbers:
+        """The first link that reaches each of these places."""
+        farthest = 0
+        if len(lows):
+            farthest = (self.index - int(lows[-1])) * self.left
+        if len(highs):
+            farthest = max(farthest, (int(highs[-1]) - self.index) * self.right)
+        if farthest < FITS:
+            to_lows = (self.index - lows) * self.left
+            to_highs = (highs - self.index) * self.right
+            return links_reaching(np.concatenate((to_lows, to_highs)))
+        offsets = [(self.index - int(low)) * self.left for low in lows]
+        offsets += [(int(high) - self.index) * self.right for high in highs]
+        return np.array([link_reaching(offset) for offset in offsets])
 
-    def _beyond(self, counts: Indexes, n: int) -> Scores:
-        return over_target(counts, n, self.step.p, 0)
-
-    def _sides(
-        self, starts: LinkNumbers, shallow: Scores, deep: Scores, end: int
-    ) -> tuple[Plateaus, Plateaus]:
+    def _side(self, starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side:
         """Each link has the depth of the last place that it reaches, less that of a bad one."""
         kept = np.append(starts[1:], end) > starts
         if not kept.all():
             starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
-        bad = int(self.step.bad * units_per_row(self.step.p))
-        return Plateaus(starts, shallow - bad, end), Plateaus(starts, deep - bad, end)
+        bad = self.step.bad_units
+        return _Side(Plateaus(starts, shallow - bad, end), Plateaus(starts, deep - bad, end))
 
 
-# A value on the edge of the grid: every link is infinitely deep there.
-AT_THE_EDGE = Plateaus(np.empty(0, np.int64), np.empty(0, np.int64), 0)
+class _Side(NamedTuple):
+    """How deep the links are to one side, at least and at most."""
+
+    shallow: Plateaus
+    deep: Plateaus
 
 
 def _telling_places(window: RankWindow) -> Indexes:
@@ -341,13 +353,3 @@ def _telling_places(window: RankWindow) -> Indexes:
     # At the ends of int64 this goes round, out of the grid on the side that it is asked for.
     places: Indexes = np.concatenate((atoms[:1] - 1, atoms, atoms[-1:] + 1))
     return places
-
-
-def _links_to(index: int, places: Indexes, divisor: int) -> LinkNumbers:
-    """The first link that reaches each of these places, of links that go one step for `divisor` of
-    their offset.
-    """
-    away = int(max(abs(int(places[0]) - index), abs(int(places[-1]) - index)))
-    if away * divisor < FITS:
-        return links_reaching(np.abs(places - index) * divisor)
-    return np.array([link_reaching(abs(int(place) - index) * divisor) for place in places])

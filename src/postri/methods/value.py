@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from postri.grid import Grid
 from postri.mechanisms.noisy_max import boost
 from postri.methods.scores import Scores, Step, over_target, units_per_row
 from postri.window import Indexes, RankWindow, Windows
+
+T = TypeVar("T", bound=np.generic)
 
 Shape = Literal["even", "right", "left"]
 SHAPES: tuple[Shape, ...] = ("even", "right", "left")
@@ -60,6 +62,10 @@ class ValueStep(Step):
         """The public bonus of a shape."""
         if shape == "even":
             return 0
+        return self._lopsided_boost
+
+    @cached_property
+    def _lopsided_boost(self) -> int:
         return boost(Fraction(self.bonus))
 
     def runs(self, windows: Windows, grid: Grid) -> ValueRuns:
@@ -180,13 +186,16 @@ class ValueRuns:
     @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Whether the window shows the run's score."""
-        return np.tile(self.segments.known, len(self.shapes))
+        return self._in_all_shapes(self.segments.known)
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """The number of candidates in each run."""
-        sizes = self.grid.sizes(self.segments.starts, self.segments.ends)
-        return np.tile(sizes, len(self.shapes))
+        return self._in_all_shapes(self.grid.sizes(self.segments.starts, self.segments.ends))
+
+    def _in_all_shapes(self, of_segments: NDArray[T]) -> NDArray[T]:
+        """What every shape has of the segments."""
+        return np.concatenate([of_segments] * len(self.shapes))
 
     def span(self, j: int) -> tuple[int, int]:
         """The copies of run j, numbered as the grid numbers them."""
