@@ -77,7 +77,13 @@ class Grid:
         moment = EPOCH + timedelta(microseconds=outward(number / MICROSECOND))
         return moment.replace(tzinfo=UTC) if self.zoned else moment
 
+    @cached_property
+    def _whole(self) -> bool:
+        return self.base.denominator == self.step.denominator == 1
+
     def _number(self, number: Fraction) -> Point:
+        if self._whole and number.denominator == 1:
+            return number.numerator
         places = max(decimal_places(part) or 0 for part in (self.base, self.step, number))
         return as_decimal(number, places) if places else int(number)
 

@@ -98,11 +98,7 @@ class Depth(Method):
 
     def half(self, terms: QuantileTerms, grid: Grid) -> int:
         """Rows per side beyond which a wider window is hardly ever asked for."""
-        # Theorem 9: links that are so deep have E beyond 2^40, whatever lies after them.
-        steps = self.steps(terms, grid)
-        clock_nats = steps.clock.log_odds + steps.clock.last_reading(grid) + PATIENCE
-        clock_rows = 1 + Fraction(clock_nats) / steps.clock.nats_per_row
-        return 1 + max(steps.value_half, ceil(clock_rows))
+        return self.steps(terms, grid).half
 
     def draw(self, windows: Windows, terms: QuantileTerms, grid: Grid, coins: Coins) -> Span:
         """The value with its shape costs `spend.value`; the interval around it costs
@@ -216,6 +212,14 @@ class DepthSteps:
         """As many candidates compete as if each shape had its bonus in copies."""
         points = self.grid.copies(self.grid.last + 1) - self.grid.copies(self.grid.first)
         return log(len(SHAPES) * self.value.bonus * points)
+
+    @cached_property
+    def half(self) -> int:
+        """Rows per side that both steps need."""
+        # Theorem 9: links that are so deep have E beyond 2^40, whatever lies after them.
+        clock_nats = self.clock.log_odds + self.clock.last_reading(self.grid) + PATIENCE
+        clock_rows = 1 + Fraction(clock_nats) / self.clock.nats_per_row
+        return 1 + max(self.value_half, ceil(clock_rows))
 
     @cached_property
     def value_half(self) -> int:

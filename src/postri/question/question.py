@@ -285,10 +285,11 @@ def plain_question(
     for statistic in aggregates.values():
         check_domain(statistic.domain)
     shares = shares_of(weights, list(aggregates))
+    sure = check_share(confidence, "confidence")
     terms = Terms(
         total,
-        1 - check_share(confidence, "confidence"),
-        check_share(confidence, "confidence"),
+        1 - sure,
+        sure,
         check_protect(protect),
         method=check_method(method),
         split=check_share(split, "split"),

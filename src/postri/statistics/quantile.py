@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from math import ceil, floor
 from typing import Any, ClassVar, cast
@@ -29,9 +30,12 @@ class QuantileBatch(Batch):
     """Quantiles of one column on one domain: drawn one after the other, then put in order."""
 
     def count(self, table: Countable, rows: Any) -> list[list[Windows]]:
-        """A rank window for each."""
+        """A rank window for each; a draw hardly ever asks for a wider one."""
         assert self.grid is not None
-        targets = [quantile.target(self.grid, terms) for quantile, terms in self._quantiles]
+        targets = [
+            Target(quantile.p, terms.method.half(own, self.grid))
+            for quantile, terms, own in self._quantiles
+        ]
         groups = table.grouped_windows(self.column, self.grid, targets, rows)
         if not self.asked[0].terms.method.every_row:
             return groups
@@ -50,21 +54,27 @@ class QuantileBatch(Batch):
         """Larger quantiles get larger values."""
         assert self.grid is not None
         drawn = []
-        for (quantile, terms), windows in zip(self._quantiles, counted, strict=True):
-            own = quantile.quantile_terms(terms)
+        for (_, terms, own), windows in zip(self._quantiles, counted, strict=True):
             drawn.append(terms.method.draw(windows, own, self.grid, coins))
-        ps = [quantile.p for quantile, _ in self._quantiles]
+        ps = [own.p for _, _, own in self._quantiles]
         if self.asked[0].terms.at_once:
             drawn = tightened(drawn, ps)
         spans = in_order(drawn, ps)
         return [
-            quantile.released(span, self.grid, terms, coins)
-            for (quantile, terms), span in zip(self._quantiles, spans, strict=True)
+            quantile.released(span, self.grid, terms, own, coins)
+            for (quantile, terms, own), span in zip(self._quantiles, spans, strict=True)
         ]
 
-    @property
-    def _quantiles(self) -> list[tuple[Quantile, Terms]]:
-        return [(cast("Quantile", each.statistic), each.terms) for each in self.asked]
+    @cached_property
+    def _quantiles(self) -> list[tuple[Quantile, Terms, QuantileTerms]]:
+        """Each quantile with its terms, and these as its method knows them: the same for all
+        groups.
+        """
+        found = []
+        for each in self.asked:
+            quantile = cast("Quantile", each.statistic)
+            found.append((quantile, each.terms, quantile.quantile_terms(each.terms)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -121,17 +131,14 @@ class Quantile(Statistic):
         """How often its interval may fail: those that are computed into one share beta."""
         return terms.beta / (terms.parts * terms.selected)
 
-    def target(self, grid: Grid, terms: Terms) -> Target:
-        """The window that the draw needs; it hardly ever asks for more."""
-        return Target(self.p, terms.method.half(self.quantile_terms(terms), grid))
-
     def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
         """One quantile alone."""
         return QuantileBatch((Asked(self, terms),), self.column, grid).draw([counted], coins)[0]
 
-    def released(self, span: Span, grid: Grid, terms: Terms, coins: Coins) -> Answer:
+    def released(
+        self, span: Span, grid: Grid, terms: Terms, own: QuantileTerms, coins: Coins
+    ) -> Answer:
         """What was drawn, as an answer."""
-        own = self.quantile_terms(terms)
         interval = Interval(
             grid.low_end(span.low),
             grid.high_end(span.high),
