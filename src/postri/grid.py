@@ -117,7 +117,7 @@ class Grid:
         if self.anchor is None:
             return lengths
         left, right = _octaves(np.stack((starts, ends)), self.anchor)
-        sizes = np.ldexp(lengths, 63 - left)
+        sizes: NDArray[np.float64] = np.ldexp(lengths, 63 - left)
         for j in np.flatnonzero((left != right) | ((starts < self.anchor) != (ends < self.anchor))):
             sizes[j] = float(self.copies(int(ends[j]) + 1) - self.copies(int(starts[j])))
         return sizes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as texts
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -65,6 +64,8 @@ def budget(
     policy: o.Policy = "postri.toml",
 ) -> None:
     """What each dataset has left, by analyst; and the audit of the ledger."""
+    from json import dumps
+
     import postri
     from postri.ledger import SqliteLedger
     from postri.policy import read_policy
@@ -95,7 +96,7 @@ def budget(
         if head:
             typer.echo(ledger.head().line)
         elif json:
-            typer.echo(texts.dumps(as_json(_accounts(found), ledger)))
+            typer.echo(dumps(as_json(_accounts(found), ledger)))
         else:
             show(_accounts(found), ledger)
 

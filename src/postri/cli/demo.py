@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import exp
 from pathlib import Path
-from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +23,8 @@ def demo(out: Out = Path("build")) -> None:
     """Make up a salary table, ask for its median at three budgets, and show how close the answers
     come.
     """
+    from statistics import median
+
     import postri
 
     out.mkdir(parents=True, exist_ok=True)
@@ -43,6 +44,8 @@ def _salaries() -> list[int]:
     """Salaries of a made-up firm: lognormal by its quantiles, to the nearest 10, in an order that
     tells nothing.
     """
+    from statistics import NormalDist
+
     spread = NormalDist(10.7, 0.45)
     ranked = [round(exp(spread.inv_cdf((i + 0.5) / ROWS)), -1) for i in range(ROWS)]
     return [int(ranked[(i * 2_741) % ROWS]) for i in range(ROWS)]

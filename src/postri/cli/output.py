@@ -4,7 +4,6 @@ error.
 
 from __future__ import annotations
 
-import json as texts
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -63,16 +62,20 @@ def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> N
 
 def show_plain(value: Plan | Budget, *, json: bool) -> None:
     """A forecast or a budget."""
+    from json import dumps
+
     if json:
-        typer.echo(texts.dumps(value.to_dict()))
+        typer.echo(dumps(value.to_dict()))
     else:
         typer.echo(str(value))
 
 
 def show_price(price: Price, *, json: bool) -> None:
     """A price, in the words of the command line."""
+    from json import dumps
+
     if json:
-        typer.echo(texts.dumps(price.to_dict()))
+        typer.echo(dumps(price.to_dict()))
     else:
         typer.echo(price.told("--expect 30000"))
 

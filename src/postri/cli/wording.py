@@ -15,7 +15,7 @@ OPTIONS = (
     "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote|encoding|"
     "decimal|thousands"
 )
-DOMAIN = re.compile(
+DOMAIN = (
     r"(?:domain=)?\bDomain\((?P<lower>[^,()]+), (?P<upper>[^,()]+)"
     r"(?:, step='?(?P<step>[^'()]+)'?)?\)"
 )
@@ -28,32 +28,32 @@ def _domain(found: re.Match[str]) -> str:
     return words
 
 
-# From the special to the general.
-WORDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+# From the special to the general. Patterns are compiled when there is an error to tell.
+WORDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (DOMAIN, _domain),
-    (re.compile(r"; give a domain$"), "; give --lower and --upper"),
-    (re.compile(rf"^({OPTIONS}) must\b"), r"--\1 must"),
-    (re.compile(r"^--lower must be below upper\b"), "--lower must be below --upper"),
-    (re.compile(r"^--upper must be lower plus"), "--upper must be --lower plus"),
-    (re.compile(r"^(date|timestamp)_format\b"), r"--\1-format"),
-    (re.compile(r"^(decimal|delimiter) and (thousands|quote) must\b"), r"--\1 and --\2 must"),
-    (re.compile(r"^k, the rows per person, must\b"), "--rows-per-person must"),
-    (re.compile(r"^expect, about how\b"), "--expect, about how"),
-    (re.compile(r"^p must\b"), "P must"),
-    (re.compile(r"^(--method must be a name \(.*\)) or a method object, .*, got"), r"\1, got"),
-    (re.compile(r"^give either epsilon "), "give either --epsilon "),
-    (re.compile(r"(?<=\)) or reach (?=\()"), " or --reach "),
-    (re.compile(r"\bmethod='([^']+)'"), r"--method \1"),
-    (re.compile(r"\bprotect=ReplaceRows\(1\)"), "--protect replace-rows"),
-    (re.compile(r"\bpostri\.open\(\.\.\., (delimiter|encoding)=('[^']+')\)"), r"--\1 \2"),
-    (re.compile(r"\bgive token=, or set "), "set "),
-    (re.compile(r"\bfresh=True\b"), "--fresh"),
-    (re.compile(r"\bwhere=, by= and units need\b"), "--where, --by and units need"),
-    (re.compile(r"\bcolumns=\{'first': None, \.\.\.\}"), "--names first,second,..."),
-    (re.compile(r"\bdeclare columns with header=False\b"), "give --no-header and --names"),
-    (re.compile(r"\bleave it out of columns=\.\.\."), "leave out --type"),
-    (re.compile(r"\bleave out columns=\.\.\."), "leave out --type and --names"),
-    (re.compile(r"; declare it: postri.*$"), "; declare it in a policy, and use postri ask"),
+    (r"; give a domain$", "; give --lower and --upper"),
+    (rf"^({OPTIONS}) must\b", r"--\1 must"),
+    (r"^--lower must be below upper\b", "--lower must be below --upper"),
+    (r"^--upper must be lower plus", "--upper must be --lower plus"),
+    (r"^(date|timestamp)_format\b", r"--\1-format"),
+    (r"^(decimal|delimiter) and (thousands|quote) must\b", r"--\1 and --\2 must"),
+    (r"^k, the rows per person, must\b", "--rows-per-person must"),
+    (r"^expect, about how\b", "--expect, about how"),
+    (r"^p must\b", "P must"),
+    (r"^(--method must be a name \(.*\)) or a method object, .*, got", r"\1, got"),
+    (r"^give either epsilon ", "give either --epsilon "),
+    (r"(?<=\)) or reach (?=\()", " or --reach "),
+    (r"\bmethod='([^']+)'", r"--method \1"),
+    (r"\bprotect=ReplaceRows\(1\)", "--protect replace-rows"),
+    (r"\bpostri\.open\(\.\.\., (delimiter|encoding)=('[^']+')\)", r"--\1 \2"),
+    (r"\bgive token=, or set ", "set "),
+    (r"\bfresh=True\b", "--fresh"),
+    (r"\bwhere=, by= and units need\b", "--where, --by and units need"),
+    (r"\bcolumns=\{'first': None, \.\.\.\}", "--names first,second,..."),
+    (r"\bdeclare columns with header=False\b", "give --no-header and --names"),
+    (r"\bleave it out of columns=\.\.\.", "leave out --type"),
+    (r"\bleave out columns=\.\.\.", "leave out --type and --names"),
+    (r"; declare it: postri.*$", "; declare it in a policy, and use postri ask"),
 ]
 
 
@@ -66,5 +66,5 @@ def in_options(message: str) -> str:
     '--epsilon must be positive, got -1'
     """
     for words, option in WORDS:
-        message = words.sub(option, message)
+        message = re.sub(words, option, message)
     return message

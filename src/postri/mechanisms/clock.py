@@ -161,7 +161,7 @@ class Clock:
         left, right = self.sides
         # Where the first side ends, the level follows from the other one alone.
         ended = [min(left.end, right.end)]
-        starts = np.concatenate((left.starts, right.starts, ended))
+        starts: LinkNumbers = np.concatenate((left.starts, right.starts, ended))
         starts.sort()
         starts = starts[np.append(starts[1:] > starts[:-1], True)]
         return starts[: starts.searchsorted(self.last)]
@@ -319,7 +319,7 @@ class Schedule:
 
     @cached_property
     def _log_ends(self) -> Floats:
-        """ln E where each cell ends."""
+        """The logarithm of E where each cell ends."""
         return self.heights + self.until
 
     @cached_property
