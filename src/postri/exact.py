@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from numbers import Rational
 from typing import Any
@@ -41,7 +42,7 @@ def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a t
         # A huge exponent would take for ever to expand; no parameter needs it.
         return Fraction(value) if value.is_finite() and abs(value.adjusted()) <= FARTHEST else None
     if isinstance(value, float):
-        return Fraction(repr(float(value))) if isfinite(value) else None
+        return _from_text(repr(float(value))) if isfinite(value) else None
     if isinstance(value, str):
         return _from_text(value)
     # NumPy's scalars print as the decimal that they mean, whatever their width.
@@ -50,6 +51,8 @@ def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a t
     return None
 
 
+# Texts of parameters, which are public; most are those of the last question.
+@lru_cache(maxsize=256)
 def _from_text(text: str) -> Fraction | None:
     if len(text) > 200 or abs(_exponent(text)) > FARTHEST:
         return None

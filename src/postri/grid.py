@@ -116,7 +116,7 @@ class Grid:
         lengths = (ends.view(np.uint64) - starts.view(np.uint64)).astype(np.float64) + 1.0
         if self.anchor is None:
             return lengths
-        left, right = _octaves(np.stack((starts, ends)), self.anchor)
+        left, right = _octaves(np.array([starts, ends]), self.anchor)
         sizes: NDArray[np.float64] = np.ldexp(lengths, 63 - left)
         for j in np.flatnonzero((left != right) | ((starts < self.anchor) != (ends < self.anchor))):
             sizes[j] = float(self.copies(int(ends[j]) + 1) - self.copies(int(starts[j])))

@@ -40,8 +40,7 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
         """The number of rows before each atom, and after the last: one more entry than there are
         atoms.
         """
-        ends: Indexes = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64))) + self.below
-        return ends
+        return np.concatenate(([self.below], self.counts)).cumsum(dtype=np.int64)
 
     @property
     def above(self) -> int:
@@ -57,7 +56,7 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
         """Bounds on the number of rows below each of these grid indexes; they agree inside the
         window.
         """
-        exact = self.ranks[np.searchsorted(self.indexes, indexes)]
+        exact = self.ranks[self.indexes.searchsorted(indexes)]
         if not len(self.indexes):
             return exact, exact
         # Below its first atom the window knows only the most that there can be, from the second
@@ -93,8 +92,8 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     Which rows a bracket happened to hold does not show in the result.
     """
     low, high = rank_range(window.n, p, half)
-    start = int(np.searchsorted(window.ranks[1:], low))
-    end = int(np.searchsorted(window.ranks[:-1], high))
+    start = int(window.ranks[1:].searchsorted(low))
+    end = int(window.ranks[:-1].searchsorted(high))
     if start == 0 and end == len(window.indexes):
         return window
     return RankWindow(

@@ -174,7 +174,7 @@ class Clock:
     @cached_property
     def _levels(self) -> Floats:
         """The levels from each start on."""
-        left, right = (_nats_at(self._starts, side, self.rate) for side in self.sides)
+        left, right = (self._nats_at(self._starts, side) for side in self.sides)
         # Of links that are equally deep the last has the latest reading, and so the least term.
         return least_from_here(np.minimum(left, right) - self._until)
 
@@ -182,7 +182,27 @@ class Clock:
         """The least `rate * depth - reading` of some plateaus: that of their last links."""
         # After the last link of a plateau the level may change, so its reading is known.
         known = self._starts.searchsorted(side.ends[places], side="right") - 1
-        return _nats(side.depths[places], self.rate) - self._until[known]
+        return self._nats(side.depths[places]) - self._until[known]
+
+    def _nats_at(self, links: LinkNumbers, side: Plateaus) -> Floats:
+        """How deep some links are on one side, in nats."""
+        nats: Floats = np.append(self._nats(side.depths), inf)
+        return nats[side.bounds.searchsorted(links, side="right") - 1]
+
+    def _nats(self, depths: NDArray[Any]) -> Floats:
+        """Depths in nats; what is beyond every reading by far need not be exact."""
+        rate = self._float_rate
+        if rate is None or depths.dtype == object:
+            exact = (min(max(self.rate * int(depth), -HUGE), HUGE) for depth in depths)
+            return np.array([float(nats) for nats in exact], dtype=np.float64)
+        return depths * rate
+
+    @cached_property
+    def _float_rate(self) -> float | None:
+        """The rate, if products with it are sure to be floats."""
+        if TINY < self.rate < HUGE:
+            return float(self.rate)
+        return None
 
     @cached_property
     def _beyond(self) -> float:
@@ -398,20 +418,6 @@ class Schedule:
             return crossing
         density = below - self._stopped_before(i) + float(self._begins[i])
         return log(density) - float(self.heights[i]) if density > 0 else -inf
-
-
-def _nats(depths: NDArray[Any], rate: Fraction) -> Floats:
-    """Depths in nats; what is beyond every reading by far need not be exact."""
-    if depths.dtype == object or not TINY < rate < HUGE:
-        exact = (min(max(rate * int(depth), -HUGE), HUGE) for depth in depths)
-        return np.array([float(nats) for nats in exact], dtype=np.float64)
-    return depths.astype(np.float64) * float(rate)
-
-
-def _nats_at(links: LinkNumbers, side: Plateaus, rate: Fraction) -> Floats:
-    """How deep some links are on one side, in nats."""
-    nats: Floats = np.append(_nats(side.depths, rate), inf)
-    return nats[side.bounds.searchsorted(links, side="right") - 1]
 
 
 def least_from_here(terms: Floats) -> Floats:

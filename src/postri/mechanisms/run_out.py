@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 # So near to 1, q is 1: the chances differ by less than this part of them.
 NEARLY = 1e-12
-# Halvings after which an interval of floats is a point, however far its point lies from 1.
+# Halvings after which an interval of floats is a point, however far its point lies from 1; half as
+# many where it is near.
 HALVINGS = 110
 
 
@@ -99,6 +100,8 @@ def _root(goal: float, most: float) -> float:
     low, high = 0.0, most
     for _ in range(HALVINGS):
         r = (low + high) / 2
+        if r in (low, high):
+            break
         if r * r * (3 - 2 * r) < goal * (1 - r):
             low = r
         else:

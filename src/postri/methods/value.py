@@ -92,8 +92,8 @@ def _segments(window: RankWindow, first: int, last: int) -> Segments:
     """The segments of the points `first..last`: gap, atom, gap, ..., atom, gap, without the empty
     gaps.
     """
-    begin = int(np.searchsorted(window.indexes, first))
-    end = int(np.searchsorted(window.indexes, last, side="right"))
+    begin = int(window.indexes.searchsorted(first))
+    end = int(window.indexes.searchsorted(last, side="right"))
     atoms = window.indexes[begin:end]
     number = 2 * len(atoms) + 1
     # Odd places are atoms, even ones the gaps before and after them.
@@ -105,7 +105,7 @@ def _segments(window: RankWindow, first: int, last: int) -> Segments:
     ends[-1] = last
     ends[1::2] = atoms
     ends[:-1:2] = atoms - 1
-    ranks = np.repeat(window.ranks[begin : end + 1], 2)
+    ranks = window.ranks[begin : end + 1].repeat(2)
     known = _inside(window, starts, ends)
     kept = _nonempty(atoms, first, last)
     return Segments(
@@ -123,7 +123,7 @@ def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
     if len(atoms):
         kept[0] = atoms[0] > first
         kept[-1] = atoms[-1] < last
-        kept[2:-1:2] = np.diff(atoms) != 1
+        kept[2:-1:2] = atoms[1:] - atoms[:-1] != 1
     return kept
 
 
@@ -170,11 +170,14 @@ class ValueRuns:
         step = self.step
         before = over_target(seen.before, seen.n, step.p, step.distrust)
         upto = over_target(seen.upto, seen.n, step.p, step.distrust)
-        # The score of a lopsided shape is at most the depth.
-        bound = step.scores("even", before, upto)
-        by_shape = [
-            np.where(seen.known, step.scores(shape, before, upto), bound) for shape in self.shapes
-        ]
+        depth = step.scores("even", before, upto)
+        by_shape = []
+        for shape in self.shapes:
+            scores = depth
+            if shape != "even":
+                # The score of a lopsided shape is at most the depth.
+                scores = np.where(seen.known, step.scores(shape, before, upto), depth)
+            by_shape.append(scores)
         return np.concatenate(by_shape)
 
     @cached_property
