@@ -422,8 +422,7 @@ def test_a_clock_that_runs_out_otherwise_is_caught(
 ):
     """Later links have less chance than a neighbour leaves them."""
     monkeypatch.setattr(clock_module, "running_ball", how)
-    found = [(case, measure(case)) for case in (SOUND, replace(SOUND, epsilon=HIGH))]
-    assert not all(each.private(case) for case, each in found)
+    assert not all(measure(case).private(case) for case in (SOUND, replace(SOUND, epsilon=HIGH)))
 
 
 def test_a_reading_that_depends_on_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch):
