@@ -534,7 +534,7 @@ def bounded_counts(source: object, bound: int | None) -> Counter:
 
 
 @both_engines
-@examples(200, small=10)
+@examples(200, small=6)
 @given(rows=small_rows, bound=bounds, order=st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(held, rows, bound, order):
     shuffled = order.sample(rows, len(rows))
@@ -542,7 +542,7 @@ def test_the_order_of_rows_changes_nothing(held, rows, bound, order):
 
 
 @both_engines
-@examples(200, small=10)
+@examples(200, small=6)
 @given(rows=small_rows, others=small_rows, bound=bounds)
 def test_which_rows_of_a_unit_stay_depends_on_that_unit_alone(held, rows, others, bound):
     """So the counts of two tables without a unit in common add up."""
@@ -553,7 +553,7 @@ def test_which_rows_of_a_unit_stay_depends_on_that_unit_alone(held, rows, others
 
 
 @both_engines
-@examples(200, small=10)
+@examples(200, small=6)
 @given(rows=small_rows, news=small_rows, bound=bounds)
 def test_a_unit_moves_all_groups_together_by_no_more_rows_than_its_bound(held, rows, news, bound):
     """Removed, all counts fall, by the bound at most; replaced, as many leave and as many enter."""
@@ -567,7 +567,7 @@ def test_a_unit_moves_all_groups_together_by_no_more_rows_than_its_bound(held, r
 
 
 @both_engines
-@examples(200, small=10)
+@examples(200, small=6)
 @given(rows=small_rows)
 def test_units_within_their_bound_keep_all_rows(held, rows):
     known = [row for row in rows if row[2] is not None]
@@ -575,7 +575,7 @@ def test_units_within_their_bound_keep_all_rows(held, rows):
 
 
 @both_engines
-@examples(200, small=10)
+@examples(200, small=6)
 @given(rows=small_rows, bound=bounds)
 def test_a_unit_with_more_rows_keeps_as_many_as_its_bound(held, rows, bound):
     kept, every = (

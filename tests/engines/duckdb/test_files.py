@@ -220,7 +220,7 @@ NUMBERS = st.one_of(
 
 
 @settings(
-    max_examples=sized(15, 40),
+    max_examples=sized(10, 40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
