@@ -264,7 +264,7 @@ def test_ball_arithmetic_names_the_winner_that_floats_name(
                     for runs in (FLAT, NESTED)
                 ),
             )
-            for seed in range(sized(100, 5_000))
+            for seed in range(sized(60, 5_000))
         ]
 
     sure = winners()
