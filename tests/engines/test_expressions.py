@@ -144,13 +144,14 @@ SPARK = {
 # Each kind of engine is asked everything, its relatives what is the plainest and what is the
 # hardest.
 def hows(engine: str, name: str) -> tuple[str, ...]:
-    return (
-        SPARK[name]
-        if engine == "Spark"
-        else tuple(HOW)
-        if engine in FULLY
-        else ("all rows", "all together")
-    )
+    if engine == "Spark":
+        return SPARK[name]
+    if engine not in FULLY:
+        return ("all rows", "all together")
+    # In `make test` expressions take turns: of two that an engine is asked, the one in three ways
+    # and the other in the other two. By pairs, for some engines are asked every second one.
+    turn = list(COMPUTED).index(name) // 2
+    return tuple(HOW)[turn % sized(2, 1) :: sized(2, 1)]
 
 
 def asked_of(engine: str) -> list[str]:
