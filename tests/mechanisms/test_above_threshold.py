@@ -16,7 +16,7 @@ from exact_walks import Stops, stop_chances
 from postri.mechanisms import above_threshold as module
 from postri.mechanisms.above_threshold import above_threshold
 from postri.mechanisms.coins import Coins, SeededCoins, SystemCoins
-from privacy.chi_square import chance_of_worse, fits
+from privacy.chi_square import chance_of_worse, fits, rejected
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
@@ -128,10 +128,11 @@ def test_a_sensitivity_of_three_is_a_third_of_epsilon():
 @pytest.mark.parametrize("name", ["rising", "falling"][: sized(1, 2)])
 def test_thirty_percent_less_noise_is_rejected(name: str):
     epsilon = Fraction(2)
-    assert not fits(
-        drawn(ENOUGH, *WALKS[name], epsilon=epsilon * MORE),
-        place_chances(*WALKS[name], epsilon=epsilon),
-    )
+
+    def draw(number: int) -> Counter[Hashable]:
+        return drawn(number, *WALKS[name], epsilon=epsilon * MORE)
+
+    assert rejected(draw, place_chances(*WALKS[name], epsilon=epsilon), ENOUGH)
 
 
 @pytest.mark.slow

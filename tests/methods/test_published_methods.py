@@ -36,7 +36,7 @@ from postri.methods.method import QuantileTerms
 from postri.methods.published import UNIT, Ranks, Steps, Tieless, Widths, size_of
 from postri.privacy import Spend
 from postri.window import RankWindow, Windows
-from privacy.chi_square import chance_of_worse, fits
+from privacy.chi_square import chance_of_worse, fits, rejected
 from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
 from proving import WITH_SYSTEM_COINS, sized
 
@@ -346,7 +346,11 @@ def test_thirty_percent_less_noise_in_one_step_is_rejected(
     """What ships has 30 % less noise than the closed form of a smaller epsilon."""
     terms = asked(8)
     exact = postri_chances(Expanded(MANY_ROWS, 11), 4 * less[0], 4 * less[1], 2, reachable)
-    assert not fits(outputs(PostRI(step=2), whole_windows(MANY_ROWS), 11, terms, ENOUGH), exact)
+
+    def draw(number: int) -> Counter[Output]:
+        return outputs(PostRI(step=2), whole_windows(MANY_ROWS), 11, terms, number)
+
+    assert rejected(draw, exact, ENOUGH)
 
 
 # Laziness: windows that begin with few rows change nothing.
@@ -405,10 +409,11 @@ def test_windows_that_forget_what_they_hide_are_rejected(monkeypatch: pytest.Mon
         return runs
 
     monkeypatch.setattr(Ranks, "near", classmethod(careless))
-    assert not fits(
-        outputs(Sun2023(), windows, 11, number=ENOUGH),
-        defined_chances(Sun2023(), MANY_ROWS, 11, asked()),
-    )
+
+    def draw(number: int) -> Counter[Output]:
+        return outputs(Sun2023(), windows, 11, number=number)
+
+    assert rejected(draw, defined_chances(Sun2023(), MANY_ROWS, 11, asked()), ENOUGH)
 
 
 # What users see.

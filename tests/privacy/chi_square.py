@@ -5,7 +5,7 @@ with.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 from scipy.stats import chi2
@@ -15,11 +15,29 @@ from scipy.stats import chi2
 LEVEL = 1e-6
 # Cells that expect fewer draws share one: their counts are not normal.
 FEWEST = 20
+# How often a test looks at its draws that waits for a rejection.
+LOOKS = 8
 
 
 def fits(drawn: Counter[Hashable], chances: Mapping[Hashable, float]) -> bool:
     """Whether the draws could come from these chances."""
     return chance_of_worse(drawn, chances) >= LEVEL
+
+
+def rejected(
+    draw: Callable[[int], Counter[Hashable]], chances: Mapping[Hashable, float], most: int
+) -> bool:
+    """Whether so many draws at most show that these are not their chances; once they do, no more
+    are drawn.
+
+    Each look at a sound sampler rejects it once in a million times, so all of them eight times.
+    """
+    found: Counter[Hashable] = Counter()
+    for _ in range(LOOKS):
+        found += draw(most // LOOKS)
+        if not fits(found, chances):
+            return True
+    return False
 
 
 def chance_of_worse(drawn: Counter[Hashable], chances: Mapping[Hashable, float]) -> float:

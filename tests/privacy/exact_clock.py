@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import count, pairwise
+from itertools import accumulate, count, pairwise
 
 import flint
 import numpy as np
@@ -80,7 +80,8 @@ def defined_chances(
         rate * depth(low, high, rows, target, grid) - time
         for (low, high), time in zip(ends, times, strict=False)
     ]
-    levels = [min(terms_of[k:]) for k in range(len(times))]
+    # The least over a link and all later ones, gathered from the last.
+    levels = list(accumulate(reversed(terms_of), min))[::-1]
     slack = rate * (1 - Fraction(1, terms.p.denominator))
     # What has stopped before a jump may be next to nothing, and is a difference here.
     with flint.ctx.workprec(700):
@@ -154,10 +155,9 @@ def run_out(stopped: arb, t: arb) -> arb:
 def root(goal: arb) -> arb:
     """The s from 0 to 1 at which (1 - s)(1 - s^3) falls to the goal."""
     # In floats to begin with, by 1 - s, which may be small.
-    low, high = 0.0, 1.0
-    for _ in range(2_000):
-        middle = (low + high) / 2
-        if middle * (1 - (1 - middle) ** 3) < float(goal):
+    low, high, aim = 0.0, 1.0, float(goal)
+    while low < (middle := (low + high) / 2) < high:
+        if middle * (1 - (1 - middle) ** 3) < aim:
             low = middle
         else:
             high = middle

@@ -23,10 +23,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.main
 
 import postri
 from postri import Domain, ReplaceRows
 from postri.cli import main
+from program import commands_of
 from proving import sized
 
 pytestmark = pytest.mark.slow
@@ -452,6 +454,7 @@ def run(monkeypatch, watch: Watch, *words: object) -> str:
     outcome.
     """
     monkeypatch.setattr(sys, "argv", ["postri", *map(str, words)])
+    monkeypatch.setattr(typer.main, "get_command", commands_of)
     return watch.ask(main)
 
 

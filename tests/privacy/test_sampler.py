@@ -12,7 +12,7 @@ from math import log
 import flint
 import numpy as np
 import pytest
-from chi_square import chance_of_worse, fits
+from chi_square import chance_of_worse, fits, rejected
 from exact_clock import defined_chances
 from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
 from tiny_tables import narrow_windows, plain_grid, whole_windows
@@ -93,12 +93,18 @@ def test_every_copy_wins_as_often_as_it_should(runs: Parts, noise: Noise, figure
 @RUNS
 @NOISE
 def test_thirty_percent_less_noise_is_rejected(runs: Parts, noise: Noise):
-    assert not fits(copies(runs, noise, RATE * MORE, ENOUGH), runs.chances(noise, RATE))
+    def draw(number: int) -> Counter[Hashable]:
+        return copies(runs, noise, RATE * MORE, number)
+
+    assert rejected(draw, runs.chances(noise, RATE), ENOUGH)
 
 
 @pytest.mark.slow
 def test_the_other_noise_is_rejected():
-    assert not fits(copies(FLAT, "gumbel", number=3 * ENOUGH), FLAT.chances("exponential", RATE))
+    def draw(number: int) -> Counter[Hashable]:
+        return copies(FLAT, "gumbel", number=number)
+
+    assert rejected(draw, FLAT.chances("exponential", RATE), 3 * ENOUGH)
 
 
 # Half of the chance is hidden, behind a bound that is the score itself.
@@ -115,9 +121,14 @@ def restarted(entry: noisy_max_module._Entry) -> noisy_max_module._Batch:
 @NOISE
 def test_fresh_coins_for_an_opened_run_are_rejected(noise: Noise, monkeypatch: pytest.MonkeyPatch):
     """A run is opened because its noise is large: its parts must keep that noise."""
-    assert fits(copies(TIGHT, noise, number=2 * ENOUGH), TIGHT.chances(noise, RATE))
+
+    def draw(number: int) -> Counter[Hashable]:
+        return copies(TIGHT, noise, number=number)
+
+    chances = TIGHT.chances(noise, RATE)
+    assert fits(draw(sized(ENOUGH, 2 * ENOUGH)), chances)
     monkeypatch.setattr(noisy_max_module._Entry, "opened", restarted)
-    assert not fits(copies(TIGHT, noise, number=2 * ENOUGH), TIGHT.chances(noise, RATE))
+    assert rejected(draw, chances, 2 * ENOUGH)
 
 
 # The value step on a table whose window hides rows on both sides.
@@ -169,15 +180,12 @@ def test_a_narrow_window_leaves_every_value_its_chance(
 @NOISE
 def test_thirty_percent_less_noise_is_rejected_in_a_narrow_window(noise: Noise):
     rate = Depth(noise).value_step(QUESTION).rate * MORE
-    found = places(
-        narrow_windows(ROWS, QUESTION.p, 0),
-        noise,
-        inflate=0,
-        rate=rate,
-        number=2 * ENOUGH,
-        opened=[],
-    )
-    assert not fits(found, place_chances(ROWS, QUESTION, GRID, Depth(noise)))
+    windows = narrow_windows(ROWS, QUESTION.p, 0)
+
+    def draw(number: int) -> Counter[Hashable]:
+        return places(windows, noise, inflate=0, rate=rate, number=number, opened=[])
+
+    assert rejected(draw, place_chances(ROWS, QUESTION, GRID, Depth(noise)), 2 * ENOUGH)
 
 
 # Whole answers: the value and both ends.
@@ -220,7 +228,11 @@ def test_thirty_percent_less_noise_in_one_step_is_rejected(
     exact = span_chances(FEW_ROWS, ASKED, FEW_POINTS, Depth(noise))
     usual = getattr(step, rate).func
     monkeypatch.setattr(step, rate, property(lambda self: usual(self) * MORE))
-    assert not fits(spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, 2 * ENOUGH), exact)
+
+    def draw(number: int) -> Counter[Hashable]:
+        return spans(whole_windows(FEW_ROWS), FEW_POINTS, noise, number)
+
+    assert rejected(draw, exact, 2 * ENOUGH)
 
 
 # The hard draws, which floats cannot decide.
@@ -252,7 +264,7 @@ def test_ball_arithmetic_names_the_winner_that_floats_name(
                     for runs in (FLAT, NESTED)
                 ),
             )
-            for seed in range(sized(100, 5_000))
+            for seed in range(sized(60, 5_000))
         ]
 
     sure = winners()
@@ -276,7 +288,11 @@ def test_thirty_percent_less_noise_is_rejected_by_ball_arithmetic(
     noise: Noise, unsure: Callable[[], None]
 ):
     unsure()
-    assert not fits(copies(NESTED, noise, RATE * MORE, ENOUGH), NESTED.chances(noise, RATE))
+
+    def draw(number: int) -> Counter[Hashable]:
+        return copies(NESTED, noise, RATE * MORE, number)
+
+    assert rejected(draw, NESTED.chances(noise, RATE), ENOUGH)
 
 
 class TiedCoins:
