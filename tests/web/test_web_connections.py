@@ -90,7 +90,10 @@ def test_requests_on_one_connection_are_answered_one_after_the_other(served):
 
 
 def test_a_question_that_is_being_answered_is_not_cut_off_by_new_connections(tmp_path):
-    with in_thread(write_policy(tmp_path, service="connections = 3")) as served, ExitStack() as stack:
+    with (
+        in_thread(write_policy(tmp_path, service="connections = 3")) as served,
+        ExitStack() as stack,
+    ):
         head = (
             "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
             f"{served.ann}\r\nContent-Length: 55\r\n\r\n"
@@ -105,7 +108,10 @@ def test_a_question_that_is_being_answered_is_not_cut_off_by_new_connections(tmp
 
 
 def test_an_address_that_is_busy_with_all_its_connections_gets_no_more(tmp_path):
-    with in_thread(write_policy(tmp_path, service="connections = 2")) as served, ExitStack() as stack:
+    with (
+        in_thread(write_policy(tmp_path, service="connections = 2")) as served,
+        ExitStack() as stack,
+    ):
         head = (
             "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
             f"{served.ann}\r\nContent-Length: 10\r\n\r\n"
