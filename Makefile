@@ -8,10 +8,12 @@ SERVICES := $(VENV)/.services
 # tests/sharing_out.py says which test runs where.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# What `make check` is made of: independent of one another, so that one may wait while another works.
+CHECKS := check-code check-types check-examples check-wheel check-lock
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup services demo reproduce test test-fast prove check check-code check-examples format bench bench-large docs clean
+.PHONY: help setup services demo reproduce test test-fast prove check $(CHECKS) format bench bench-large docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,19 +51,25 @@ test-fast: setup  ## the quick tests, in under a minute
 prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
 	POSTRI_PROVE=1 $(PYTEST) -m prove
 
-check: setup  ## format, lint, types, import contract, documentation examples, the wheel
-	@$(MAKE) --no-print-directory -j2 check-code check-examples
+check: setup  ## format, lint, types, import contract, documentation examples, the wheel, the lock file
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target $(CHECKS)
 
-# Two halves side by side: none of their programs but ruff uses a second core.
-check-code: setup
+check-code:
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/ruff check --no-cache .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check-examples: setup
+check-types:
+	$(BIN)/mypy
+
+check-examples:
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src/postri README.md docs
+
+check-wheel:
 	$(BIN)/python tools/check_wheel.py
+
+check-lock:
+	$(BIN)/python tools/lock_service.py --check
 
 format: setup  ## format the code
 	$(BIN)/ruff format .

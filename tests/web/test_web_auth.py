@@ -8,10 +8,11 @@ import json
 import re
 from contextlib import closing
 from datetime import UTC, datetime
+from fractions import Fraction
 from http.client import HTTPConnection
 
 import pytest
-from serving import QUESTION
+from serving import QUESTION, in_thread, write_policy
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
 ASKING = [
@@ -22,6 +23,7 @@ ASKING = [
 STEWARDING = [
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
+    ("POST", "/v1/tokens/0a1b2c3d/renewal"),
     ("DELETE", "/v1/tokens/0a1b2c3d"),
     ("GET", "/v1/allowances"),
     ("PUT", "/v1/allowances/ann"),
@@ -235,3 +237,43 @@ def test_a_connection_goes_on_after_a_refusal(shared):
             assert (reply.status, bool(reply.read())) == (status, True)
         connection.request("GET", "/v1/me", None, {"Authorization": f"Bearer {shared.ann}"})
         assert connection.getresponse().status == 200
+
+
+class TestScopes:
+    """A token that was made for some datasets knows of no others."""
+
+    def test_others_are_not_there(self, served):
+        eve = served.token("eve", datasets=["endless"])
+        assert served.get("/v1/me", eve).json["datasets"] == ["endless"]
+        assert [each["name"] for each in served.get("/v1/datasets", eve).json["datasets"]] == [
+            "endless"
+        ]
+        assert list(served.get("/v1/budget", eve).json) == ["endless"]
+        for path in ("/v1/query", "/v1/price"):
+            for question in (QUESTION, {"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}):
+                reply = served.send("POST", path, question, eve)
+                assert reply.code == "invalid_request"
+                assert "there are: 'endless'" in reply.json["detail"]
+        assert served.service.ledger.summary() == {}
+
+    def test_an_analyst_without_an_allowance_has_the_policys(self, tmp_path):
+        with in_thread(write_policy(tmp_path, service='allowance = "3/4"')) as served:
+            assert served.get("/v1/me", served.ann).json["allowance"] == "3/4"
+            assert served.ask(served.ann).status == 200
+            refused = served.ask(served.ann, {**QUESTION, "fresh": True})
+            assert (refused.code, refused.json["remaining"]) == ("budget_exceeded", "1/4")
+            rich = served.token("ida", allowance=Fraction(2))
+            assert served.get("/v1/me", rich).json["allowance"] == "2"
+            assert served.get("/v1/me", served.sue).json["allowance"] is None
+
+    def test_a_steward_renews_a_token(self, served):
+        eve = served.token("eve", datasets=["bank"])
+        path = f"/v1/tokens/{eve[4:12]}/renewal"
+        assert served.send("POST", path, {}, served.ann).status == 403
+        made = served.send("POST", path, {"expires": "12h"}, served.sue)
+        assert (made.status, made.json["name"], made.json["datasets"]) == (201, "eve", ["bank"])
+        assert served.get("/v1/me", eve).status == 401
+        assert served.get("/v1/me", made.json["token"]).status == 200
+        assert served.send("POST", path, {}, served.sue).code == "invalid_request"
+        missing = served.send("POST", "/v1/tokens/ffffffff/renewal", {}, served.sue)
+        assert missing.code == "not_found"

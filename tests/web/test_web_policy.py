@@ -48,6 +48,9 @@ port = 0
 time_grid = "0.25"
 max_body = 2048
 rate = 10
+connections = 20
+allowance = "1/2"
+token_days = 30
 scans = 2
 waiting = 0
 scan_timeout = 0.5
@@ -61,6 +64,9 @@ shutdown_timeout = 0
         Fraction(1, 4),
         2048,
         10,
+        20,
+        Fraction(1, 2),
+        30,
         2,
         0,
         Fraction(1, 2),
@@ -87,6 +93,8 @@ WRONG = {
     ),
     "a body of nothing": ("max_body = 0\n", "max_body must be from 1024 to 16777216, got 0"),
     "half a request": ("rate = 0.5\n", "rate must be a whole number, got 0.5"),
+    "no connections": ("connections = 0\n", "connections must be from 1 to 10000, got 0"),
+    "tokens of a century": ("token_days = 36500\n", "token_days must be from 1 to 3660, got 36500"),
     "no scans": ("scans = 0\n", "scans must be from 1 to 256, got 0"),
     "fewer than none that wait": ("waiting = -1\n", "waiting must be from 0 to 100000, got -1"),
     "no time": ("scan_timeout = 0\n", "scan_timeout must be from 0.01 to 86400 seconds, got 0"),

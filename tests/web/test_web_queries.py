@@ -274,11 +274,12 @@ class TestOtherEndpoints:
         )
         assert served.get("/v1/me", made.json["token"]).json == {
             "name": "eve", "role": "analyst", "expires": made.json["expires"], "allowance": "1/3",
+            "datasets": None,
         }  # fmt: skip
         listed = served.get("/v1/tokens", served.sue)
         assert listed.json["tokens"][-1] == {
             name: made.json[name]
-            for name in ("id", "name", "role", "created", "expires", "revoked")
+            for name in ("id", "name", "role", "created", "expires", "revoked", "datasets")
         }
         assert made.json["token"].encode() not in listed.text
         assert served.get("/v1/allowances", served.sue).json == {"allowances": {"eve": "1/3"}}

@@ -51,6 +51,21 @@ def test_a_token_opens_the_door_for_its_name_and_role(tokens):
     )
 
 
+def test_tokens_of_the_first_version_open_all_datasets(file):
+    with sqlite3.connect(file) as connection:
+        for command in (*module.STEPS[0], "PRAGMA user_version = 1"):
+            connection.execute(command)
+        connection.execute(
+            "INSERT INTO tokens VALUES ('0a1b2c3d', 'ann', 'analyst', ?, '2026-01-01T00:00:00Z', "
+            "NULL, NULL)",
+            (sha256(b"A" * 43).digest(),),
+        )
+    connection.close()
+    with Tokens(file) as tokens:
+        token = tokens.verify("ptr_0a1b2c3d_" + "A" * 43)
+        assert token.name == "ann" and token.datasets is None and token.opens("any")
+
+
 def test_nothing_else_does(tokens):
     _, text = tokens.add("ann", "analyst")
     other = tokens.add("bob", "steward")[1]
@@ -179,11 +194,11 @@ class TestExpiry:
     NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
     def test_spans_and_days(self):
-        assert read_expiry("90d", self.NOW) == self.NOW + timedelta(days=90)
-        assert read_expiry(" 12h ", self.NOW) == self.NOW + timedelta(hours=12)
-        assert read_expiry("2027-01-31") == datetime(2027, 2, 1, tzinfo=UTC)
-        assert read_expiry("2027-01-31T12:00:00+02:00") == datetime(2027, 1, 31, 10, tzinfo=UTC)
-        assert read_expiry("2027-01-31T12:00:00") == datetime(2027, 1, 31, 12, tzinfo=UTC)
+        assert read_expiry("90d", 90, self.NOW) == self.NOW + timedelta(days=90)
+        assert read_expiry(" 12h ", 90, self.NOW) == self.NOW + timedelta(hours=12)
+        assert read_expiry("2027-01-31", 90) == datetime(2027, 2, 1, tzinfo=UTC)
+        assert read_expiry("2027-01-31T12:00:00+02:00", 90) == datetime(2027, 1, 31, 10, tzinfo=UTC)
+        assert read_expiry("2027-01-31T12:00:00", 90) == datetime(2027, 1, 31, 12, tzinfo=UTC)
 
     @pytest.mark.parametrize(
         "text",
@@ -198,13 +213,12 @@ class TestExpiry:
             "0001-01-01T00:00:00+23:00",
             "9999999d",
             90,
-            None,
             "²d",
         ],
     )
     def test_others_are_refused(self, text):
         with pytest.raises(InputError, match="expires must be a span or a day"):
-            read_expiry(text)
+            read_expiry(text, 90)
 
 
 class TestCommands:
@@ -225,6 +239,42 @@ class TestCommands:
         run("revoke", token.id)
         assert "revoked" in run("list")[0]
         assert "there is no token" in run("revoke", "ffffffff", code=2)[1]
+
+    def test_a_token_expires_after_the_policys_days_unless_it_is_told_never(self, run, tmp_path):
+        (tmp_path / "postri.toml").write_text(DATASET + "[service]\ntoken_days = 7\n")
+        text = run("add", "ann", "--role", "analyst")[0].strip()
+        for_ever = run("add", "ann", "--role", "analyst", "--expires", "never")[0].strip()
+        with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
+            rest = datetime.fromisoformat(tokens.verify(text).expires) - datetime.now(UTC)
+            assert timedelta(days=6) < rest <= timedelta(days=7)
+            assert tokens.verify(for_ever).expires is None
+
+    def test_a_token_can_be_made_for_some_datasets(self, run, tmp_path):
+        out, err = run("add", "ann", "--role", "analyst", "--datasets", "d")
+        assert "for d, valid until" in err
+        with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
+            assert tokens.verify(out.strip()).datasets == ("d",)
+        assert "for d" in run("list")[0]
+        for wrong, words in (("e", "no dataset 'e'"), ("d,", "no dataset ''")):
+            _, err = run("add", "ann", "--role", "analyst", "--datasets", wrong, code=2)
+            assert words in err
+        _, err = run("add", "sue", "--role", "steward", "--datasets", "d", code=2)
+        assert "a steward sees all datasets" in err
+
+    def test_a_rotated_token_is_worthless_and_its_successor_is_as_it_was(self, run, tmp_path):
+        old = run("add", "ann", "--role", "analyst", "--datasets", "d", "--allowance", "2")[0]
+        new = run("rotate", old[4:12], "--expires", "12h")[0]
+        with Tokens(tmp_path / "postri.ledger.tokens") as tokens:
+            assert tokens.verify(old.strip()) is None
+            token = tokens.verify(new.strip())
+            assert (token.name, token.role, token.datasets, token.allowance) == (
+                "ann",
+                "analyst",
+                ("d",),
+                2,
+            )
+        assert "not valid any more" in run("rotate", old[4:12], code=2)[1]
+        assert "there is no token" in run("rotate", "ffffffff", code=2)[1]
 
     def test_what_is_wrong_makes_no_token(self, run):
         wanted = ("add", "ann", "--role", "analyst")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SHOWN_ONCE = "This is the only time that the token is shown: keep it as you keep a password."
 
 token = typer.Typer(
-    help="Tokens of the service: add, list, revoke.", no_args_is_help=True, rich_markup_mode=None
+    help="Tokens of the service: add, list, rotate, revoke.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -42,7 +44,15 @@ Allowance = Annotated[
 Expires = Annotated[
     str | None,
     typer.Option(
-        metavar="SPAN|DAY", help="How long it is valid: 90d, 12h, or through a day, 2027-01-31."
+        metavar="SPAN|DAY|never",
+        help="How long it is valid: 90d, 12h, through a day, 2027-01-31, or never to expire.",
+        show_default="the policy's token_days, 90",
+    ),
+]
+Datasets = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B", help="The datasets that it opens, with commas between.", show_default="all"
     ),
 ]
 Id = Annotated[
@@ -121,26 +131,57 @@ def add(
     role: WithRole,
     allowance: Allowance = None,
     expires: Expires = None,
+    datasets: Datasets = None,
     policy: o.Policy = "postri.toml",
 ) -> None:
     """Make a token and print it, this once, as the last line of standard output."""
+    from postri.policy import read_policy
     from postri.policy.values import an_epsilon
-    from postri.web.tokens import read_expiry
+    from postri.web.tokens import check_datasets, read_expiry
 
     amount = None
     if allowance is not None:
         amount = an_epsilon("the allowance", allowance)
-    until = None
-    if expires is not None:
-        until = read_expiry(expires)
+    found = read_policy(policy)
+    until = read_expiry(expires, found.service.token_days)
+    scope = None
+    if datasets is not None:
+        scope = check_datasets([each.strip() for each in datasets.split(",")], found.datasets)
     with _tokens(policy) as tokens:
-        made, text = tokens.add(name, role.value, expires=until, allowance=amount)
-    end = f"until {made.expires}"
-    if until is None:
-        end = "until it is revoked"
-    elif until <= datetime.now(UTC):
-        end += "; that is over already"
-    typer.echo(f"a token for {made.name!r} ({made.role}), valid {end}. {SHOWN_ONCE}", err=True)
+        made = tokens.add(name, role.value, expires=until, allowance=amount, datasets=scope)
+    _tell(*made)
+
+
+@token.command()
+def rotate(number: Id, expires: Expires = None, policy: o.Policy = "postri.toml") -> None:
+    """Make a token in place of another, which is revoked, and print it, this once.
+
+    Name, role and datasets stay.
+    """
+    from postri.policy import read_policy
+    from postri.web.tokens import read_expiry
+
+    until = read_expiry(expires, read_policy(policy).service.token_days)
+    with _tokens(policy) as tokens:
+        made = tokens.rotate(number.removeprefix("ptr_"), expires=until)
+    if made is None:
+        raise _unknown(number)
+    _tell(*made)
+
+
+def _tell(made: Token, text: str) -> None:
+    """What was made, in words; then the token alone."""
+    end = "until it is revoked"
+    if made.expires is not None:
+        end = f"until {made.expires}"
+        if datetime.fromisoformat(made.expires) <= datetime.now(UTC):
+            end += "; that is over already"
+    opens = ""
+    if made.datasets is not None:
+        opens = f" for {', '.join(made.datasets)}"
+    typer.echo(
+        f"a token for {made.name!r} ({made.role}){opens}, valid {end}. {SHOWN_ONCE}", err=True
+    )
     typer.echo(text)
 
 
@@ -167,6 +208,8 @@ def _line(token: Token) -> str:
     line = f"{token.id}  {token.role:<7}  {token.name}  since {token.created}, {until}"
     if token.allowance is not None:
         line += f"  allowance {token.allowance}"
+    if token.datasets is not None:
+        line += f"  for {', '.join(token.datasets)}"
     return line
 
 
@@ -175,10 +218,14 @@ def revoke(number: Id, policy: o.Policy = "postri.toml") -> None:
     """Make a token worthless, now and for good."""
     with _tokens(policy) as tokens:
         if not tokens.revoke(number.removeprefix("ptr_")):
-            raise InputError(
-                f"there is no token {number[:12]!r}; postri token list shows those that there are"
-            )
+            raise _unknown(number)
     typer.echo(f"revoked {number.removeprefix('ptr_')}", err=True)
+
+
+def _unknown(number: str) -> InputError:
+    return InputError(
+        f"there is no token {number[:12]!r}; postri token list shows those that there are"
+    )
 
 
 def _tokens(policy: str) -> Tokens:

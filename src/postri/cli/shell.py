@@ -240,7 +240,7 @@ def line_editing(words: list[str]) -> Iterator[None]:
         with suppress(OSError):
             history.parent.mkdir(parents=True, exist_ok=True)
             # Questions are nobody else's business.
-            os.close(os.open(history, os.O_WRONLY | os.O_CREAT, 0o600))
+            os.close(os.open(history, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
             readline.write_history_file(history)
 
 

@@ -22,6 +22,7 @@ from time import monotonic, sleep
 from postri.cost import Cost
 from postri.errors import LedgerError
 from postri.ledger.entries import rational, read_epsilon
+from postri.mechanisms.coins import secret_bytes
 
 SLOT = 4096
 PRIVATE = 0o600
@@ -94,8 +95,18 @@ class HeadFile:
 
         Makes the file if there is none.
         """
-        with self._worded(), self._locked(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
-            yield HeldHead(self.path, file)
+        with self._worded():
+            if not self.path.exists():
+                self._make()
+            with self._locked(os.O_RDWR, fcntl.LOCK_EX) as file:
+                yield HeldHead(self.path, file)
+
+    def _make(self) -> None:
+        """An empty file, through no link that somebody has put in its place."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        # Another process may be as fast; a link to nothing is found when it is opened.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, flags, PRIVATE))
 
     @contextmanager
     def _locked(self, flags: int, lock: int) -> Iterator[int]:
@@ -171,8 +182,9 @@ class HeldHead:
         size = SLOT
         while size <= 2 * len(line):
             size *= 2
-        new = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        # A name that nobody can have prepared.
+        new = self._path.with_name(f"{self._path.name}.{secret_bytes(8).hex()}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(new, flags, PRIVATE), "wb") as file:
             os.fchmod(file.fileno(), PRIVATE)
             file.write(_padded(line, size) + _padded(b"", size))

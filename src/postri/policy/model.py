@@ -75,6 +75,12 @@ class ServicePolicy:
     max_body: int = 65_536
     rate: int = 600
     """Requests per minute and token."""
+    connections: int = 200
+    """How many connections one address may hold."""
+    allowance: Fraction | None = None
+    """What an analyst may spend on each dataset who has no allowance of their own."""
+    token_days: int = 90
+    """How long a token is valid that is made without an expiry."""
     scans: int = 4
     waiting: int = 64
     scan_timeout: Fraction = Fraction(60)

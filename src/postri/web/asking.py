@@ -85,7 +85,8 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.get("/v1/me", **description.ME)
     async def me(request: Request) -> Response:
-        return reply(me_fields(token_of(request)))
+        token = token_of(request)
+        return reply(me_fields(token, service.allowance(token)))
 
     return router
 
@@ -125,7 +126,8 @@ def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
         analysts: dict[str, AnalystFields] = {}
         for analyst, spent in usage.get(name, DatasetUsage()).analysts.items():
             # Of the policy's allowance and the token's, the lower one binds.
-            allowances = (dataset.allowances.get(analyst), given.get(analyst))
+            own = given.get(analyst, service.policy.service.allowance)
+            allowances = (dataset.allowances.get(analyst), own)
             limits = [amount for amount in allowances if amount is not None]
             analysts[analyst] = {
                 "spent": str(accountant.epsilon(spent.cost)),

@@ -48,6 +48,7 @@ from postri.web.shapes import (
     NewAllowanceFields,
     NewTokenFields,
     QuestionFields,
+    RenewalFields,
     StateFields,
     StatisticsFields,
     TokensFields,
@@ -90,7 +91,16 @@ _MEDIAN = Answer(
     method="depth",
     p=Fraction(1, 2),
 )
-_TOKEN = Token("0a1b2c3d", "ann", "analyst", _MOMENT, "2027-02-01T00:00:00Z", None, Fraction(2))
+_TOKEN = Token(
+    id="0a1b2c3d",
+    name="ann",
+    role="analyst",
+    created=_MOMENT,
+    expires="2027-02-01T00:00:00Z",
+    revoked=None,
+    datasets=("bank",),
+    allowance=Fraction(2),
+)
 
 
 def _result(*, recorded: bool) -> Result:
@@ -203,7 +213,7 @@ HEADERS = {
 }
 
 # A request has the names that are described and no others; a reply may get more one day.
-_schemas = Schemas(closed=(QuestionFields, NewTokenFields, NewAllowanceFields))
+_schemas = Schemas(closed=(QuestionFields, NewTokenFields, RenewalFields, NewAllowanceFields))
 # What each operation has beyond what FastAPI finds out, by its summary. FastAPI itself would drop
 # every null of an example.
 _operations: dict[str, dict[str, Any]] = {}
@@ -337,7 +347,7 @@ ANSWERS = _operation(
         _limit(200, default=50),
     ],
 )
-ME = _operation("Whose token this is", MeFields, me_fields(_TOKEN))
+ME = _operation("Whose token this is", MeFields, me_fields(_TOKEN, _TOKEN.allowance))
 TOKENS = _operation(
     "All tokens, for stewards", TokensFields, {"tokens": [_TOKEN.to_fields()]}, "forbidden"
 )
@@ -347,7 +357,18 @@ NEW_TOKEN = _operation(
     made_token_fields(_TOKEN, "ptr_0a1b2c3d_..."),
     *("forbidden", "invalid_request"),
     body=NewTokenFields,
-    bodies={"usual": {"name": "ann", "role": "analyst", "allowance": "2", "expires": "90d"}},
+    bodies={"usual": {"name": "ann", "role": "analyst", "allowance": "2", "datasets": ["bank"]}},
+    status=201,
+)
+TOKEN_ID = _parameter("path", "id", "The id of the token.", {"type": "string", "minLength": 1})
+RENEWED_TOKEN = _operation(
+    "Make a token in place of another, which is revoked, for stewards",
+    MadeTokenFields,
+    made_token_fields(_TOKEN, "ptr_0a1b2c3d_..."),
+    *("forbidden", "invalid_request", "not_found"),
+    body=RenewalFields,
+    bodies={"usual": {}, "short": {"expires": "12h"}},
+    parameters=[TOKEN_ID],
     status=201,
 )
 NO_TOKEN = _operation(
@@ -355,9 +376,7 @@ NO_TOKEN = _operation(
     None,
     None,
     *("forbidden", "not_found"),
-    parameters=[
-        _parameter("path", "id", "The id of the token.", {"type": "string", "minLength": 1})
-    ],
+    parameters=[TOKEN_ID],
     status=204,
 )
 ALLOWANCES = _operation(

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
 from types import FrameType
 
@@ -17,11 +18,10 @@ from postri.ledger import SqliteLedger
 from postri.policy import Policy
 from postri.web import logs
 from postri.web.app import create_app
+from postri.web.connections import FIRST_HEADERS, NEXT_HEADERS, guarded
 from postri.web.limits import GRACE
 from postri.web.service import Service
 from postri.web.tokens import Tokens
-
-KEEP_ALIVE = 30
 
 
 class Server(uvicorn.Server):
@@ -44,6 +44,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
+        if self.config.ssl is not None:
+            # uvicorn has no word for it: a client that is silent would hold a connection for a
+            # minute before any of ours is made.
+            loop = asyncio.get_running_loop()
+            hurried = partial(loop.create_server, ssl_handshake_timeout=FIRST_HEADERS)
+            loop.create_server = hurried  # type: ignore[method-assign]  # see above
         await super().startup(sockets)
         self._ready()
 
@@ -103,7 +109,7 @@ def _url(address: str, port: int, certificate: str | None) -> str:
 def _config(service: Service, certificate: str | None, private_key: str | None) -> uvicorn.Config:
     config = uvicorn.Config(
         create_app(service),
-        http="h11",
+        http=guarded(service.policy.service.connections),
         ws="none",
         lifespan="off",
         loop="asyncio",
@@ -111,7 +117,7 @@ def _config(service: Service, certificate: str | None, private_key: str | None) 
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=KEEP_ALIVE,
+        timeout_keep_alive=int(NEXT_HEADERS),
         timeout_graceful_shutdown=int(service.policy.service.shutdown_timeout + 2 * int(GRACE)),
         ssl_certfile=certificate,
         ssl_keyfile=private_key,

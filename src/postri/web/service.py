@@ -7,6 +7,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -18,6 +20,7 @@ from anyio import CapacityLimiter, to_thread
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
 from postri.ledger import SqliteLedger
+from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.session.local import LocalSession
 from postri.web.limits import Rate, Scans, TimeGrid
@@ -72,8 +75,20 @@ class Service:
         )
 
     def session(self, token: Token) -> LocalSession:
-        """The session of whoever has this token."""
-        return ServedSession(self.policy, self.ledger, token.name, allowance=token.allowance)
+        """The session of whoever has this token: it knows of no other datasets."""
+        datasets = {
+            name: dataset for name, dataset in self.policy.datasets.items() if token.opens(name)
+        }
+        policy = replace(self.policy, datasets=datasets)
+        return ServedSession(policy, self.ledger, token.name, allowance=self.allowance(token))
+
+    def allowance(self, token: Token) -> Fraction | None:
+        """What its name may spend on each dataset: that of an analyst who has none is the
+        policy's.
+        """
+        if token.allowance is None and token.role == "analyst":
+            return self.policy.service.allowance
+        return token.allowance
 
     async def do(self, work: Callable[..., Value], *given: object) -> Value:
         """Do something short on a thread: it may wait for the disk."""
@@ -119,9 +134,10 @@ class Readiness:
 
 def _write(folder: Path) -> None:
     """Write a little, down to the disk, and take it away again."""
-    place = folder / f".postri-probe-{os.getpid()}"
+    # A name that nobody can have prepared.
+    place = folder / f".postri-probe-{secret_bytes(8).hex()}"
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(place, flags, 0o600)
         try:
             os.write(file, PROBE)

@@ -17,6 +17,7 @@ from postri.web.tokens import Role, Token, TokenFields
 Number = int | float | str
 Text = Annotated[str, ("maxLength", 10_000)]
 Name = Annotated[str, ("minLength", 1), ("maxLength", 200)]
+EXPIRY = "A span such as 90d, a day such as 2027-01-31, or never; the policy's days if left out."
 
 
 class QuestionFields(TypedDict, total=False):
@@ -57,7 +58,14 @@ class NewTokenFields(TypedDict, total=False):
     allowance: Annotated[
         Number | None, "The most that this name may spend on each dataset; as it was if left out."
     ]
-    expires: Annotated[str | None, "A span such as 90d, or a day such as 2027-01-31."]
+    expires: Annotated[str | None, EXPIRY]
+    datasets: Annotated[list[str] | None, "The datasets that it opens; all if left out."]
+
+
+class RenewalFields(TypedDict, total=False):
+    """How long the token is valid that comes in place of another."""
+
+    expires: Annotated[str | None, EXPIRY]
 
 
 class NewAllowanceFields(TypedDict, total=False):
@@ -82,6 +90,7 @@ class MeFields(TypedDict):
     role: Role
     expires: str | None
     allowance: str | None
+    datasets: list[str] | None
 
 
 class TokensFields(TypedDict):
@@ -124,13 +133,15 @@ class StateFields(TypedDict):
     status: Literal["ok", "ready"]
 
 
-def me_fields(token: Token) -> MeFields:
-    """A token, as whoever has it sees it."""
+def me_fields(token: Token, allowance: Fraction | None) -> MeFields:
+    """A token, as whoever has it sees it, with what its name may spend."""
+    fields = token.to_fields()
     return {
         "name": token.name,
         "role": token.role,
         "expires": token.expires,
-        "allowance": amount_text(token.allowance),
+        "allowance": amount_text(allowance),
+        "datasets": fields["datasets"],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -16,10 +17,11 @@ from postri.web.refusals import Refusal
 from postri.web.requests import check_steward, query_number, read_fields, reply
 from postri.web.service import Service
 from postri.web.shapes import amount_text, made_token_fields
-from postri.web.tokens import read_expiry
+from postri.web.tokens import check_datasets, read_expiry
 
 MOST_ENTRIES = 1_000
 FARTHEST = 10**15
+NO_TOKEN = "there is no token with this id; GET /v1/tokens lists them"
 
 
 def steward_routes(service: Service) -> APIRouter:
@@ -35,21 +37,35 @@ def steward_routes(service: Service) -> APIRouter:
     @router.post("/v1/tokens", **description.NEW_TOKEN)
     async def add(request: Request) -> Response:
         check_steward(request)
-        names = ("name", "role", "allowance", "expires")
-        name, role, allowance, expires = await read_fields(request, *names)
-        until = None
-        if expires is not None:
-            until = read_expiry(expires)
-        token, text = await service.do(
-            lambda: service.tokens.add(name, role, expires=until, allowance=_amount(allowance))
+        names = ("name", "role", "allowance", "expires", "datasets")
+        name, role, allowance, expires, datasets = await read_fields(request, *names)
+        add_token = partial(
+            service.tokens.add,
+            name,
+            role,
+            expires=read_expiry(expires, service.policy.service.token_days),
+            allowance=_amount(allowance),
+            datasets=check_datasets(datasets, service.policy.datasets),
         )
+        token, text = await service.do(add_token)
         return reply(made_token_fields(token, text), 201)
+
+    @router.post("/v1/tokens/{id}/renewal", **description.RENEWED_TOKEN)
+    async def renew(request: Request) -> Response:
+        check_steward(request)
+        (expires,) = await read_fields(request, "expires")
+        until = read_expiry(expires, service.policy.service.token_days)
+        rotate = partial(service.tokens.rotate, request.path_params["id"], expires=until)
+        made = await service.do(rotate)
+        if made is None:
+            raise Refusal("not_found", NO_TOKEN)
+        return reply(made_token_fields(*made), 201)
 
     @router.delete("/v1/tokens/{id}", **description.NO_TOKEN)
     async def revoke(request: Request) -> Response:
         check_steward(request)
         if not await service.do(service.tokens.revoke, request.path_params["id"]):
-            raise Refusal("not_found", "there is no token with this id; GET /v1/tokens lists them")
+            raise Refusal("not_found", NO_TOKEN)
         return Response(status_code=204)
 
     @router.get("/v1/allowances", **description.ALLOWANCES)

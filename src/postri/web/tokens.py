@@ -7,9 +7,11 @@ no slower hash.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -30,19 +32,24 @@ ROLES: dict[str, Role] = {"analyst": "analyst", "steward": "steward"}
 
 # "ptr1" in ASCII: whose file it is.
 APPLICATION = 0x70747231
-VERSION = 1
-SCHEMA = (
-    "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,"
-    " hash BLOB NOT NULL, created TEXT NOT NULL, expires TEXT, revoked TEXT) STRICT",
-    "CREATE TABLE allowances (name TEXT PRIMARY KEY, allowance TEXT NOT NULL) STRICT",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
+# The steps from an empty file to this version's, in order: each raises `user_version` by one.
+STEPS = (
+    (
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,"
+        " hash BLOB NOT NULL, created TEXT NOT NULL, expires TEXT, revoked TEXT) STRICT",
+        "CREATE TABLE allowances (name TEXT PRIMARY KEY, allowance TEXT NOT NULL) STRICT",
+        f"PRAGMA application_id = {APPLICATION}",
+    ),
+    # A JSON list of names; NULL for all datasets.
+    ("ALTER TABLE tokens ADD COLUMN datasets TEXT",),
 )
-FIELDS = "id, tokens.name, role, created, expires, revoked, allowance, hash"
+FIELDS = "id, tokens.name, role, created, expires, revoked, datasets, allowance, hash"
 EVERY = f"SELECT {FIELDS} FROM tokens LEFT JOIN allowances ON allowances.name = tokens.name"
 WHAT = "the file of tokens"
 SHAPE = re.compile(r"ptr_([0-9a-f]{8})_([A-Za-z0-9_-]{43})", re.ASCII)
 NOBODY = b"\0" * 32
+# How an expiry says that there is none.
+NEVER = "never"
 SPAN = re.compile(r"([0-9]{1,6})([dhms])", re.ASCII)
 SPAN_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
@@ -56,11 +63,15 @@ class TokenFields(TypedDict):
     created: str
     expires: str | None
     revoked: str | None
+    datasets: list[str] | None
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token, without its secret. Times are ISO texts in UTC."""
+    """What is known of a token, without its secret. Times are ISO texts in UTC.
+
+    `datasets` are those that it opens; all of them if None.
+    """
 
     id: str
     name: str
@@ -68,7 +79,12 @@ class Token:
     created: str
     expires: str | None
     revoked: str | None
+    datasets: tuple[str, ...] | None
     allowance: Fraction | None
+
+    def opens(self, dataset: str) -> bool:
+        """Whether whoever has it may know of this dataset."""
+        return self.datasets is None or dataset in self.datasets
 
     def is_valid(self, now: str) -> bool:
         """Whether it opens the door at this moment."""
@@ -76,6 +92,9 @@ class Token:
 
     def to_fields(self) -> TokenFields:
         """As a steward sees it."""
+        datasets = None
+        if self.datasets is not None:
+            datasets = list(self.datasets)
         return {
             "id": self.id,
             "name": self.name,
@@ -83,6 +102,7 @@ class Token:
             "created": self.created,
             "expires": self.expires,
             "revoked": self.revoked,
+            "datasets": datasets,
         }
 
 
@@ -110,28 +130,40 @@ class Tokens:
         *,
         expires: datetime | None = None,
         allowance: Fraction | None = None,
+        datasets: Sequence[str] | None = None,
     ) -> tuple[Token, str]:
         """A new token, and its text, which is told this once.
 
         The allowance, if given, is that of the name from here on.
         """
         _check_analyst(name)
-        until = None
-        if expires is not None:
-            until = _moment(expires)
-        secret = urlsafe_b64encode(secret_bytes(32)).rstrip(b"=").decode()
+        known_role = _role(role)
+        if known_role == "steward" and datasets is not None:
+            raise InputError("a steward sees all datasets; leave datasets out, or make an analyst")
         with self._database.writing() as connection:
-            id = _free_id(connection)
-            row = (id, name, _role(role), _hash(secret), _moment(datetime.now(UTC)), until)
-            connection.execute(
-                "INSERT INTO tokens (id, name, role, hash, created, expires)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                row,
-            )
+            made = _insert(connection, name, known_role, expires, datasets)
             if allowance is not None:
                 _allow(connection, name, allowance)
-            token = _token(connection.execute(f"{EVERY} WHERE id = ?", (id,)).fetchone())
-        return token, f"ptr_{id}_{secret}"
+            return _found(connection, made.id), made.text
+
+    def rotate(self, number: str, *, expires: datetime | None) -> tuple[Token, str] | None:
+        """A new token in place of a valid one, which is revoked in the same moment: the same name,
+        role and datasets. None if there is no such token.
+        """
+        now = datetime.now(UTC)
+        with self._database.writing() as connection:
+            row = connection.execute(f"{EVERY} WHERE id = ?", (number,)).fetchone()
+            if row is None:
+                return None
+            old = _token(row)
+            if not old.is_valid(_moment(now)):
+                raise InputError(
+                    f"token {number} is not valid any more, so there is nothing to renew; make a "
+                    "new one"
+                )
+            made = _insert(connection, old.name, old.role, expires, old.datasets)
+            _revoke(connection, number)
+            return _found(connection, made.id), made.text
 
     def all(self) -> list[Token]:
         """All tokens, those that are not valid any more too, the oldest first."""
@@ -144,11 +176,7 @@ class Tokens:
         Once more changes nothing.
         """
         with self._database.writing() as connection:
-            now = _moment(datetime.now(UTC))
-            changed = connection.execute(
-                "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
-            )
-            return changed.rowcount > 0
+            return _revoke(connection, number)
 
     def verify(self, text: str) -> Token | None:
         """The token of this text, if it is valid now.
@@ -210,7 +238,8 @@ def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
         tables, application, version = (connection.execute(each).fetchone()[0] for each in asked)
     finally:
         connection.execute("ROLLBACK")
-    if (application, version) != (APPLICATION, VERSION) and (application or version or tables):
+    is_ours = application == APPLICATION and 1 <= version <= len(STEPS)
+    if not is_ours and (application or version or tables):
         raise LedgerError(
             f"{str(path)!r} is not a file of tokens, or of another version of postri: name "
             "another file"
@@ -218,9 +247,11 @@ def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA user_version").fetchone() == (0,):
-        for command in SCHEMA:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    for step, commands in enumerate(STEPS[version:], version + 1):
+        for command in commands:
             connection.execute(command)
+        connection.execute(f"PRAGMA user_version = {step}")
 
 
 def _check_analyst(name: object) -> None:
@@ -249,6 +280,49 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
+@dataclass(frozen=True)
+class NewToken:
+    """A token that was written now: its id, and its text, which is told this once."""
+
+    id: str
+    text: str
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    name: str,
+    role: Role,
+    expires: datetime | None,
+    datasets: Sequence[str] | None,
+) -> NewToken:
+    secret = urlsafe_b64encode(secret_bytes(32)).rstrip(b"=").decode()
+    until = None
+    if expires is not None:
+        until = _moment(expires)
+    scope = None
+    if datasets is not None:
+        scope = json.dumps(sorted(set(datasets)))
+    id = _free_id(connection)
+    connection.execute(
+        "INSERT INTO tokens (id, name, role, hash, created, expires, datasets)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (id, name, role, _hash(secret), _moment(datetime.now(UTC)), until, scope),
+    )
+    return NewToken(id, f"ptr_{id}_{secret}")
+
+
+def _found(connection: sqlite3.Connection, number: str) -> Token:
+    return _token(connection.execute(f"{EVERY} WHERE id = ?", (number,)).fetchone())
+
+
+def _revoke(connection: sqlite3.Connection, number: str) -> bool:
+    now = _moment(datetime.now(UTC))
+    changed = connection.execute(
+        "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
+    )
+    return changed.rowcount > 0
+
+
 def _free_id(connection: sqlite3.Connection) -> str:
     while True:
         id = secret_bytes(4).hex()
@@ -265,11 +339,14 @@ def _allow(connection: sqlite3.Connection, name: str, allowance: Fraction | None
 
 
 def _token(row: tuple[Any, ...]) -> Token:
-    id, name, role, created, expires, revoked, allowance, _ = row
+    id, name, role, created, expires, revoked, datasets, allowance, _ = row
     amount = None
     if allowance is not None:
         amount = Fraction(allowance)
-    return Token(id, name, _role(role), created, expires, revoked, amount)
+    scope = None
+    if datasets is not None:
+        scope = tuple(json.loads(datasets))
+    return Token(id, name, _role(role), created, expires, revoked, scope, amount)
 
 
 def _moment(time: datetime) -> str:
@@ -277,22 +354,45 @@ def _moment(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def read_expiry(text: object, now: datetime | None = None) -> datetime:
-    """When a token expires, as people write it: a span from now, such as 90d or 12h, or a day,
-    through whose end (in UTC) the token is valid, or a timestamp.
+def check_datasets(datasets: object, known: Iterable[str]) -> list[str] | None:
+    """The datasets that a token is to open, all of which the policy has; None for all."""
+    if datasets is None:
+        return None
+    if not isinstance(datasets, list) or not datasets:
+        raise InputError(f"datasets must be a list of names, got {shown(datasets)}")
+    names = list(known)
+    for dataset in datasets:
+        if not isinstance(dataset, str) or dataset not in names:
+            hint = nearest(str(dataset), names)
+            raise InputError(f"the policy has no dataset {shown(dataset)}; {hint}")
+    return datasets
 
-    >>> read_expiry("2027-01-31").isoformat()
+
+def read_expiry(text: object, days: int, now: datetime | None = None) -> datetime | None:
+    """When a token expires, as people write it: a span from now, such as 90d or 12h, or a day,
+    through whose end (in UTC) the token is valid, or a timestamp; None for never. Without a text it
+    is valid for so many `days`.
+
+    >>> read_expiry("2027-01-31", 90).isoformat()
     '2027-02-01T00:00:00+00:00'
-    >>> read_expiry("2d", datetime(2027, 1, 30, tzinfo=UTC)).isoformat()
+    >>> read_expiry("2d", 90, datetime(2027, 1, 30, tzinfo=UTC)).isoformat()
+    '2027-02-01T00:00:00+00:00'
+    >>> read_expiry(None, 2, datetime(2027, 1, 30, tzinfo=UTC)).isoformat()
     '2027-02-01T00:00:00+00:00'
     """
+    moment = now or datetime.now(UTC)
+    if text is None:
+        return moment + timedelta(days=days)
+    if text == NEVER:
+        return None
     try:
         if isinstance(text, str):
-            return _expiry(text.strip(), now or datetime.now(UTC))
+            return _expiry(text.strip(), moment)
     except (ValueError, OverflowError):
         pass
     raise InputError(
-        f"expires must be a span or a day, such as 90d or 2027-01-31, got {shown(text)}"
+        f"expires must be a span or a day, such as 90d or 2027-01-31, or {NEVER!r}, got "
+        f"{shown(text)}"
     )
 
 

@@ -67,6 +67,7 @@ function creation(load) {
   );
   const allowance = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
   const expires = h("input", { type: "text", autocomplete: "off" });
+  const datasets = h("input", { type: "text", autocomplete: "off" });
   const outcome = h("div", {});
   const form = h(
     "form",
@@ -74,17 +75,20 @@ function creation(load) {
     field("Name", name),
     field("Role", role),
     field("Allowance", allowance, "Optional, such as 2"),
-    field("Expires", expires, "Optional: 90d or 2027-01-31"),
+    field("Expires", expires, "Optional: 90d, 2027-01-31 or never"),
+    field("Datasets", datasets, "Optional: all, unless named, with commas between"),
     h("button", { type: "submit", class: "button primary" }, "Create token"),
   );
 
   async function create(event) {
     event.preventDefault();
+    const named = datasets.value.split(",").map((each) => each.trim()).filter(Boolean);
     const body = {
       name: name.value.trim(),
       role: role.value,
       allowance: allowance.value.trim() || null,
       expires: expires.value.trim() || null,
+      datasets: named.length ? named : null,
     };
     try {
       fill(
@@ -130,13 +134,14 @@ function tokenTable(tokens, load) {
     h("code", {}, each.id),
     moment(each.created),
     each.expires ? moment(each.expires) : "never",
+    each.datasets ? each.datasets.join(", ") : "all",
     each.revoked
       ? `revoked ${moment(each.revoked)}`
       : button("Revoke", () => confirmRevoking(each, load), "danger", {
           "aria-label": `Revoke the token ${each.id} of ${each.name}`,
         }),
   ]);
-  return table("Tokens", ["name", "role", "id", "created", "expires", "state"], rows);
+  return table("Tokens", ["name", "role", "id", "created", "expires", "datasets", "state"], rows);
 }
 
 function confirmRevoking({ id, name }, load) {
