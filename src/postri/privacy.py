@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.errors import InputError
-from postri.exact import Number, exact, shown
+from postri.exact import Number, exact, parameter, plain, shown
 
 
 @dataclass(frozen=True)
@@ -272,6 +272,8 @@ class Spend:
 
 
 LARGEST_EPSILON = 1_000_000
+# Below it nothing can be told from noise, whatever the table.
+SMALLEST_EPSILON = Fraction(1, 10**12)
 # With probability delta the promise may fail altogether. At more than this it protects nothing: of
 # a hundred persons one could be shown in full.
 LARGEST_DELTA = Fraction(1, 100)
@@ -287,12 +289,17 @@ def check_epsilon(epsilon: Number) -> Fraction:
             f"epsilon must be at most {LARGEST_EPSILON}, got {shown(epsilon)}; far smaller "
             "ones protect nothing already"
         )
-    return number
+    if number < SMALLEST_EPSILON:
+        raise InputError(
+            f"epsilon must be at least {plain(SMALLEST_EPSILON)}, got {shown(epsilon)}; far larger "
+            "ones tell nothing already"
+        )
+    return parameter(epsilon, "epsilon")
 
 
 def check_share(value: Number, name: str) -> Fraction:
     """A number strictly between 0 and 1: a confidence, a quantile, a split."""
-    number = exact(value, name)
+    number = parameter(value, name)
     if not 0 < number < 1:
         hint = ""
         if 1 < number < 100:

@@ -42,6 +42,11 @@ Stop = Callable[[], object]
 May be called from another thread, more than once, and when there is nothing to stop.
 """
 
+Abandon = Callable[[Exception], Exception | None]
+"""What whoever asked is told in place of the error with which a question is given up; None if there
+is an answer after all.
+"""
+
 # How many seconds lie between two attempts to stop a scan.
 PACE = 0.1
 
@@ -53,6 +58,13 @@ class Cancel:
         self._error: Exception | None = None
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
+        self.abandon: Abandon | None = None
+
+    def abandoned(self, error: Exception) -> Exception | None:
+        """What to tell of a question that does not end although it was cancelled."""
+        if self.abandon is None:
+            return error
+        return self.abandon(error)
 
     def now(self, error: Exception) -> None:
         """The scan that runs, and every later one, raises this error, if it is the first.
@@ -169,3 +181,10 @@ def check_cancelled() -> None:
     cancel = _cancel.get()
     if cancel is not None:
         cancel.check()
+
+
+def if_abandoned(abandon: Abandon) -> None:
+    """From here on, whoever gives up the question tells what this says."""
+    cancel = _cancel.get()
+    if cancel is not None:
+        cancel.abandon = abandon

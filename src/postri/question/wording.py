@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from postri.errors import InputError, nearest
-from postri.exact import Number, exact, shown, written
+from postri.exact import Number, parameter, shown, written
 from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
 from postri.question.dataset import own_domain
@@ -130,5 +130,5 @@ def _weights(weights: object, names: Sequence[str]) -> dict[str, str]:
     found = {}
     for name, weight in weights.items():
         checked = check_text(name, "the name of an aggregate")
-        found[checked] = written(exact(weight, f"the weight of {name!r}"))
+        found[checked] = written(parameter(weight, f"the weight of {name!r}"))
     return found
