@@ -18,7 +18,10 @@ SHORT, FARTHEST = 12, 400
 MOST_DIGITS = 60
 LONGEST_TEXT = 200
 
-NUMBER = r"[+-]?[0-9_]*\.?[0-9_]*(e[+-]?[0-9_]+)?(/[0-9_]*[1-9][0-9_]*)?"
+# What is a number, whatever its length.
+NUMBER = re.compile(
+    r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*(e[+-]?[0-9]+)?(/0*[1-9][0-9]*)?", re.I | re.A
+)
 SCALARS = (int, float, str, Fraction, Decimal, date, timedelta, type(None))
 
 Number = int | float | str | Fraction | Decimal
@@ -37,7 +40,8 @@ def exact(value: Any, name: str) -> Fraction:
         return number
     if _is_absurd(value):
         raise InputError(
-            f"{name} must be a number of fewer digits and a smaller exponent, got {shown(value)}"
+            f"{name} must be a finite number of fewer digits and a smaller exponent, got "
+            f"{shown(value)}"
         )
     raise InputError(f"{name} must be a finite number, got {shown(value)}")
 
@@ -63,7 +67,7 @@ def _is_absurd(value: Any) -> bool:
         return value.is_finite()
     if not isinstance(value, str):
         return False
-    return re.fullmatch(NUMBER, value.strip(), re.IGNORECASE) is not None
+    return NUMBER.fullmatch(value.strip()) is not None
 
 
 def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a type

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.errors import InputError
-from postri.exact import Number, exact, parameter, plain, shown
+from postri.exact import Number, exact, parameter, shown
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def check_epsilon(epsilon: Number) -> Fraction:
         )
     if number < SMALLEST_EPSILON:
         raise InputError(
-            f"epsilon must be at least {plain(SMALLEST_EPSILON)}, got {shown(epsilon)}; far larger "
+            f"epsilon must be at least 1e-12, got {shown(epsilon)}; far larger "
             "ones tell nothing already"
         )
     return parameter(epsilon, "epsilon")
@@ -299,7 +299,7 @@ def check_epsilon(epsilon: Number) -> Fraction:
 
 def check_share(value: Number, name: str) -> Fraction:
     """A number strictly between 0 and 1: a confidence, a quantile, a split."""
-    number = parameter(value, name)
+    number = exact(value, name)
     if not 0 < number < 1:
         hint = ""
         if 1 < number < 100:

@@ -247,7 +247,7 @@ class TestQuestions:
             ({"epsilon": 1, "sql": 7}, "must be a text"),
             ({"epsilon": True, "sql": ""}, "epsilon must be a finite number"),
             ({"epsilon": {}, "sql": ""}, "epsilon must be a finite number"),
-            ({"epsilon": "1e999999", "sql": ""}, "epsilon must be a number of fewer digits"),
+            ({"epsilon": "1e999999", "sql": ""}, "epsilon must be a finite number of fewer digits"),
             ({"epsilon": 1, "sql": "", "by": ["x"]}, "leave out 'by'"),
             ({"epsilon": 1, "sql": "", "fresh": 1}, "fresh must be true or false"),
             ({"epsilon": 1, "dataset": "d", "aggregates": []}, "aggregates must map"),

@@ -97,8 +97,7 @@ def an_epsilon(what: str, value: object) -> Fraction:
         )
     if number < SMALLEST_EPSILON:
         raise InputError(
-            f"{what} must be at least {plain(SMALLEST_EPSILON)}, got {given(value)}: no question "
-            "may cost less"
+            f"{what} must be at least 1e-12, got {given(value)}: no question may cost less"
         )
     return parameter(value, what)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from postri.errors import InputError
-from postri.exact import parameter, shown
+from postri.exact import exact, shown
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.methods import METHODS, method_named
 from postri.methods.method import Method
@@ -38,7 +38,7 @@ def check_weights(weights: object, names: Sequence[str]) -> dict[str, Fraction]:
         if isinstance(weights, Mapping):
             got = "those of " + (", ".join(map(shown, weights)) or "none")
         raise InputError(f"weights must give each of {listed} its weight, and no other; got {got}")
-    numbers = {name: parameter(weights[name], f"the weight of {name!r}") for name in names}
+    numbers = {name: exact(weights[name], f"the weight of {name!r}") for name in names}
     for name, number in numbers.items():
         if number <= 0:
             raise InputError(f"the weight of {name!r} must be positive, got {shown(weights[name])}")

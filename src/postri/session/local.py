@@ -197,7 +197,8 @@ class LocalSession(Session):
     # ---- from words to a question
 
     def _asked(self, wording: Wording) -> ParsedWording:
-        """The question, if it is not too small to be asked now."""
+        """The question, if it can be kept in a history and is not too small to be asked now."""
+        wording.to_fields()
         parsed = self._parsed(wording)
         question = parsed.question
         least = self._dataset(question.dataset.name).least_epsilon
