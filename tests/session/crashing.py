@@ -94,7 +94,7 @@ def main(policy: Path, runs: int) -> None:
             # A ledger that has grown takes long to verify: after some runs another one begins.
             if number % RUNS_OF_A_LEDGER == 0:
                 # Each run that is killed may leave a question without an answer.
-                more = f'min_epsilon = "0.001"\nmax_failures = {RUNS_OF_A_LEDGER + 1}'
+                more = f"max_failures = {RUNS_OF_A_LEDGER + 1}"
                 folder = policy.parent / f"from {number}"
                 place = write_policy(folder, table=bank(1), budget="1000", more=more)
                 with session(place) as db:
