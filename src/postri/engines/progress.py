@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from functools import partial
 from threading import Event, Lock, Thread
 
 Percent = Callable[[], float]
@@ -59,12 +60,16 @@ class Cancel:
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
         self.abandon: Abandon | None = None
+        self.paying = Lock()
 
     def abandoned(self, error: Exception) -> Exception | None:
         """What to tell of a question that does not end although it was cancelled."""
-        if self.abandon is None:
+        # One that is being paid for in this moment is waited for: then it is known whether it was.
+        with self.paying:
+            abandon = self.abandon
+        if abandon is None:
             return error
-        return self.abandon(error)
+        return abandon(error)
 
     def now(self, error: Exception) -> None:
         """The scan that runs, and every later one, raises this error, if it is the first.
@@ -183,8 +188,17 @@ def check_cancelled() -> None:
         cancel.check()
 
 
-def if_abandoned(abandon: Abandon) -> None:
-    """From here on, whoever gives up the question tells what this says."""
+@contextmanager
+def paying() -> Iterator[Callable[[Abandon], None]]:
+    """While a question is paid for: raises the error if it was cancelled before.
+
+    What is given to the function that comes out is told by whoever gives up the question from then
+    on.
+    """
     cancel = _cancel.get()
-    if cancel is not None:
-        cancel.abandon = abandon
+    if cancel is None:
+        yield lambda abandon: None
+        return
+    with cancel.paying:
+        cancel.check()
+        yield partial(setattr, cancel, "abandon")

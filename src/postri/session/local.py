@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.progress import check_cancelled, if_abandoned
+from postri.engines.progress import paying
 from postri.engines.table import Table
 from postri.errors import (
     DatasetClosed,
@@ -305,10 +305,12 @@ class LocalSession(Session):
         charge = self._charge(question)
         patient_until = monotonic() + PATIENCE
         while True:
-            # Nothing is paid for a question that nobody waits for any more.
-            check_cancelled()
             try:
-                return self._ledger.reserve(charge, limits, attempt)
+                # Nothing is paid for a question that nobody waits for any more.
+                with paying() as if_abandoned:
+                    reservation = self._ledger.reserve(charge, limits, attempt)
+                    if_abandoned(partial(self._abandoned, question, reservation))
+                return reservation
             except DatasetClosed as closed:
                 if not closed.running or monotonic() > patient_until:
                     raise
@@ -322,8 +324,6 @@ class LocalSession(Session):
         charged: Fraction | None,
     ) -> Result:
         """Touch data, record, hand over; or one failure, whatever went wrong on the way."""
-        failure = QuestionFailed(str(reservation), _told_epsilon(question))
-        if_abandoned(partial(self._abandoned, reservation, failure))
         try:
             answers = bound.answers()
             self._ledger.record(reservation, write_answers(answers))
@@ -343,10 +343,10 @@ class LocalSession(Session):
             past = self._ledger.past(reservation)
             if past.answer_text is not None:
                 return self._from_ledger(question, reservation, past.answer_text)
-        raise failure
+        raise QuestionFailed(str(reservation), _told_epsilon(question))
 
     def _abandoned(
-        self, reservation: int, failure: QuestionFailed, cause: Exception
+        self, question: DatasetQuestion, reservation: int, cause: Exception
     ) -> Exception | None:
         """For whoever stops waiting for a question that does not end: it has failed, unless its
         answer was recorded in the last moment.
@@ -355,7 +355,7 @@ class LocalSession(Session):
         with suppress(LedgerError):
             if self._ledger.past(reservation).answer_text is not None:
                 return None
-        return failure
+        return QuestionFailed(str(reservation), _told_epsilon(question))
 
     def _keep_cause(self, reservation: int, cause: BaseException) -> None:
         """Tell the steward. The budget stays spent whether that can be written or not: a
