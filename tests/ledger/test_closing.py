@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import product
+from math import comb
 
 import pytest
 from some_charges import charge, limits
@@ -104,6 +106,28 @@ def test_however_many_ask_at_once_no_more_are_without_an_answer_than_may_be(stor
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(ask, range(40))) == 2
+
+
+def test_failures_tell_no_more_than_the_patterns_that_theorem_20_counts(ledger):
+    """Six questions, of which any may fail: 64 secrets, 1 + 6 + 15 stories."""
+    stories = set()
+    for secret in product([False, True], repeat=6):
+        dataset = f"secret {secret}"
+        story = []
+        for fails in secret:
+            try:
+                number = reserve(ledger, dataset=dataset)
+            except DatasetClosed:
+                story.append("closed")
+                continue
+            if fails:
+                ledger.fail(number, "EngineError")
+                story.append("failed")
+            else:
+                ledger.record(number, "x")
+                story.append("answered")
+        stories.add(tuple(story))
+    assert len(stories) == sum(comb(6, number) for number in range(3))
 
 
 @pytest.mark.parametrize(
