@@ -9,14 +9,12 @@ steward.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from threading import Lock
 from time import monotonic, sleep
-from weakref import WeakValueDictionary
 
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
@@ -60,6 +58,7 @@ from postri.question import (
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.session import PastAnswer, Session, check_dataset
+from postri.session.turns import turn
 from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
@@ -484,28 +483,3 @@ def _failures(unanswered: Sequence[Unanswered]) -> int:
 
 def _noted(answer: Answer, number: int) -> Answer:
     return replace(answer, notes=(*answer.notes, from_ledger(str(number))))
-
-
-# ---- turns: who asks a question while another thread is finding its answer waits, and then finds
-# it recorded
-
-
-class Turn:
-    """A lock that is forgotten when nobody holds or awaits it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-
-
-_turns: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
-_choosing = Lock()
-
-
-@contextmanager
-def turn(question: Hashable) -> Iterator[None]:
-    """One at a time for the same question; others do not wait for it."""
-    # Without this lock two threads could each put a turn of their own in place.
-    with _choosing:
-        mine = _turns.setdefault(question, Turn())
-    with mine.lock:
-        yield
