@@ -29,7 +29,7 @@ from postri.errors import (
     QuestionsExceeded,
     RetryKeyUsed,
 )
-from postri.exact import plain, shown
+from postri.exact import plain
 from postri.expressions import Predicate
 from postri.ledger import (
     Attempt,
@@ -204,7 +204,7 @@ class LocalSession(Session):
         if question.epsilon < least:
             raise InputError(
                 f"epsilon must be at least {plain(least)}, the least that a question of "
-                f"{question.dataset.name!r} may cost, got {shown(wording.epsilon)}"
+                f"{question.dataset.name!r} may cost, got {plain(question.epsilon)}"
             )
         return parsed
 
