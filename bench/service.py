@@ -30,6 +30,9 @@ rate = 100000000
 source = "{source}"
 version = "1"
 budget = "1000000"
+min_epsilon = "0.001"
+questions = 1000000
+max_failures = 64
 rows = {rows}
 protect = {{ change = "add-or-remove-rows", rows = 1 }}
 [datasets.trips.columns.fare]

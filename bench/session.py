@@ -17,6 +17,9 @@ POLICY = """
 source = "{source}"
 version = "1"
 budget = "1000"
+min_epsilon = "0.001"
+questions = 1000000
+max_failures = 64
 rows = {rows}
 protect = {{ change = "add-or-remove-rows", rows = 1 }}
 [datasets.trips.columns.fare]

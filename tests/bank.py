@@ -87,9 +87,12 @@ def dataset_text(
 ) -> str:
     """A dataset as a policy has it: the bank, or another one of these columns.
 
-    `more` are further lines of its table. This writer is the one of all tests, so that what a
-    policy must say stands in one place.
+    `more` are further lines of its table. A budget that is large so that it never runs out allows
+    small questions too. This writer is the one of all tests, so that what a policy must say stands
+    in one place.
     """
+    if Fraction(budget) > 20 and "min_epsilon" not in more:
+        more += '\nmin_epsilon = "0.001"'
     key = toml_key(name)
     lines = [f"[datasets.{key}]", f'source = "{source}"']
     if table is not None:

@@ -415,14 +415,30 @@ def test_a_wrong_plan_is_refused(how, fragments):
     refused(lambda: postri.plan(**how), *fragments)
 
 
-TINY = ["1e-12", "1e-100", "1e-300", "1e-399", Fraction(1, 10**400)]
+def test_an_epsilon_that_is_too_small_for_any_interval_is_no_error():
+    answer = postri.median(range(1_000), epsilon="1e-12")
+    assert answer.epsilon == Fraction("1e-12")
+    assert answer.explain()
+
+
+TINY = ["0.9e-12", "1e-100", "1e-300", "1e-399", Fraction(1, 10**400), Decimal("1e-400"), 5e-324]
+LONG = [
+    "0." + "1" * 100,
+    "1" * 61 + "/" + "2" * 60 + "3",
+    Fraction(10**500 + 1, 10**500),
+    "1e-401",
+    "1" * 201,
+]
 
 
 @pytest.mark.parametrize("epsilon", TINY)
-def test_an_epsilon_that_is_too_small_for_any_interval_is_no_error(epsilon):
-    answer = postri.median(range(1_000), epsilon=epsilon)
-    assert answer.epsilon == Fraction(epsilon)
-    assert answer.explain()
+def test_an_epsilon_that_tells_nothing_is_refused(epsilon):
+    refused(lambda: postri.median(range(1_000), epsilon=epsilon), "epsilon", "at least 1e-12")
+
+
+@pytest.mark.parametrize("epsilon", LONG)
+def test_an_epsilon_of_too_many_digits_is_refused(epsilon):
+    refused(lambda: postri.median(range(1_000), epsilon=epsilon), "epsilon", "digits")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@
     │   └── SourceChanged              the data changed while they were counted
     ├── EngineError                    the engine failed while counting
     ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
-    ├── QuestionFailed                 a question that is tried again has failed; it stays spent
+    ├── QuestionsExceeded              the analyst has asked enough questions; nothing was spent
+    ├── DatasetClosed                  too many questions had no answer; nothing was spent
+    ├── QuestionFailed                 a question that was paid for has no answer; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
     ├── PolicyError                    the steward's file is wrong; says every problem with its line
     └── ServiceError                   a service cannot be reached, or refuses whoever asks
@@ -81,19 +83,37 @@ class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
         )
 
 
-class QuestionFailed(PostriError):  # noqa: N818  # as its neighbours
-    """A question that is tried again with its key failed the first time.
+class QuestionsExceeded(PostriError):  # noqa: N818  # as its neighbours
+    """The analyst has asked as many questions of a dataset as the policy allows."""
 
-    It is paid for and never gets an answer.
+
+class DatasetClosed(PostriError):  # noqa: N818  # as its neighbours
+    """As many questions of a dataset have no answer as may have none. It cost nothing.
+
+    If `running`, some of them may get theirs still: then it may be asked again.
+    """
+
+    def __init__(self, message: str, *, running: bool = False) -> None:
+        self.running = running
+        super().__init__(message)
+
+
+class QuestionFailed(PostriError):  # noqa: N818  # as its neighbours
+    """A question that was paid for has no answer and never gets one.
+
+    There is one message for all causes, and no cause: that one's row made an engine fail must not
+    be told from a lost connection. `charged` is the epsilon that stays spent; with Gaussian noise,
+    which has none, the one that was asked for.
     """
 
     spent = True
 
-    def __init__(self, answer_id: str, reason: str) -> None:
-        self.answer_id, self.reason = answer_id, reason
+    def __init__(self, answer_id: str, charged: Fraction) -> None:
+        self.answer_id, self.charged = answer_id, charged
         super().__init__(
-            f"question {answer_id} failed with {reason}; its budget is spent, so ask anew "
-            "with another retry key"
+            f"question {answer_id} failed after it was paid for: epsilon {_brief(charged)} stays "
+            "spent, for data may have been read; the steward can see why, and it may be asked "
+            "anew, with another retry key"
         )
 
 

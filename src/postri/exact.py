@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +14,15 @@ from typing import Any
 from postri.errors import InputError
 
 SHORT, FARTHEST = 12, 400
+# A parameter of a question has no more digits above or below its line: it is stored as text, added
+# up with others and read again.
+MOST_DIGITS = 60
+LONGEST_TEXT = 200
 
+# What is a number, whatever its length.
+NUMBER = re.compile(
+    r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*(e[+-]?[0-9]+)?(/0*[1-9][0-9]*)?", re.I | re.A
+)
 SCALARS = (int, float, str, Fraction, Decimal, date, timedelta, type(None))
 
 Number = int | float | str | Fraction | Decimal
@@ -28,9 +37,38 @@ def exact(value: Any, name: str) -> Fraction:
     Fraction(1, 3)
     """
     number = _rational(value)
-    if number is None:
-        raise InputError(f"{name} must be a finite number, got {shown(value)}")
+    if number is not None:
+        return number
+    if _is_absurd(value):
+        raise InputError(
+            f"{name} must be a finite number of fewer digits and a smaller exponent, got "
+            f"{shown(value)}"
+        )
+    raise InputError(f"{name} must be a finite number, got {shown(value)}")
+
+
+def parameter(value: Any, name: str) -> Fraction:
+    """The rational that a parameter of a question means, which must have few digits.
+
+    >>> parameter("0.25", "epsilon")
+    Fraction(1, 4)
+    """
+    number = exact(value, name)
+    if max(abs(number.numerator), number.denominator) >= 10**MOST_DIGITS:
+        raise InputError(
+            f"{name} must have at most {MOST_DIGITS} digits, as a decimal or as a fraction, got "
+            f"{shown(value)}"
+        )
     return number
+
+
+def _is_absurd(value: Any) -> bool:
+    """Whether it may be a number, and one that takes too long to expand."""
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    if not isinstance(value, str):
+        return False
+    return NUMBER.fullmatch(value.strip()) is not None
 
 
 def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a type
@@ -54,7 +92,7 @@ def _rational(value: Any) -> Fraction | None:  # noqa: PLR0911  # one return a t
 # Texts of parameters, which are public; most are those of the last question.
 @lru_cache(maxsize=256)
 def _from_text(text: str) -> Fraction | None:
-    if len(text) > 200 or abs(_exponent(text)) > FARTHEST:
+    if len(text) > LONGEST_TEXT or abs(_exponent(text)) > FARTHEST:
         return None
     try:
         return Fraction(text)

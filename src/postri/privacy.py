@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.errors import InputError
-from postri.exact import Number, exact, shown
+from postri.exact import Number, exact, parameter, shown
 
 
 @dataclass(frozen=True)
@@ -272,6 +272,8 @@ class Spend:
 
 
 LARGEST_EPSILON = 1_000_000
+# Below it nothing can be told from noise, whatever the table.
+SMALLEST_EPSILON = Fraction(1, 10**12)
 # With probability delta the promise may fail altogether. At more than this it protects nothing: of
 # a hundred persons one could be shown in full.
 LARGEST_DELTA = Fraction(1, 100)
@@ -287,7 +289,12 @@ def check_epsilon(epsilon: Number) -> Fraction:
             f"epsilon must be at most {LARGEST_EPSILON}, got {shown(epsilon)}; far smaller "
             "ones protect nothing already"
         )
-    return number
+    if number < SMALLEST_EPSILON:
+        raise InputError(
+            f"epsilon must be at least 1e-12, got {shown(epsilon)}; far larger "
+            "ones tell nothing already"
+        )
+    return parameter(epsilon, "epsilon")
 
 
 def check_share(value: Number, name: str) -> Fraction:

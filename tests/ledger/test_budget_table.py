@@ -29,8 +29,20 @@ def narrow(monkeypatch):
 
 def test_json_has_exact_rationals(asked):
     assert as_json([BANK, SHOP], asked) == {
-        "bank": {"budget": "5", "spent": "1/2", "remaining": "9/2", "entries": 3},
-        "shop [red]": {"budget": "3", "spent": "0", "remaining": "3", "entries": 0},
+        "bank": {
+            "budget": "5",
+            "spent": "1/2",
+            "remaining": "9/2",
+            "entries": 3,
+            "unanswered": [],
+        },
+        "shop [red]": {
+            "budget": "3",
+            "spent": "0",
+            "remaining": "3",
+            "entries": 0,
+            "unanswered": [],
+        },
     }
 
 

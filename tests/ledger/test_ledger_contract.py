@@ -394,7 +394,10 @@ class TestListing:
         ledger.reserve(charge(analyst="bob"), ENOUGH)
         usage = ledger.summary()["bank"]
         assert (usage.cost, usage.entries) == (TENTH + TENTH, 4)
-        assert usage.analysts == {"ann": Usage(TENTH, 2), "bob": Usage(TENTH, 1)}
+        assert usage.analysts == {
+            "ann": Usage(TENTH, 2, questions=1),
+            "bob": Usage(TENTH, 1, questions=1),
+        }
 
     def test_entries_are_listed_from_where_one_asks(self, ledger):
         for number in range(4):

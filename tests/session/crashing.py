@@ -93,7 +93,10 @@ def main(policy: Path, runs: int) -> None:
         for number in range(runs):
             # A ledger that has grown takes long to verify: after some runs another one begins.
             if number % RUNS_OF_A_LEDGER == 0:
-                place = write_policy(policy.parent / f"from {number}", table=bank(1), budget="1000")
+                # Each run that is killed may leave a question without an answer.
+                more = f"max_failures = {RUNS_OF_A_LEDGER + 1}"
+                folder = policy.parent / f"from {number}"
+                place = write_policy(folder, table=bank(1), budget="1000", more=more)
                 with session(place) as db:
                     # What is loaded and computed once, children need not do again.
                     ask(db)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from bank import session, write_policy
-from postri import Domain, EngineError, InputError, agg
+from postri import Domain, EngineError, InputError, QuestionFailed, agg
 from postri.question import BoundQuestion
 from postri.session.wire import dataset_fields
 
@@ -77,11 +77,11 @@ def test_a_failure_is_a_part_of_it(policy):
     with session(policy) as db:
         with (
             patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
-            pytest.raises(EngineError),
+            pytest.raises(QuestionFailed),
         ):
             db.ask("bank", MID, epsilon=1)
         (past,) = db.answers()
-    assert (past.status, past.reason, past.result) == ("failed", "EngineError", None)
+    assert (past.status, past.reason, past.result) == ("failed", None, None)
 
 
 def test_a_new_version_hides_no_question(policy):

@@ -19,6 +19,7 @@ from postri import (
     InputError,
     LedgerError,
     PolicyError,
+    QuestionFailed,
     ServiceError,
     agg,
 )
@@ -343,7 +344,7 @@ def fail_while_counting(policy, ledger_kind: type[SqliteLedger] = SqliteLedger) 
         db = LocalSession(found, ledger, "ann")
         with (
             patch.object(BoundQuestion, "answers", side_effect=EngineError("failed")),
-            pytest.raises(EngineError),
+            pytest.raises(QuestionFailed),
         ):
             db.count("bank", epsilon=1)
     return spent(policy)
@@ -375,8 +376,8 @@ def test_a_refund_on_failure_would_be_found(policy):
         fail_while_counting(policy, Refunds)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit])
-def test_an_interrupt_is_paid_for_too(policy, error):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_paid_for_too_and_goes_on(policy, error):
     with (
         session(policy) as db,
         patch.object(BoundQuestion, "answers", side_effect=error),
@@ -388,7 +389,7 @@ def test_an_interrupt_is_paid_for_too(policy, error):
 
 def test_without_a_record_there_is_no_answer(policy):
     no_room = patch.object(SqliteLedger, "record", side_effect=LedgerError("no room"))
-    with session(policy) as db, no_room, pytest.raises(LedgerError, match="no room"):
+    with session(policy) as db, no_room, pytest.raises(QuestionFailed):
         db.count("bank", epsilon=1)
     assert spent(policy) == 1
 

@@ -457,18 +457,30 @@ def problem(status: int, code: str, **more: object) -> dict[str, object]:
     return {"status": status, "content_type": "application/problem+json", "json": fields | more}
 
 
-def test_a_busy_service_is_asked_again_and_a_spent_budget_is_told(visit, service):
+def test_a_busy_service_is_asked_again_and_a_failure_is_told(visit, service):
     page = visit(service).sign_in("bob")
     choose(page, "lost", epsilon="0.15")
-    replies = [problem(503, "busy"), problem(504, "timed_out", spent=True)]
+    replies = [problem(503, "busy"), problem(502, "question_failed", spent=True)]
     page.route("**/v1/query", lambda route: route.fulfill(**replies.pop(0)))
     page.get_by_role("button", name="Ask, and spend epsilon 0.15").click()
     box = page.locator(".trouble").get_by_role("alert")
     expect(box.get_by_role("heading")).to_have_text("The service is busy")
     expect(box).to_contain_text("Words of the service.")
     box.get_by_role("button", name="Try again").click()
-    expect(box.get_by_role("heading")).to_have_text("The question took too long")
-    expect(box).to_contain_text("Its budget is spent")
+    expect(box.get_by_role("heading")).to_have_text("The question failed")
+    expect(box).to_contain_text("Words of the service.")
+    expect(box.get_by_role("button")).to_have_count(0)
+
+
+def test_a_closed_dataset_is_told_without_a_try_that_would_not_help(visit, service):
+    page = visit(service).sign_in("bob")
+    choose(page, "lost", epsilon="0.15")
+    page.route("**/v1/query", lambda route: route.fulfill(**problem(409, "closed", spent=False)))
+    page.get_by_role("button", name="Ask, and spend epsilon 0.15").click()
+    box = page.locator(".trouble").get_by_role("alert")
+    expect(box.get_by_role("heading")).to_have_text("This dataset is closed for now")
+    expect(box).to_contain_text("Words of the service.")
+    expect(box).to_contain_text("can still be seen, at no cost")
     expect(box.get_by_role("button")).to_have_count(0)
 
 

@@ -186,7 +186,7 @@ class TestEnding:
         path, process, asked, _ = gated('shutdown_timeout = "0.2"')
         process.signal(signal.SIGTERM)
         reply = asked.reply()
-        assert (reply.status, reply.code, reply.json["spent"]) == (503, "shutting_down", True)
+        assert (reply.status, reply.code, reply.json["spent"]) == (502, "question_failed", True)
         assert process.wait() == 0
         assert entries(path) == ([("budget", None), ("reserve", None), ("failure", "Shutdown")], [])
 

@@ -10,6 +10,7 @@ import sys
 import typer
 
 from postri.cli.budget import budget
+from postri.cli.closing import open_again
 from postri.cli.demo import demo
 from postri.cli.look import look
 from postri.cli.policy import check, init
@@ -19,7 +20,7 @@ from postri.cli.research import compare, reproduce
 from postri.cli.service import serve, token
 from postri.cli.shell import shell
 from postri.cli.wording import in_options
-from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError
+from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError, QuestionsExceeded
 
 app = typer.Typer(
     name="postri",
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 # In the order in which help lists them.
 FOR_FILES = (median, quantile, plan, demo)
-FOR_POLICIES = (look, init, check, ask, sql, shell, budget, serve)
+FOR_POLICIES = (look, init, check, ask, sql, shell, budget, open_again, serve)
 FOR_RESEARCH = (reproduce, compare)
 for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
     app.command()(command)
@@ -63,7 +64,7 @@ def main() -> None:
         _stop(str(error), 2)
     except InputError as error:
         _stop(in_options(str(error)), 2)
-    except BudgetExceeded as error:
+    except (BudgetExceeded, QuestionsExceeded) as error:
         _stop(str(error), 3)
     except PostriError as error:
         _stop(in_options(str(error)), 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
+from postri.cli.closing import failure_lines, unanswered_fields
 from postri.cli.output import say_saved, show_plain
 from postri.errors import InputError, LedgerError
 from postri.exact import plain
@@ -99,6 +100,8 @@ def budget(
             typer.echo(dumps(as_json(_accounts(found), ledger)))
         else:
             show(_accounts(found), ledger)
+            for line in failure_lines(found, ledger):
+                typer.echo(line)
 
 
 def _accounts(policy: Policy) -> list[Account]:
@@ -143,14 +146,17 @@ def save_trail(ledger: Ledger, file: str) -> None:
     say_saved(file)
 
 
-def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, str | int]]:
-    """Budget, spent and remaining as exact rationals, by dataset."""
+def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, object]]:
+    """Budget, spent and remaining as exact rationals, and the questions without an answer since it
+    was opened, by dataset.
+    """
     return {
         account.dataset: {
             "budget": str(account.budget),
             "spent": str(lines[0].spent),
             "remaining": str(account.budget - lines[0].spent),
             "entries": lines[0].entries,
+            "unanswered": unanswered_fields(ledger, account.dataset),
         }
         for account, lines in _lines(accounts, ledger)
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postri.cli import options as o
+from postri.cli.closing import closing_problems
 from postri.cli.look import NOT_PRIVATE, look_json, print_looks
 from postri.cli.output import shown_progress
 from postri.errors import InputError, PolicyError, Problem
@@ -125,6 +126,9 @@ def check(policy: o.Policy = "postri.toml", look: LookAt = False, json: o.Json =
     try:
         found = read_policy(policy)
         errors, warnings = check_policy(found)
+        closed, nearly = closing_problems(found)
+        errors = [*errors, *closed]
+        warnings = [*warnings, *nearly]
     except PolicyError as error:
         found = None
         errors = list(error.problems)
@@ -157,7 +161,11 @@ def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[P
             place = policy
             if problem.line:
                 place += f":{problem.line}"
-            typer.echo(f"{place}: {kind}{problem.text}")
+            words = f"{place}: {kind}{problem.text}"
+            if kind:
+                typer.echo(words)
+            else:
+                typer.secho(words, fg=typer.colors.RED)
     if errors:
         return
     if not warnings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from functools import partial
 from threading import Event, Lock, Thread
 
 Percent = Callable[[], float]
@@ -42,6 +43,11 @@ Stop = Callable[[], object]
 May be called from another thread, more than once, and when there is nothing to stop.
 """
 
+Abandon = Callable[[Exception], Exception | None]
+"""What whoever asked is told in place of the error with which a question is given up; None if there
+is an answer after all.
+"""
+
 # How many seconds lie between two attempts to stop a scan.
 PACE = 0.1
 
@@ -53,6 +59,17 @@ class Cancel:
         self._error: Exception | None = None
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
+        self.abandon: Abandon | None = None
+        self.paying = Lock()
+
+    def abandoned(self, error: Exception) -> Exception | None:
+        """What to tell of a question that does not end although it was cancelled."""
+        # One that is being paid for in this moment is waited for: then it is known whether it was.
+        with self.paying:
+            abandon = self.abandon
+        if abandon is None:
+            return error
+        return abandon(error)
 
     def now(self, error: Exception) -> None:
         """The scan that runs, and every later one, raises this error, if it is the first.
@@ -169,3 +186,19 @@ def check_cancelled() -> None:
     cancel = _cancel.get()
     if cancel is not None:
         cancel.check()
+
+
+@contextmanager
+def paying() -> Iterator[Callable[[Abandon], None]]:
+    """While a question is paid for: raises the error if it was cancelled before.
+
+    What is given to the function that comes out is told by whoever gives up the question from then
+    on.
+    """
+    cancel = _cancel.get()
+    if cancel is None:
+        yield lambda abandon: None
+        return
+    with cancel.paying:
+        cancel.check()
+        yield partial(setattr, cancel, "abandon")

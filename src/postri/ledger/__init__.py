@@ -9,7 +9,15 @@ from postri.ledger.charges import Attempt, Charge, Limits, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
-from postri.ledger.store import Account, DatasetUsage, Ledger, Recorded, Reservation, Usage
+from postri.ledger.store import (
+    Account,
+    DatasetUsage,
+    Ledger,
+    Recorded,
+    Reservation,
+    Unanswered,
+    Usage,
+)
 from postri.ledger.trail import export_csv
 
 __all__ = [
@@ -28,6 +36,7 @@ __all__ = [
     "Recorded",
     "Reservation",
     "SqliteLedger",
+    "Unanswered",
     "Usage",
     "bounded_range",
     "check_retry",

@@ -18,6 +18,7 @@ from postri.ledger.entries import (
     Entry,
     Fact,
     Fate,
+    Reopened,
     Reserved,
     epsilon_text,
     read_fact,
@@ -103,6 +104,7 @@ class Replay:
         self.terms: dict[str, int] = {}
         self.fates: dict[int, int] = {}
         self.answers: dict[tuple[str, str, str], int] = {}
+        self.unanswered: set[tuple[str, int]] = set()
         self._reservations: dict[int, Reserved] = {}
         self._usage: dict[str, Usage] = {}
         self._analysts: dict[str, dict[str, Usage]] = {}
@@ -119,6 +121,9 @@ class Replay:
             self.terms[fact.dataset] = entry.number
         elif isinstance(fact, Reserved):
             self._reservations[entry.number] = fact
+            self.unanswered.add((fact.dataset, entry.number))
+        elif isinstance(fact, Reopened):
+            self.unanswered = {each for each in self.unanswered if each[0] != fact.dataset}
         elif isinstance(fact, Fate):
             yield from self._end(entry.number, fact)
 
@@ -136,24 +141,33 @@ class Replay:
         if isinstance(fate, Answered):
             question = (asked.dataset, asked.version, asked.key)
             self.answers[question] = max(fate.reservation, self.answers.get(question, 0))
+            self.unanswered.discard((asked.dataset, fate.reservation))
 
     def _count(self, fact: Fact) -> None:
+        asked = int(isinstance(fact, Reserved))
         for share in fact.shares():
-            self._usage[share.dataset] = self._usage.get(share.dataset, Usage()).plus(share.cost)
+            usage = self._usage.get(share.dataset, Usage())
+            self._usage[share.dataset] = usage.plus(share.cost, asked)
             if share.analyst is not None:
                 analysts = self._analysts.setdefault(share.dataset, {})
-                analysts[share.analyst] = analysts.get(share.analyst, Usage()).plus(share.cost)
+                own = analysts.get(share.analyst, Usage())
+                analysts[share.analyst] = own.plus(share.cost, asked)
 
     def usage(self) -> dict[str, DatasetUsage]:
         """The totals."""
         return {
-            dataset: DatasetUsage(total.cost, total.entries, self._analysts.get(dataset, {}))
+            dataset: DatasetUsage(
+                total.cost,
+                total.entries,
+                self._analysts.get(dataset, {}),
+                questions=total.questions,
+            )
             for dataset, total in self._usage.items()
         }
 
     def indexes(self) -> Indexes:
         """Where facts stand."""
-        return Indexes(self.terms, self.fates, self.answers)
+        return Indexes(self.terms, self.fates, self.answers, frozenset(self.unanswered))
 
 
 def _totals(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
@@ -182,6 +196,11 @@ def _total(name: str, kept: Usage, counted: Usage) -> Iterator[str]:
             f"The number of entries of {name} is kept as {kept.entries}, and there are "
             f"{counted.entries}."
         )
+    if kept.questions != counted.questions:
+        yield (
+            f"The number of questions of {name} is kept as {kept.questions}, and there are "
+            f"{counted.questions}."
+        )
 
 
 def _words(cost: Cost) -> str:
@@ -197,6 +216,8 @@ def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield "The index of what became of reservations does not fit the entries."
     if kept.answers != counted.answers:
         yield "The index of recorded answers does not fit the entries."
+    if kept.unanswered != counted.unanswered:
+        yield "The index of questions without an answer does not fit the entries."
 
 
 def _expected(line: str, chain: HashChain) -> Iterator[str]:

@@ -21,6 +21,7 @@ from postri.ledger.entries import (
     Fact,
     Failed,
     Fate,
+    Reopened,
     Reserved,
     Share,
     body_of,
@@ -33,7 +34,7 @@ from postri.ledger.entries import (
 )
 from postri.ledger.head import Head
 from postri.ledger.schema import check_schema
-from postri.ledger.store import DatasetUsage, Indexes, Reservation, Usage
+from postri.ledger.store import DatasetUsage, Indexes, Reservation, Unanswered, Usage
 
 BATCH = 500
 # How often the file keeps up to which entry all is known: a process that opens it reads no more
@@ -52,7 +53,7 @@ CHARGE_DATASET = """
     SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
 """
 CHARGE_ANALYST = """
-    INSERT INTO analysts VALUES (?, ?, ?, ?, 1)
+    INSERT INTO analysts VALUES (?, ?, ?, ?, 1, 0)
     ON CONFLICT (dataset, analyst) DO UPDATE
     SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
 """
@@ -61,6 +62,13 @@ INDEX_ANSWER = """
     INSERT INTO answers VALUES (?, ?, ?, ?)
     ON CONFLICT (dataset, version, key) DO UPDATE
     SET reservation = max(reservation, excluded.reservation)
+"""
+COUNT_UNANSWERED = """
+    SELECT count(*), count(fates.number)
+    FROM unanswered LEFT JOIN fates USING (reservation) WHERE dataset = ?
+"""
+COUNT_QUESTION = """
+    UPDATE analysts SET questions = questions + 1 WHERE dataset = ? AND analyst = ?
 """
 HISTORY = """
     SELECT reservation, wording FROM wordings
@@ -149,12 +157,19 @@ class Book:
         if isinstance(fact, BudgetTerms):
             self._datasets[fact.dataset].terms = number
             self._do("UPDATE datasets SET terms = ? WHERE dataset = ?", (number, fact.dataset))
+        elif isinstance(fact, Reserved):
+            self._do("INSERT INTO unanswered VALUES (?, ?)", (fact.dataset, number))
+            self._do(COUNT_QUESTION, (fact.dataset, fact.analyst))
+        elif isinstance(fact, Reopened):
+            self._do("DELETE FROM unanswered WHERE dataset = ?", (fact.dataset,))
         elif isinstance(fact, Fate):
             self._do("INSERT INTO fates VALUES (?, ?)", (fact.reservation, number))
         if isinstance(fact, Answered):
             asked = self.reservation(fact.reservation)
             row = (asked.dataset, asked.version, asked.key, fact.reservation)
             self._do(INDEX_ANSWER, row)
+            answered = (fact.dataset, fact.reservation)
+            self._do("DELETE FROM unanswered WHERE dataset = ? AND reservation = ?", answered)
 
     def keep(self, reservation: int, analyst: str, attempt: Attempt) -> None:
         """How the question was put, and the key of its retries."""
@@ -193,18 +208,47 @@ class Book:
     def usage(self) -> dict[str, DatasetUsage]:
         """The totals by dataset and analyst."""
         analysts: dict[str, dict[str, Usage]] = {}
-        for dataset, analyst, epsilon, rho, entries in self._do(
-            "SELECT dataset, analyst, epsilon, rho, entries FROM analysts"
+        for dataset, analyst, epsilon, rho, entries, questions in self._do(
+            "SELECT dataset, analyst, epsilon, rho, entries, questions FROM analysts"
         ):
             cost = Cost(read_epsilon(epsilon), rational(rho))
-            analysts.setdefault(dataset, {})[analyst] = Usage(cost, entries)
+            analysts.setdefault(dataset, {})[analyst] = Usage(cost, entries, questions=questions)
         usage = {}
         for dataset, epsilon, rho, entries in self._do(
             "SELECT dataset, epsilon, rho, entries FROM datasets ORDER BY dataset"
         ):
             cost = Cost(read_epsilon(epsilon), rational(rho))
-            usage[dataset] = DatasetUsage(cost, entries, analysts.get(dataset, {}))
+            own = analysts.get(dataset, {})
+            questions = sum(each.questions for each in own.values())
+            usage[dataset] = DatasetUsage(cost, entries, own, questions=questions)
         return usage
+
+    def questions(self, dataset: str, analyst: str) -> int:
+        """How many questions an analyst has asked of a dataset."""
+        row = self._do(
+            "SELECT questions FROM analysts WHERE dataset = ? AND analyst = ?", (dataset, analyst)
+        ).fetchone()
+        if row is None:
+            return 0
+        return int(row[0])
+
+    def without_answer(self, dataset: str) -> tuple[int, int]:
+        """How many questions have no answer since the dataset was last opened again; and how many
+        of them never get one.
+        """
+        everything, failed = self._do(COUNT_UNANSWERED, (dataset,)).fetchone()
+        return int(everything), int(failed)
+
+    def unanswered(self, dataset: str) -> list[Unanswered]:
+        """The questions without an answer since the dataset was last opened again, in order."""
+        rows = self._do(
+            "SELECT reservation FROM unanswered WHERE dataset = ? ORDER BY reservation", (dataset,)
+        ).fetchall()
+        found = []
+        for (number,) in rows:
+            past = self.past(number)
+            found.append(Unanswered(number, past.time, past.analyst, past.reason))
+        return found
 
     # ---- what was asked
 
@@ -342,8 +386,10 @@ class Book:
         terms = self._do("SELECT dataset, terms FROM datasets WHERE terms IS NOT NULL")
         fates = self._do("SELECT reservation, number FROM fates")
         answers = self._do("SELECT dataset, version, key, reservation FROM answers")
+        unanswered = self._do("SELECT dataset, reservation FROM unanswered")
         return Indexes(
             terms=dict(terms.fetchall()),
             fates=dict(fates.fetchall()),
             answers={tuple(question): reservation for *question, reservation in answers},
+            unanswered=frozenset(unanswered.fetchall()),
         )

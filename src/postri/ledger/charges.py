@@ -14,7 +14,7 @@ from hashlib import sha256
 from math import ceil, isqrt
 
 from postri.cost import Cost, check_amount, rho_of
-from postri.errors import BudgetExceeded, InputError
+from postri.errors import BudgetExceeded, DatasetClosed, InputError, QuestionsExceeded
 from postri.exact import shown
 from postri.ledger.accountants import EPSILON_PARTS, Accountant, Pure
 
@@ -29,12 +29,17 @@ LONGEST_DENOMINATOR = 1 << 1024
 class Limits:
     """The policy's limits for one analyst on one dataset: public numbers, checked in the one
     transaction that reserves.
+
+    `questions` is how many questions the analyst may ask, `failures` how many of all analysts may
+    be without an answer until the dataset is closed.
     """
 
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     per_question: Fraction | None = None
     allowance: Fraction | None = None
+    questions: int | None = None
+    failures: int | None = None
 
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")
@@ -111,7 +116,7 @@ def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: C
     most = limits.per_question
     if most is not None and _passes(cost, most):
         name = f"the most that one question may cost on {dataset}"
-        wanted = _question_epsilon(cost)
+        wanted = question_epsilon(cost)
         raise BudgetExceeded(wanted, most, wanted - most, name)
     if limits.allowance is not None:
         name = f"the allowance of {charge.analyst!r} on {dataset}"
@@ -123,6 +128,37 @@ def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: C
         _check_length(spent.rho, cost.rho)
 
 
+def check_questions(charge: Charge, limits: Limits, asked: int) -> None:
+    """QuestionsExceeded if the analyst has asked all questions that may be asked."""
+    most = limits.questions
+    if most is not None and asked >= most:
+        raise QuestionsExceeded(
+            f"{charge.analyst!r} has asked {asked:,} questions of {charge.dataset!r}, and the "
+            f"policy allows {most:,}; nothing was spent; recorded answers stay free, and the "
+            "steward can raise questions in the policy"
+        )
+
+
+def check_open(dataset: str, limits: Limits, unanswered: int, failed: int) -> None:
+    """DatasetClosed if as many questions have no answer as may have none; `failed` are those that
+    never get one.
+    """
+    most = limits.failures
+    if most is None or unanswered < most:
+        return
+    if failed >= most:
+        raise DatasetClosed(
+            f"{dataset!r} is closed, for too many of its questions failed; nothing was spent; "
+            f"the steward looks why, and opens it with 'postri open-again {dataset}'"
+        )
+    raise DatasetClosed(
+        f"as many questions of {dataset!r} are without an answer as may be: they are counted "
+        "still, failed, or were cut off; nothing was spent; ask again later, and if that does "
+        f"not help, the steward looks why and opens it with 'postri open-again {dataset}'",
+        running=True,
+    )
+
+
 def _passes(cost: Cost, most: Fraction) -> bool:
     """Whether one question costs more than an epsilon; with Gaussian noise, more than the rho of a
     question of that epsilon.
@@ -132,7 +168,7 @@ def _passes(cost: Cost, most: Fraction) -> bool:
     return cost.epsilon > most
 
 
-def _question_epsilon(cost: Cost) -> Fraction:
+def question_epsilon(cost: Cost) -> Fraction:
     """The epsilon of a question; with Gaussian noise, of one that has the same rho, rounded up."""
     if cost.epsilon is not None:
         return cost.epsilon

@@ -6,9 +6,9 @@ both raise the number of the schema. A ledger that holds what this version does 
 answers.
 
 An entry is a line of the ledger: number, time, kind and body, with its place in the chain. The body
-is a fact as canonical JSON. There are five kinds of facts: the steward's terms of a dataset, a
-reservation, its answer or its failure, and the acceptance of a ledger that was put back. Each knows
-its JSON, and what it charges to whom.
+is a fact as canonical JSON. There are six kinds of facts: the steward's terms of a dataset, a
+reservation, its answer or its failure, the re-opening of a dataset, and the acceptance of a ledger
+that was put back. Each knows its JSON, and what it charges to whom.
 """
 
 from __future__ import annotations
@@ -246,6 +246,28 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Reopened:
+    """The steward has looked at the questions of a dataset that had no answer until here: they
+    count no more towards its closing.
+    """
+
+    kind: ClassVar[str] = "reopened"
+
+    dataset: str
+    unanswered: tuple[int, ...]
+
+    def fields(self) -> Fields:
+        return {"dataset": self.dataset, "unanswered": list(self.unanswered)}
+
+    @classmethod
+    def read(cls, fields: Fields) -> Reopened:
+        return cls(_text(fields, "dataset"), tuple(map(int, fields["unanswered"])))
+
+    def shares(self) -> list[Share]:
+        return [Share(self.dataset, None, NOTHING)]
+
+
+@dataclass(frozen=True)
 class Restored:
     """The steward accepted a ledger that is older than its head, or has lost it.
 
@@ -273,11 +295,11 @@ class Restored:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
 
 
-Fact = BudgetTerms | Reserved | Answered | Failed | Restored
+Fact = BudgetTerms | Reserved | Answered | Failed | Reopened | Restored
 Fate = Answered | Failed
 
 _READERS: Mapping[str, Callable[[Fields], Fact]] = {
-    each.kind: each.read for each in (BudgetTerms, Reserved, Answered, Failed, Restored)
+    each.kind: each.read for each in (BudgetTerms, Reserved, Answered, Failed, Reopened, Restored)
 }
 
 

@@ -55,8 +55,29 @@ SECOND = (
     ) WITHOUT ROWID""",  # noqa: E501  # the file keeps this text
 )
 
+# Which questions have no answer since their dataset was last opened again, and how many questions
+# an analyst has asked of a dataset. Both follow from the entries, also from those of older ledgers.
+THIRD = (
+    """CREATE TABLE unanswered (
+        dataset TEXT NOT NULL, reservation INTEGER NOT NULL, PRIMARY KEY (dataset, reservation)
+    ) WITHOUT ROWID""",
+    # A body that cannot be read is left to the audit, which says so.
+    """INSERT OR IGNORE INTO unanswered
+        SELECT json_extract(body, '$.dataset'), number FROM entries
+        WHERE kind = 'reserve' AND json_valid(body) AND number NOT IN (
+            SELECT reservation FROM fates JOIN entries USING (number) WHERE kind = 'answer'
+        )""",
+    "ALTER TABLE analysts ADD COLUMN questions INTEGER NOT NULL DEFAULT 0",
+    """UPDATE analysts SET questions = asked.questions FROM (
+            SELECT json_extract(body, '$.dataset') AS dataset,
+                json_extract(body, '$.analyst') AS analyst, count(*) AS questions
+            FROM entries WHERE kind = 'reserve' AND json_valid(body) GROUP BY 1, 2
+        ) AS asked
+        WHERE asked.dataset = analysts.dataset AND asked.analyst = analysts.analyst""",
+)
+
 # Step i leads from schema i to schema i + 1; schema 0 is an empty file.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND, THIRD)
 
 
 def schema_of(connection: sqlite3.Connection, path: str) -> int:

@@ -21,13 +21,23 @@ from postri.ledger.charges import (
     Limits,
     check_limits,
     check_name,
+    check_open,
+    check_questions,
     check_text,
 )
 from postri.ledger.connection import SqliteFile, create_private, worded
-from postri.ledger.entries import Answered, BudgetTerms, Entry, Failed, Reserved, Restored
+from postri.ledger.entries import (
+    Answered,
+    BudgetTerms,
+    Entry,
+    Failed,
+    Reopened,
+    Reserved,
+    Restored,
+)
 from postri.ledger.head import Head, HeadFile, trouble
-from postri.ledger.schema import migrate, schema_of
-from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation
+from postri.ledger.schema import MIGRATIONS, migrate, schema_of
+from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation, Unanswered
 
 ACCEPT = (
     "look for a newer copy, or accept this one: SqliteLedger(path, head, "
@@ -86,8 +96,13 @@ class SqliteLedger:
 
     def _check_existing(self) -> None:
         with self._file.reading() as connection:
-            if schema_of(connection, str(self.path)) == 0:
-                raise LedgerError(f"{str(self.path)!r} is empty, and not a ledger")
+            schema = schema_of(connection, str(self.path))
+        if schema == 0:
+            raise LedgerError(f"{str(self.path)!r} is empty, and not a ledger")
+        # An older file is audited with the tables that follow from its entries.
+        if schema < len(MIGRATIONS):
+            with self._file.writing() as connection:
+                migrate(connection, str(self.path))
 
     # ---- questions
 
@@ -108,6 +123,9 @@ class SqliteLedger:
             on_dataset = book.spent(charge.dataset)
             by_analyst = book.spent(charge.dataset, charge.analyst)
             check_limits(charge, limits, on_dataset, by_analyst)
+            check_questions(charge, limits, book.questions(charge.dataset, charge.analyst))
+            # Last, for whoever is refused here may wait: until another question has its answer.
+            check_open(charge.dataset, limits, *book.without_answer(charge.dataset))
             terms = book.terms(charge.dataset)
             wanted = _with_limits(terms, charge, limits)
             if wanted != terms:
@@ -158,6 +176,22 @@ class SqliteLedger:
         with self._writing() as book:
             asked = _without_fate(book, reservation)
             book.append(Failed(reservation, asked.dataset, asked.analyst, reason))
+
+    def unanswered(self, dataset: str) -> list[Unanswered]:
+        with self._file.reading() as connection:
+            return Book(connection).unanswered(dataset)
+
+    def open_again(self, dataset: str) -> list[Unanswered]:
+        check_name(dataset, "dataset")
+        with self._writing() as book:
+            looked_at = book.unanswered(dataset)
+            if looked_at:
+                book.append(Reopened(dataset, tuple(each.id for each in looked_at)))
+            return looked_at
+
+    def questions(self, dataset: str, analyst: str) -> int:
+        with self._file.reading() as connection:
+            return Book(connection).questions(dataset, analyst)
 
     # ---- budgets
 

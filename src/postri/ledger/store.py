@@ -50,15 +50,27 @@ class Reservation:
 
 
 @dataclass(frozen=True)
+class Unanswered:
+    """A question that has no answer: the class of its failure, or None if nobody knows its fate."""
+
+    id: int
+    time: str
+    analyst: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class Usage:
-    """What was spent, and in how many entries."""
+    """What was spent, in how many entries, and on how many questions."""
 
     cost: Cost = NOTHING
     entries: int = 0
+    questions: int = field(default=0, kw_only=True)
 
-    def plus(self, cost: Cost) -> Usage:
-        """With one more entry of this cost."""
-        return Usage(self.cost + cost, self.entries + 1)
+    def plus(self, cost: Cost, questions: int = 0) -> Usage:
+        """With one more entry of this cost, which may be a question."""
+        asked = self.questions + questions
+        return Usage(self.cost + cost, self.entries + 1, questions=asked)
 
 
 @dataclass(frozen=True)
@@ -84,12 +96,13 @@ class Account:
 @dataclass(frozen=True)
 class Indexes:
     """Where facts stand: the last terms by dataset, fates by reservation, the newest answered
-    reservation by (dataset, version, key).
+    reservation by (dataset, version, key), and (dataset, reservation) of those without an answer.
     """
 
     terms: Mapping[str, int] = field(default_factory=dict)
     fates: Mapping[int, int] = field(default_factory=dict)
     answers: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    unanswered: frozenset[tuple[str, int]] = frozenset()
 
 
 class Snapshot(Protocol):
@@ -129,7 +142,7 @@ class Ledger(Protocol):
     def reserve(self, charge: Charge, limits: Limits, attempt: Attempt | None = None) -> int:
         """Check all limits and charge the cost, in one durable transaction.
 
-        The number of the entry; BudgetExceeded writes nothing.
+        The number of the entry. BudgetExceeded, QuestionsExceeded and DatasetClosed write nothing.
 
         If the key of a retry has its reservation already, that is returned and nothing is charged.
         """
@@ -167,6 +180,22 @@ class Ledger(Protocol):
 
         `reason` is the name of a class: a message might hold a cell.
         """
+        ...
+
+    def unanswered(self, dataset: str) -> list[Unanswered]:
+        """The questions of a dataset without an answer since it was last opened again: failed ones,
+        and those whose fate nobody knows (yet).
+        """
+        ...
+
+    def open_again(self, dataset: str) -> list[Unanswered]:
+        """Keep that the steward has looked at the questions without an answer, which are returned:
+        they no longer count towards the closing of the dataset. Writes nothing if there are none.
+        """
+        ...
+
+    def questions(self, dataset: str, analyst: str) -> int:
+        """How many questions an analyst has paid for, answered or not."""
         ...
 
     def spent(self, dataset: str, analyst: str | None = None) -> Cost:

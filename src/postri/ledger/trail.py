@@ -16,6 +16,7 @@ from postri.ledger.entries import (
     Fact,
     Failed,
     Fate,
+    Reopened,
     Reserved,
     Restored,
     epsilon_text,
@@ -183,9 +184,8 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
             return _end(answered, f"answer of entry {answered.reservation}")
         case Failed() as failed:
             return _end(failed, f"failure of entry {failed.reservation}")
-        case BudgetTerms() as terms:
-            words = f"budget {terms.budget}, {terms.accountant}"
-            return TrailCells(fate=words, dataset=terms.dataset)
+        case BudgetTerms() | Reopened() as decided:
+            return TrailCells(fate=_decision_words(decided), dataset=decided.dataset)
         case Restored() as restored:
             return _restored(restored)
         case None:
@@ -195,6 +195,14 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
 
 def _end(fate: Fate, words: str) -> TrailCells:
     return TrailCells(fate=words, dataset=fate.dataset, analyst=fate.analyst)
+
+
+def _decision_words(decided: BudgetTerms | Reopened) -> str:
+    """What the steward has decided."""
+    if isinstance(decided, BudgetTerms):
+        return f"budget {decided.budget}, {decided.accountant}"
+    numbers = ", ".join(map(str, decided.unanswered))
+    return f"opened again; without an answer were {numbers}"
 
 
 def _restored(restored: Restored) -> TrailCells:

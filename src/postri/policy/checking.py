@@ -118,6 +118,14 @@ def _limit_warnings(dataset: Dataset) -> Iterator[Problem]:
                 f"{what} is {plain(epsilon)}, more than the budget {plain(dataset.budget)}: "
                 "it limits nothing",
             )
+    for name, epsilon in dataset.allowances.items():
+        if epsilon < dataset.least_epsilon:
+            yield Problem(
+                dataset.line,
+                f"the allowance of {name!r} is {plain(epsilon)}, less than the "
+                f"{plain(dataset.least_epsilon)} that a question costs at least (min_epsilon): "
+                f"{name!r} can ask nothing",
+            )
     if dataset.units is not None and not isinstance(
         dataset.protect, AddOrRemoveUnits | ReplaceUnits
     ):

@@ -60,6 +60,19 @@ class Dataset:
     line: int
     names: tuple[str, ...] = ()
     """The names of all columns of a CSV file without a header."""
+    min_epsilon: Fraction | None = None
+    """The least that a question may cost; a thousandth of the budget if None."""
+    questions: int = 10_000
+    """How many questions an analyst may ask."""
+    max_failures: int = 3
+    """How many questions may be without an answer until the dataset is closed."""
+
+    @property
+    def least_epsilon(self) -> Fraction:
+        """The least that a question may cost."""
+        if self.min_epsilon is None:
+            return self.budget / 1000
+        return self.min_epsilon
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.rows import Groups, Key
 from postri.errors import InputError, PolicyError, nearest
-from postri.exact import shown
+from postri.exact import plain, shown
 from postri.policy import values as v
 from postri.policy.model import (
     BOUNDED,
@@ -58,6 +58,9 @@ DATASET_KEYS = (
     "rows",
     "units",
     "max_epsilon_per_question",
+    "min_epsilon",
+    "questions",
+    "max_failures",
     "allowances",
     "columns",
     *CSV_KEYS,
@@ -162,6 +165,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     rows = section.get("rows", v.a_count)
     units = section.get("units", v.a_count)
     most = section.get("max_epsilon_per_question", v.an_epsilon)
+    rules = _question_rules(section, most or budget)
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
@@ -185,7 +189,27 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         csv=csv,
         line=section.line,
         names=names,
+        **rules,
     )
+
+
+def _question_rules(section: Section, most: Fraction | None) -> dict[str, Any]:
+    """What keeps side channels from being sampled for nothing, as far as the section says so;
+    `most` is what one question may cost.
+    """
+    least = section.get("min_epsilon", v.an_epsilon)
+    if least is not None and most is not None and least > most:
+        section.note(
+            f"min_epsilon is {plain(least)}, more than the {plain(most)} that one question may "
+            "cost: nothing could be asked",
+            "min_epsilon",
+        )
+    found = {
+        "min_epsilon": least,
+        "questions": section.get("questions", v.a_count),
+        "max_failures": section.get("max_failures", v.a_count),
+    }
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _kind(section: Section, source: str | None, table: str | None) -> PolicySource | None:

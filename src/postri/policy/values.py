@@ -16,8 +16,8 @@ from typing import Any
 from postri.domain import position
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
-from postri.exact import as_decimal, decimal_places, exact, plain, shown
-from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, check_share
+from postri.exact import as_decimal, decimal_places, exact, parameter, plain, shown
+from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, check_share
 
 ACCEPTED = re.compile(r"up to ([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
@@ -95,7 +95,11 @@ def an_epsilon(what: str, value: object) -> Fraction:
         raise InputError(
             f"{what} must be positive and at most {LARGEST_EPSILON}, got {given(value)}"
         )
-    return number
+    if number < SMALLEST_EPSILON:
+        raise InputError(
+            f"{what} must be at least 1e-12, got {given(value)}: no question may cost less"
+        )
+    return parameter(value, what)
 
 
 def a_share(what: str, value: object) -> Fraction:

@@ -76,20 +76,22 @@ def price_of(
     by_analyst: Cost,
     *,
     recorded: bool,
+    refused: str | None = None,
     expect: int | None = None,
 ) -> Price:
     """The price, by what is spent already on the dataset and by the analyst.
 
-    `expect` is the analyst's word on about how many rows match.
+    `refused` says why any question would be refused now, whatever it costs. `expect` is the
+    analyst's word on about how many rows match.
     """
     left = limits.budget - limits.accountant.epsilon(on_dataset)
     if limits.allowance is not None:
         left = min(left, limits.allowance - limits.accountant.epsilon(by_analyst))
     charged = added(charge.cost, on_dataset, limits.accountant)
-    refused = None
     if recorded:
         charged = Fraction(0)
-    else:
+        refused = None
+    elif refused is None:
         refused = _refusal(charge, limits, on_dataset, by_analyst)
     rows = expected_rows(question, expect)
     forecasts = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from postri.errors import InputError, nearest
-from postri.exact import Number, exact, shown, written
+from postri.exact import Number, parameter, shown, written
 from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
 from postri.question.dataset import own_domain
@@ -21,6 +21,7 @@ from postri.question.rules import (
     check_flag,
     check_text,
 )
+from postri.statistics.registry import read
 from postri.statistics.statistic import Statistic
 
 STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
@@ -57,7 +58,8 @@ class Wording:
         else:
             found = self._structured()
         found["epsilon"] = written(check_epsilon(self.epsilon))
-        found["confidence"] = written(check_share(self.confidence, "confidence"))
+        check_share(self.confidence, "confidence")
+        found["confidence"] = written(parameter(self.confidence, "confidence"))
         for name in ("simultaneous", "fresh"):
             if check_flag(getattr(self, name), name):
                 found[name] = True
@@ -70,7 +72,7 @@ class Wording:
         for name, statistic in check_aggregates(self.aggregates).items():
             if statistic.domain is not None:
                 raise own_domain(statistic)
-            aggregates[name] = statistic.written()
+            aggregates[name] = _written(statistic)
         found: dict[str, Any] = {"dataset": self.dataset, "aggregates": aggregates}
         by = check_by(self.by)
         if by:
@@ -120,6 +122,18 @@ def read_wording(given: object) -> Wording:
     return wording
 
 
+def _written(statistic: Statistic) -> str:
+    """The statistic as text, by which it is kept; InputError if that could not be read again."""
+    try:
+        text = statistic.written()
+        read(text)
+    except ValueError:
+        raise InputError(
+            f"a {statistic.title} has a number that is too long to be kept: give it fewer digits"
+        ) from None
+    return text
+
+
 def _weights(weights: object, names: Sequence[str]) -> dict[str, str]:
     """Weights as text. Whether each aggregate has one is looked at when the question is read."""
     if not isinstance(weights, Mapping):
@@ -130,5 +144,5 @@ def _weights(weights: object, names: Sequence[str]) -> dict[str, str]:
     found = {}
     for name, weight in weights.items():
         checked = check_text(name, "the name of an aggregate")
-        found[checked] = written(exact(weight, f"the weight of {name!r}"))
+        found[checked] = written(parameter(weight, f"the weight of {name!r}"))
     return found

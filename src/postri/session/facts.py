@@ -51,6 +51,7 @@ class DatasetFacts:
     accountant: str
     delta: Fraction | None
     max_epsilon_per_question: Fraction | None
+    min_epsilon: Fraction
     protect: ProtectedChange
     columns: Mapping[str, ColumnFacts]
 
@@ -75,6 +76,7 @@ def facts_of(dataset: Dataset) -> DatasetFacts:
         accountant=dataset.accountant,
         delta=dataset.delta,
         max_epsilon_per_question=dataset.max_epsilon_per_question,
+        min_epsilon=dataset.least_epsilon,
         protect=dataset.protect,
         columns=columns,
     )
@@ -86,7 +88,7 @@ def facts_of(dataset: Dataset) -> DatasetFacts:
 @dataclass(frozen=True)
 class DatasetBudget:
     """The budget of one dataset; `own` is what this analyst spent of it, `allowance` what this
-    analyst may spend in all.
+    analyst may spend in all. While it is `closed`, no question is answered anew.
     """
 
     budget: Fraction
@@ -95,6 +97,7 @@ class DatasetBudget:
     own: Fraction
     allowance: Fraction | None
     accountant: str
+    closed: bool = False
 
     @property
     def remaining(self) -> Fraction:
@@ -116,7 +119,10 @@ class DatasetBudget:
         own = f"you spent {plain(self.own)}"
         if self.allowance is not None:
             own += f" of your {plain(self.allowance)}"
-        return f"{everybody}; {own}"
+        words = f"{everybody}; {own}"
+        if self.closed:
+            words += "; closed until the steward opens it again"
+        return words
 
 
 class Budget(Mapping[str, DatasetBudget]):
@@ -145,8 +151,10 @@ class Budget(Mapping[str, DatasetBudget]):
         return f"<Budget of {', '.join(self._datasets)}>"
 
 
-def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudget:
-    """What the ledger says was spent, beside what the policy allows."""
+def budget_of(limits: Limits, usage: DatasetUsage, analyst: str, failed: int = 0) -> DatasetBudget:
+    """What the ledger says was spent, and how many questions failed since the dataset was last
+    opened, beside what the policy allows.
+    """
     accountant = limits.accountant
     own = usage.analysts.get(analyst, Usage())
     return DatasetBudget(
@@ -156,6 +164,7 @@ def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudge
         own=accountant.epsilon(own.cost),
         allowance=limits.allowance,
         accountant=str(accountant),
+        closed=limits.failures is not None and failed >= limits.failures,
     )
 
 
@@ -170,6 +179,8 @@ def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None)
         accountant=accountant_of(dataset),
         per_question=dataset.max_epsilon_per_question,
         allowance=min((each for each in allowances if each is not None), default=None),
+        questions=dataset.questions,
+        failures=dataset.max_failures,
     )
 
 

@@ -1,31 +1,52 @@
 """The session beside the data: the only place where ledger and data meet.
 
 The order of every answer: reserve, touch data, record, hand over. What fails before the reservation
-costs nothing; what fails after it has been paid for.
+costs nothing. What fails after it has been paid for, and has one face: whatever an engine, a draw
+or the ledger did, the analyst gets the same QuestionFailed, and the ledger keeps the cause for the
+steward.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from threading import Lock
-from weakref import WeakValueDictionary
+from functools import partial
+from time import monotonic, sleep
 
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.progress import check_cancelled
+from postri.engines.progress import paying
 from postri.engines.table import Table
-from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
+from postri.errors import (
+    DatasetClosed,
+    InputError,
+    LedgerError,
+    QuestionFailed,
+    QuestionsExceeded,
+    RetryKeyUsed,
+)
+from postri.exact import plain
 from postri.expressions import Predicate
-from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Limits, Recorded, Reservation
+from postri.ledger import (
+    Attempt,
+    Charge,
+    DatasetUsage,
+    Ledger,
+    Limits,
+    Recorded,
+    Reservation,
+    Unanswered,
+)
+from postri.ledger.charges import check_open, check_questions, question_epsilon
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
 from postri.privacy import check_epsilon
 from postri.question import (
+    BoundQuestion,
     DatasetQuestion,
     Price,
     Wording,
@@ -37,9 +58,17 @@ from postri.question import (
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.session import PastAnswer, Session, check_dataset
+from postri.session.turns import turn
 from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
+UNKNOWN_WORDS = "it was put in a form that this version does not know"
+# How long a question waits for others that may still get their answers, and how often it looks, in
+# seconds.
+PATIENCE = 10.0
+PACE = 0.02
+# What is the wish of whoever runs this process, and no failure of the question.
+WISHES = (KeyboardInterrupt, SystemExit)
 
 
 @dataclass(frozen=True)
@@ -95,7 +124,7 @@ class LocalSession(Session):
         answer that it had, or QuestionFailed. If nothing became of it, as after a crash, it is
         drawn now: what was drawn before has reached nobody.
         """
-        parsed = self._parsed(wording)
+        parsed = self._asked(wording)
         question = parsed.question
         attempt = Attempt(wording.text, retry)
         try:
@@ -108,11 +137,19 @@ class LocalSession(Session):
             raise
         except InputError as error:
             raise parsed.located(error) from None
-        return parsed.shaped(result)
+        return self._shaped(parsed, result)
+
+    def _shaped(self, parsed: ParsedWording, result: Result) -> Result:
+        """The result as the statement wants it. It is paid for: if that fails, so has the
+        question.
+        """
+        with suppress(Exception):
+            return parsed.shaped(result)
+        raise QuestionFailed(str(result.answer_id), _told_epsilon(parsed.question))
 
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
-        question = self._parsed(wording).question
+        question = self._asked(wording).question
         expect = wording.expect
         if expect is not None:
             check_expect(expect)
@@ -121,12 +158,27 @@ class LocalSession(Session):
         return price_of(
             question,
             self._charge(question),
-            limits_of(dataset, self.analyst, self._allowance),
+            self._limits(question),
             self._ledger.spent(dataset.name),
             self._ledger.spent(dataset.name, self.analyst),
             recorded=recorded,
+            refused=self._refusal(question),
             expect=expect,
         )
+
+    def _refusal(self, question: DatasetQuestion) -> str | None:
+        """Why the ledger would refuse any question now, whatever it costs."""
+        limits = self._limits(question)
+        name = question.dataset.name
+        try:
+            asked = self._ledger.questions(name, self.analyst)
+            check_questions(self._charge(question), limits, asked)
+            failed = _failures(self._ledger.unanswered(name))
+            # Those that run still are waited for.
+            check_open(name, limits, failed, failed)
+        except (DatasetClosed, QuestionsExceeded) as refused:
+            return str(refused)
+        return None
 
     def close(self) -> None:
         self._ledger.close()
@@ -136,10 +188,25 @@ class LocalSession(Session):
         budgets = {}
         for name, dataset in self._policy.datasets.items():
             limits = limits_of(dataset, self.analyst, self._allowance)
-            budgets[name] = budget_of(limits, usage.get(name, DatasetUsage()), self.analyst)
+            failed = _failures(self._ledger.unanswered(name))
+            spent = usage.get(name, DatasetUsage())
+            budgets[name] = budget_of(limits, spent, self.analyst, failed)
         return budgets
 
     # ---- from words to a question
+
+    def _asked(self, wording: Wording) -> ParsedWording:
+        """The question, if it can be kept in a history and is not too small to be asked now."""
+        wording.to_fields()
+        parsed = self._parsed(wording)
+        question = parsed.question
+        least = self._dataset(question.dataset.name).least_epsilon
+        if question.epsilon < least:
+            raise InputError(
+                f"epsilon must be at least {plain(least)}, the least that a question of "
+                f"{question.dataset.name!r} may cost, got {plain(question.epsilon)}"
+            )
+        return parsed
 
     def _parsed(self, wording: Wording) -> ParsedWording:
         """The question. A wording in SQL has its dataset and its aggregates in its text."""
@@ -211,7 +278,7 @@ class LocalSession(Session):
         if not _is_same(question, past):
             raise RetryKeyUsed
         if past.reason is not None:
-            raise QuestionFailed(str(past.id), past.reason)
+            raise QuestionFailed(str(past.id), _told_epsilon(question))
         if past.answer_text is None:
             return None
         return self._from_ledger(question, past.id, past.answer_text)
@@ -225,20 +292,83 @@ class LocalSession(Session):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, attempt)
             return self._from_ledger(question, found.id, found.answer_text)
-        # Nothing is paid for a question that nobody waits for any more.
-        check_cancelled()
-        limits = limits_of(dataset, self.analyst, self._allowance)
+        limits = self._limits(question)
         charged = self._charged(question, limits)
-        reservation = self._ledger.reserve(self._charge(question), limits, attempt)
+        reservation = self._reserved(question, limits, attempt)
+        return self._paid_for(question, bound, reservation, charged)
+
+    def _reserved(self, question: DatasetQuestion, limits: Limits, attempt: Attempt) -> int:
+        """Reserve. Where only questions that are still counted stand in the way, wait a little: one
+        that gets its answer makes room.
+        """
+        charge = self._charge(question)
+        patient_until = monotonic() + PATIENCE
+        while True:
+            try:
+                # Nothing is paid for a question that nobody waits for any more.
+                with paying() as if_abandoned:
+                    reservation = self._ledger.reserve(charge, limits, attempt)
+                    if_abandoned(partial(self._abandoned, question, reservation))
+                return reservation
+            except DatasetClosed as closed:
+                if not closed.running or monotonic() > patient_until:
+                    raise
+            sleep(PACE)
+
+    def _paid_for(
+        self,
+        question: DatasetQuestion,
+        bound: BoundQuestion,
+        reservation: int,
+        charged: Fraction | None,
+    ) -> Result:
+        """Touch data, record, hand over; or one failure, whatever went wrong on the way."""
         try:
             answers = bound.answers()
-        except BaseException as error:
-            # Its budget stays spent, whether the ledger can say why or not.
-            with suppress(LedgerError):
-                self._ledger.fail(reservation, type(error).__name__)
-            _mark_paid(error)
+            self._ledger.record(reservation, write_answers(answers))
+            groups = question.arranged(answers)
+            return Result(
+                question.by, question.names, groups, answer_id=str(reservation), charged=charged
+            )
+        except WISHES as wish:
+            self._keep_cause(reservation, wish)
             raise
-        return self._handed_over(question, reservation, answers, charged)
+        except BaseException as error:
+            # Some libraries raise what is no Exception when they panic.
+            self._keep_cause(reservation, error)
+        # Outside that block, so that nothing of the cause is in the chain. A reservation ends once:
+        # if a retry at the same time was faster, its answer is the one, for all.
+        with suppress(Exception):
+            past = self._ledger.past(reservation)
+            if past.answer_text is not None:
+                return self._from_ledger(question, reservation, past.answer_text)
+        raise QuestionFailed(str(reservation), _told_epsilon(question))
+
+    def _abandoned(
+        self, question: DatasetQuestion, reservation: int, cause: Exception
+    ) -> Exception | None:
+        """For whoever stops waiting for a question that does not end: it has failed, unless its
+        answer was recorded in the last moment.
+        """
+        self._keep_cause(reservation, cause)
+        with suppress(LedgerError):
+            if self._ledger.past(reservation).answer_text is not None:
+                return None
+        return QuestionFailed(str(reservation), _told_epsilon(question))
+
+    def _keep_cause(self, reservation: int, cause: BaseException) -> None:
+        """Tell the steward. The budget stays spent whether that can be written or not: a
+        reservation without a fate counts like one that failed.
+        """
+        name = type(cause).__name__
+        if not name.isidentifier():
+            name = Exception.__name__
+        with suppress(Exception):
+            self._ledger.fail(reservation, name)
+
+    def _limits(self, question: DatasetQuestion) -> Limits:
+        dataset = self._dataset(question.dataset.name)
+        return limits_of(dataset, self.analyst, self._allowance)
 
     def _charged(self, question: DatasetQuestion, limits: Limits) -> Fraction | None:
         """What a question with Gaussian noise adds to what was spent; others cost their epsilon."""
@@ -248,29 +378,6 @@ class LocalSession(Session):
 
     def _open(self, dataset: Dataset) -> Table:
         return open_dataset(self._policy, dataset)
-
-    def _handed_over(
-        self,
-        question: DatasetQuestion,
-        reservation: int,
-        answers: list[list[Answer]],
-        charged: Fraction | None,
-    ) -> Result:
-        """Record, then hand over. If a retry at the same time was faster, its answer is the one."""
-        try:
-            self._ledger.record(reservation, write_answers(answers))
-        except LedgerError as error:
-            # A reservation ends once: whoever recorded it first has the answer, for all.
-            with suppress(LedgerError):
-                past = self._ledger.past(reservation)
-                if past.answer_text is not None:
-                    return self._from_ledger(question, reservation, past.answer_text)
-            _mark_paid(error)
-            raise
-        groups = question.arranged(answers)
-        return Result(
-            question.by, question.names, groups, answer_id=str(reservation), charged=charged
-        )
 
     def _charge(self, question: DatasetQuestion) -> Charge:
         return Charge(
@@ -313,11 +420,15 @@ class LocalSession(Session):
         return [self._past_answer(past) for past in history]
 
     def _past_answer(self, past: Reservation) -> PastAnswer:
-        wording = read_wording(json.loads(past.wording or "null"))
+        wording = None
+        with suppress(InputError):
+            wording = read_wording(json.loads(past.wording or "null"))
         epsilon = past.cost.epsilon
         if epsilon is None:
             # Gaussian noise has no pure epsilon: what was asked for is told.
-            epsilon = check_epsilon(wording.epsilon)
+            epsilon = question_epsilon(past.cost)
+            if wording is not None:
+                epsilon = check_epsilon(wording.epsilon)
         found = PastAnswer(
             answer_id=str(past.id),
             time=past.time,
@@ -329,9 +440,12 @@ class LocalSession(Session):
             result=None,
         )
         if past.reason is not None:
-            return replace(found, status="failed", reason=past.reason)
+            # Why it failed is for the steward.
+            return replace(found, status="failed")
         if past.answer_text is None:
             return found
+        if wording is None:
+            return replace(found, status="answered", reason=UNKNOWN_WORDS)
         result = self._shown_again(wording, past, past.answer_text)
         if result is None:
             return replace(found, status="answered", reason=CHANGED)
@@ -353,36 +467,19 @@ def _is_same(question: DatasetQuestion, past: Reservation) -> bool:
     return asked == (past.dataset, past.version, past.key)
 
 
-def _mark_paid(error: BaseException) -> None:
-    """The error says that the question was paid for."""
-    if isinstance(error, PostriError):
-        error.spent = True
+def _told_epsilon(question: DatasetQuestion) -> Fraction:
+    """What a failure says to stay spent: with Gaussian noise, which has no epsilon, what was asked
+    for.
+    """
+    if question.cost.epsilon is None:
+        return question.epsilon
+    return question.cost.epsilon
+
+
+def _failures(unanswered: Sequence[Unanswered]) -> int:
+    """How many never get an answer."""
+    return sum(each.reason is not None for each in unanswered)
 
 
 def _noted(answer: Answer, number: int) -> Answer:
     return replace(answer, notes=(*answer.notes, from_ledger(str(number))))
-
-
-# ---- turns: who asks a question while another thread is finding its answer waits, and then finds
-# it recorded
-
-
-class Turn:
-    """A lock that is forgotten when nobody holds or awaits it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-
-
-_turns: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
-_choosing = Lock()
-
-
-@contextmanager
-def turn(question: Hashable) -> Iterator[None]:
-    """One at a time for the same question; others do not wait for it."""
-    # Without this lock two threads could each put a turn of their own in place.
-    with _choosing:
-        mine = _turns.setdefault(question, Turn())
-    with mine.lock:
-        yield

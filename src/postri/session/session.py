@@ -41,14 +41,15 @@ class PastAnswer:
     """A question that was asked before, and its answer as it was given, if the policy still means
     the same by the question.
 
-    `reason` says why there is no result: the kind of a failure, or that the policy has changed
-    since.
+    `reason` says why there is no result although it was answered: the policy has changed since. Of
+    a failure nothing is told but that it is one. `question` is None if this version does not know
+    the form in which it was put.
     """
 
     answer_id: str
     time: str
     dataset: str
-    question: Wording
+    question: Wording | None
     epsilon: Fraction
     status: Status
     reason: str | None

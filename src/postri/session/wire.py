@@ -22,14 +22,15 @@ from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import (
     BudgetExceeded,
+    DatasetClosed,
     EngineError,
     InputError,
     LedgerError,
     PostriError,
     QuestionFailed,
+    QuestionsExceeded,
     RetryKeyUsed,
     ServiceError,
-    SourceChanged,
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
@@ -62,6 +63,7 @@ class DatasetFields(TypedDict):
     budget: str
     delta: str | None
     max_epsilon_per_question: str | None
+    min_epsilon: str
     protects: str
     protect: dict[str, Any]
     columns: list[ColumnFields]
@@ -102,6 +104,7 @@ def dataset_fields(facts: DatasetFacts) -> DatasetFields:
         "budget": str(facts.budget),
         "delta": _rational_text(facts.delta),
         "max_epsilon_per_question": _rational_text(facts.max_epsilon_per_question),
+        "min_epsilon": str(facts.min_epsilon),
         "protects": str(facts.protect),
         "protect": protect_fields(facts.protect),
         "columns": [_column_fields(column) for column in facts.columns.values()],
@@ -120,6 +123,7 @@ def read_dataset(fields: Mapping[str, Any]) -> DatasetFacts:
         accountant=fields["accountant"],
         delta=_read_rational(fields["delta"]),
         max_epsilon_per_question=_read_rational(fields["max_epsilon_per_question"]),
+        min_epsilon=Fraction(fields["min_epsilon"]),
         protect=read_protect(fields["protect"]),
         columns={column.name: column for column in columns},
     )
@@ -346,6 +350,7 @@ class BudgetFields(TypedDict):
     own: str
     allowance: str | None
     accountant: str
+    closed: bool
     analysts: NotRequired[dict[str, AnalystFields]]
 
 
@@ -359,6 +364,7 @@ def budget_fields(budget: DatasetBudget) -> BudgetFields:
         "own": str(budget.own),
         "allowance": _rational_text(budget.allowance),
         "accountant": budget.accountant,
+        "closed": budget.closed,
     }
 
 
@@ -371,6 +377,7 @@ def read_budget(fields: Mapping[str, Any]) -> DatasetBudget:
         own=Fraction(fields["own"]),
         allowance=_read_rational(fields["allowance"]),
         accountant=fields["accountant"],
+        closed=fields["closed"],
     )
 
 
@@ -383,7 +390,7 @@ class PastFields(TypedDict):
     answer_id: str
     time: str
     dataset: str
-    question: dict[str, Any]
+    question: dict[str, Any] | None
     epsilon: str
     status: Status
     reason: str | None
@@ -415,11 +422,14 @@ def past_fields(past: PastAnswer) -> PastFields:
     result = None
     if past.result is not None:
         result = result_fields(past.result)
+    question = None
+    if past.question is not None:
+        question = past.question.to_fields()
     return {
         "answer_id": past.answer_id,
         "time": past.time,
         "dataset": past.dataset,
-        "question": past.question.to_fields(),
+        "question": question,
         "epsilon": str(past.epsilon),
         "status": past.status,
         "reason": past.reason,
@@ -432,11 +442,14 @@ def read_past(fields: Mapping[str, Any]) -> PastAnswer:
     result = None
     if fields["result"] is not None:
         result = read_result(fields["result"])
+    question = None
+    if fields["question"] is not None:
+        question = read_wording(fields["question"])
     return PastAnswer(
         answer_id=fields["answer_id"],
         time=fields["time"],
         dataset=fields["dataset"],
-        question=read_wording(fields["question"]),
+        question=question,
         epsilon=Fraction(fields["epsilon"]),
         status=fields["status"],
         reason=fields["reason"],
@@ -463,8 +476,9 @@ KINDS: Mapping[type[PostriError], ProblemKind] = {
     RetryKeyUsed: ProblemKind("retry_key_used", 422),
     InputError: ProblemKind("invalid_request", 400),
     BudgetExceeded: ProblemKind("budget_exceeded", 409),
+    QuestionsExceeded: ProblemKind("questions_exceeded", 409),
+    DatasetClosed: ProblemKind("closed", 409),
     QuestionFailed: ProblemKind("question_failed", 502),
-    SourceChanged: ProblemKind("source_changed", 502),
     SourceError: ProblemKind("source_error", 502),
     EngineError: ProblemKind("engine_error", 502),
     LedgerError: ProblemKind("ledger_error", 503),
@@ -474,7 +488,7 @@ KINDS: Mapping[type[PostriError], ProblemKind] = {
 _PLAIN: Mapping[str, Callable[[str], PostriError]] = {
     kind.code: error
     for error, kind in KINDS.items()
-    if error not in (RetryKeyUsed, BudgetExceeded, QuestionFailed)
+    if error not in (RetryKeyUsed, BudgetExceeded, DatasetClosed, QuestionFailed)
 }
 
 
@@ -484,9 +498,11 @@ def problem_members(error: PostriError) -> dict[str, Any]:
         amounts = {name: str(getattr(error, name)) for name in AMOUNTS}
         return {**amounts, "limit": error.limit}
     if isinstance(error, QuestionFailed):
-        return {"answer_id": error.answer_id, "reason": error.reason, "spent": True}
+        return {"answer_id": error.answer_id, "charged": str(error.charged), "spent": True}
     if isinstance(error, InputError):
         return {}
+    if isinstance(error, DatasetClosed):
+        return {"running": error.running, "spent": False}
     return {"spent": error.spent}
 
 
@@ -496,7 +512,7 @@ def read_problem(status: int, fields: Any) -> PostriError:
         error = _read_error(status, fields)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ServiceError(f"the service refused with status {status}", status=status)
-    if fields.get("spent") is True:
+    if fields.get("spent") is True and not error.spent:
         error.spent = True
     return error
 
@@ -510,7 +526,9 @@ def _read_error(status: int, fields: Mapping[str, Any]) -> PostriError:
     if code == "retry_key_used":
         return RetryKeyUsed()
     if code == "question_failed":
-        return QuestionFailed(fields["answer_id"], fields["reason"])
+        return QuestionFailed(fields["answer_id"], Fraction(fields["charged"]))
+    if code == "closed":
+        return DatasetClosed(detail, running=fields["running"] is True)
     if code in _PLAIN:
         return _PLAIN[code](detail)
     return ServiceError(detail, code, status)

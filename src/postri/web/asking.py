@@ -4,12 +4,14 @@ answers.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from postri.answer.forms import json_text, result_text
-from postri.errors import InputError
+from postri.errors import InputError, QuestionFailed
 from postri.ledger import DatasetUsage, check_retry
 from postri.question import Wording, read_wording
 from postri.session.facts import accountant_of
@@ -47,7 +49,7 @@ def asking_routes(service: Service) -> APIRouter:
         session = service.session(token_of(request))
         # Whatever comes of it, refusals too, leaves on the time grid.
         try:
-            text = await service.scans.run(lambda: result_text(session.answer(wording, retry)))
+            text = await service.scans.run(lambda: _answer_text(session, wording, retry))
         finally:
             await service.grid.wait(visit_of(request).arrived)
         return json_reply(text)
@@ -106,6 +108,14 @@ def _retry_key(request: Request) -> str | None:
         raise InputError("Idempotency-Key must be given once; leave all but one of them out")
     check_retry(keys[0], "Idempotency-Key")
     return keys[0]
+
+
+def _answer_text(session: Session, wording: Wording, retry: str | None) -> str:
+    """The answer as JSON. It is paid for: if it cannot be written, the question has failed."""
+    result = session.answer(wording, retry)
+    with suppress(Exception):
+        return result_text(result)
+    raise QuestionFailed(str(result.answer_id), result.epsilon)
 
 
 def _price_text(session: Session, wording: Wording) -> str:

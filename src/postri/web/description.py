@@ -21,6 +21,7 @@ from postri.answer import Answer, Interval, Result
 from postri.answer.forecast import Reach
 from postri.answer.forms import PaidResult, json_text, result_fields
 from postri.domain import Domain
+from postri.errors import QuestionFailed
 from postri.privacy import AddOrRemoveRows, Spend
 from postri.question import Price, Wording
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
@@ -35,6 +36,7 @@ from postri.session.wire import (
     datasets_fields,
     history_fields,
     price_fields,
+    problem_members,
 )
 from postri.statistics.registry import described
 from postri.web.refusals import STATUSES, TITLES, ProblemFields, Refusal, unauthorized
@@ -73,7 +75,6 @@ FAILURES = (
     "shutting_down",
     "timed_out",
     "source_error",
-    "source_changed",
     "engine_error",
     "policy_error",
 )
@@ -138,6 +139,7 @@ BANK = DatasetFacts(
     accountant="pure",
     delta=None,
     max_epsilon_per_question=Fraction(1),
+    min_epsilon=Fraction(1, 200),
     protect=_ROW,
     columns={
         "balance": ColumnFacts("balance", "integer", Domain(-10_000, 200_000), None),
@@ -186,7 +188,16 @@ DETAILS = {
         "the question costs epsilon 0.5, and the budget of 'bank' leaves 0.25: short by 0.25; "
         "nothing was spent"
     ),
-    "timed_out": "the question took too long; its budget is spent, for data may have been read",
+    "questions_exceeded": (
+        "'ann' has asked 10,000 questions of 'bank', and the policy allows 10,000; nothing was "
+        "spent; recorded answers stay free, and the steward can raise questions in the policy"
+    ),
+    "closed": (
+        "'bank' is closed, for too many of its questions failed; nothing was spent; the steward "
+        "looks why, and opens it with 'postri open-again bank'"
+    ),
+    "timed_out": "the question took too long; nothing was spent",
+    "question_failed": str(QuestionFailed("12", Fraction(1, 2))),
     "not_ready": "the disk of the ledger is full",
 }
 MEMBERS: Mapping[str, Mapping[str, Any]] = {
@@ -196,11 +207,12 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "short_by": "1/4",
         "limit": "the budget of 'bank'",
     },
-    "timed_out": {"spent": True},
-    "question_failed": {"answer_id": "12", "reason": "EngineError", "spent": True},
-    "engine_error": {"spent": True},
+    "questions_exceeded": {"spent": False},
+    "closed": {"running": False, "spent": False},
+    "timed_out": {"spent": False},
+    "question_failed": problem_members(QuestionFailed("12", Fraction(1, 2))),
+    "engine_error": {"spent": False},
     "source_error": {"spent": False},
-    "source_changed": {"spent": True},
 }
 
 # ---- endpoints
@@ -295,7 +307,8 @@ QUERY = _operation(
     "Ask a question and pay for it",
     PaidResult,
     result_fields(_result(recorded=False)),
-    *("invalid_request", "budget_exceeded", "retry_key_used", "question_failed", *FAILURES),
+    *("invalid_request", "budget_exceeded", "questions_exceeded", "closed", "retry_key_used"),
+    *("question_failed", *FAILURES),
     body=QuestionFields,
     bodies=QUESTIONS,
     parameters=[

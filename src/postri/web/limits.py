@@ -86,10 +86,18 @@ class Scans:
         self._cancels.add(cancel)
 
         def is_late() -> None:
-            with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
-                loop.call_soon_threadsafe(
-                    loop.call_later, GRACE, _settle, outcome, None, _too_late()
-                )
+            # On a thread, for the ledger may be written.
+            timer = Timer(GRACE, give_up)
+            timer.daemon = True
+            timer.start()
+
+        def give_up() -> None:
+            if outcome.done():
+                return
+            error = cancel.abandoned(Timeout())
+            if error is not None:
+                with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
+                    loop.call_soon_threadsafe(_settle, outcome, None, error)
 
         def done(future: asyncio.Future[Value]) -> None:
             self._cancels.discard(cancel)
@@ -139,13 +147,6 @@ def _settle(
         outcome.set_exception(error)
     elif future is not None:
         outcome.set_result(future.result())
-
-
-def _too_late() -> Timeout:
-    """For a question that does not end although it was cancelled: it counts as paid for."""
-    error = Timeout()
-    error.spent = True
-    return error
 
 
 class TimeGrid:

@@ -22,16 +22,17 @@ TITLES: Mapping[str, str] = {
     "invalid_request": "The request is wrong",
     "retry_key_used": "The retry key belongs to another question",
     "budget_exceeded": "The budget does not allow it",
+    "questions_exceeded": "No more questions may be asked",
+    "closed": "The dataset is closed",
     "request_too_large": "The request is too large",
     "rate_limited": "Too many requests",
     "busy": "Too many questions wait",
     "shutting_down": "The service is shutting down",
     "not_ready": "The service is not ready",
     "timed_out": "The question took too long",
-    "question_failed": "The question has failed before",
+    "question_failed": "The question failed",
     "source_error": "The data cannot be opened",
-    "source_changed": "The data changed",
-    "engine_error": "The counting failed",
+    "engine_error": "The data cannot be looked at",
     "ledger_error": "The ledger cannot be used",
     "policy_error": "The policy does not fit the data",
     "internal": "Something went wrong here",
@@ -57,7 +58,6 @@ LEDGER = (
     "with 'postri budget --verify'"
 )
 POLICY = "what the policy says does not fit the data; the steward finds out why with 'postri check'"
-SPENT = "its budget is spent, for data may have been read"
 UNSPENT = "nothing was spent"
 
 
@@ -71,14 +71,21 @@ class ProblemFields(TypedDict):
     detail: str
     request_id: Annotated[str, ("pattern", "^[0-9a-f]{16}$")]
     spent: NotRequired[Annotated[bool | None, "Whether the question was paid for."]]
+    charged: NotRequired[Annotated[str, "The epsilon that a question that failed keeps spent."]]
 
 
 class Timeout(EngineError):  # noqa: N818  # the ledger keeps its name as the reason of a failure
-    """A question took longer than the service lets one take."""
+    """A question took longer than the service lets one take.
+
+    Told of one that was not paid for yet; of any other, the session tells that it failed.
+    """
 
 
 class Shutdown(EngineError):  # noqa: N818  # the ledger keeps its name as the reason of a failure
-    """The service ended before a question was answered."""
+    """The service ended before a question was answered.
+
+    Told of one that was not paid for yet; of any other, the session tells that it failed.
+    """
 
 
 @dataclass(eq=False)
@@ -138,10 +145,7 @@ def _cut_off(error: Timeout | Shutdown) -> Refusal:
     if isinstance(error, Timeout):
         code = "timed_out"
         words = "the question took too long"
-    spent = UNSPENT
-    if error.spent:
-        spent = SPENT
-    return Refusal(code, f"{words}; {spent}", {"spent": error.spent})
+    return Refusal(code, f"{words}; {UNSPENT}", {"spent": False})
 
 
 def unauthorized() -> Refusal:

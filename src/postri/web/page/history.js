@@ -54,7 +54,7 @@ export function historyView() {
 
 function entry(past) {
   const place = h("div", { class: "past-answer" });
-  const words = inWords(past.question);
+  const words = past.question ? inWords(past.question) : "A question in an older form";
   const about = `${moment(past.time)} · ${past.dataset} · epsilon ${plain(past.epsilon)}`;
   return h(
     "li",
@@ -90,6 +90,5 @@ function action(past, words, place) {
 function fate(past) {
   if (past.status === "open") return "not finished";
   if (past.status === "answered") return "answered; the answer is retired";
-  const why = past.reason ? ` (${past.reason})` : "";
-  return `failed${why}; its budget is spent`;
+  return "failed; its budget is spent";
 }

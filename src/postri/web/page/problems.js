@@ -12,6 +12,8 @@ const TITLES = {
   shutting_down: "The service is shutting down",
   timed_out: "The question took too long",
   question_failed: "The question failed",
+  questions_exceeded: "You have asked all your questions",
+  closed: "This dataset is closed for now",
   retry_key_used: "This retry does not match the first try",
 };
 
@@ -34,8 +36,8 @@ export function problemBox(error, { retry = null, useRest = null, asked = false 
   if (!(error instanceof Problem)) throw error;
   if (error.code === "budget_exceeded") return exhausted(error.fields, useRest);
   return box(TITLES[error.code] ?? "That does not work", error.message, [
-    error.fields.spent === true
-      ? h("p", {}, "Its budget is spent: data may have been read.")
+    error.code === "closed"
+      ? h("p", {}, "Answers that are in your history can still be seen, at no cost.")
       : null,
     retry && mayRetry(error) ? again(retry) : null,
   ]);
