@@ -9,6 +9,7 @@
     ├── BudgetExceeded                 the budget does not allow the question; nothing was spent
     ├── QuestionFailed                 a question that is tried again has failed; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
+    │   └── TermsRefused               the policy's terms do not fit what the ledger knows
     ├── PolicyError                    the steward's file is wrong; says every problem with its line
     └── ServiceError                   a service cannot be reached, or refuses whoever asks
 
@@ -127,6 +128,12 @@ class LedgerError(PostriError):
     """The ledger cannot be read or written, or is not what it should be.
 
     No answer is given without it.
+    """
+
+
+class TermsRefused(LedgerError):  # noqa: N818  # as its neighbours
+    """What the policy says of a dataset does not fit what the ledger knows of it: the steward must
+    decide. Nothing was spent.
     """
 
 

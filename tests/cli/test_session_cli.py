@@ -203,7 +203,7 @@ class TestBudget:
         assert "saved trail.csv" in run(folder, "budget", "--export", "trail.csv")[1]
         with (folder / "trail.csv").open(newline="") as file:
             kinds = [row["kind"] for row in csv.DictReader(file)]
-        assert kinds == ["budget", "reserve", "answer"]
+        assert kinds == ["terms", "reserve", "answer"]
 
     def test_verify_finds_an_edit_and_an_old_copy(self, folder):
         asked(folder, "count()", "--epsilon", 1)

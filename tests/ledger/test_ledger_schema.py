@@ -119,7 +119,7 @@ def test_a_newer_schema_is_refused(store, ledger):
         store.audit,
     ):
         with pytest.raises(
-            LedgerError, match=r"newer version of postri \(schema 99, this version knows 2\)"
+            LedgerError, match=r"newer version of postri \(schema 99, this version knows 3\)"
         ):
             action()
 

@@ -367,7 +367,7 @@ def test_what_fails_after_the_reservation_stays_spent(policy):
     assert fail_while_counting(policy) == 1
     found = read_policy(policy)
     with SqliteLedger(found.ledger, found.head) as ledger:
-        assert [entry.kind for entry in ledger.entries()] == ["budget", "reserve", "failure"]
+        assert [entry.kind for entry in ledger.entries()] == ["terms", "reserve", "failure"]
 
 
 def test_a_refund_on_failure_would_be_found(policy):
@@ -493,10 +493,10 @@ class TestBudget:
         found = read_policy(policy)
         with SqliteLedger(found.ledger, found.head) as ledger:
             assert [entry.kind for entry in ledger.entries()] == [
-                "budget",
+                "terms",
                 "reserve",
                 "answer",
-                "budget",
+                "terms",
                 "reserve",
                 "answer",
             ]

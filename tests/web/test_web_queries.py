@@ -328,7 +328,7 @@ class TestOtherEndpoints:
     def test_the_ledger_shows_spends_and_no_values(self, served):
         mid = served.ask(served.ann).json
         trail = served.get("/v1/ledger", served.sue).json
-        assert [entry["kind"] for entry in trail["entries"]] == ["budget", "reserve", "answer"]
+        assert [entry["kind"] for entry in trail["entries"]] == ["terms", "reserve", "answer"]
         asked = trail["entries"][1]
         assert (asked["analyst"], asked["epsilon"], asked["fate"], asked["dataset"]) == (
             "ann",

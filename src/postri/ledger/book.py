@@ -5,7 +5,7 @@ follows from it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +23,7 @@ from postri.ledger.entries import (
     Fate,
     Reserved,
     Share,
+    Terms,
     body_of,
     canonical,
     epsilon_text,
@@ -61,6 +62,16 @@ INDEX_ANSWER = """
     INSERT INTO answers VALUES (?, ?, ?, ?)
     ON CONFLICT (dataset, version, key) DO UPDATE
     SET reservation = max(reservation, excluded.reservation)
+"""
+# Where the rows of a dataset lay, others' may lie too.
+SHARING = """
+    SELECT DISTINCT other.dataset FROM places AS mine JOIN places AS other USING (place)
+    WHERE mine.dataset = ?
+"""
+# What costs nothing says nothing of protections either.
+LATER_SPENDS = """
+    SELECT number, time, kind, body, previous, hash FROM entries
+    WHERE number > ? AND kind NOT IN ('answer', 'failure') ORDER BY number LIMIT ?
 """
 HISTORY = """
     SELECT reservation, wording FROM wordings
@@ -149,12 +160,19 @@ class Book:
         if isinstance(fact, BudgetTerms):
             self._datasets[fact.dataset].terms = number
             self._do("UPDATE datasets SET terms = ? WHERE dataset = ?", (number, fact.dataset))
+            self._index_terms(Terms.of(fact))
         elif isinstance(fact, Fate):
             self._do("INSERT INTO fates VALUES (?, ?)", (fact.reservation, number))
         if isinstance(fact, Answered):
             asked = self.reservation(fact.reservation)
             row = (asked.dataset, asked.version, asked.key, fact.reservation)
             self._do(INDEX_ANSWER, row)
+
+    def _index_terms(self, terms: Terms) -> None:
+        for place in terms.places:
+            self._do("INSERT OR IGNORE INTO places VALUES (?, ?)", (terms.dataset, place))
+        for other in terms.same_people:
+            self._do("INSERT OR IGNORE INTO same_people VALUES (?, ?)", (terms.dataset, other))
 
     def keep(self, reservation: int, analyst: str, attempt: Attempt) -> None:
         """How the question was put, and the key of its retries."""
@@ -208,7 +226,7 @@ class Book:
 
     # ---- what was asked
 
-    def terms(self, dataset: str) -> BudgetTerms | None:
+    def terms(self, dataset: str) -> Terms | None:
         """The last terms of a dataset."""
         number = self._datasets.get(dataset, Totals()).terms
         if number is None:
@@ -216,7 +234,49 @@ class Book:
         fact = self.fact(number)
         if not isinstance(fact, BudgetTerms):
             return None
-        return fact
+        return Terms.of(fact)
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets that entries count for."""
+        return sorted(self._datasets)
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        """The datasets about the same people, itself included: those that this one is joined with
+        now, and whatever terms ever joined with one of them.
+        """
+        found = {dataset, *joined}
+        pairs = self._joins()
+        while more := {name for pair in pairs if found & set(pair) for name in pair} - found:
+            found |= more
+        return tuple(sorted(found))
+
+    def _joins(self) -> list[tuple[str, str]]:
+        if not self._has_places:
+            return []
+        return self._do("SELECT dataset, other FROM same_people").fetchall()
+
+    def places(self, dataset: str) -> set[str]:
+        """Where the rows of a dataset ever lay."""
+        if not self._has_places:
+            return set()
+        rows = self._do("SELECT place FROM places WHERE dataset = ?", (dataset,))
+        return {place for (place,) in rows}
+
+    def sharing(self, dataset: str, places: Iterable[str]) -> set[str]:
+        """The other datasets whose rows ever lay where those of this one did or do now."""
+        if not self._has_places:
+            return set()
+        found = {name for (name,) in self._do(SHARING, (dataset,))}
+        for place in set(places) - self.places(dataset):
+            rows = self._do("SELECT dataset FROM places WHERE place = ?", (place,))
+            found |= {name for (name,) in rows}
+        return found - {dataset}
+
+    @cached_property
+    def _has_places(self) -> bool:
+        """Whether the file has the tables of schema 3: an audit looks at older ones as they are."""
+        found = self._do("SELECT 1 FROM sqlite_schema WHERE name = 'places'").fetchone()
+        return found is not None
 
     def reservation(self, number: int) -> Reserved:
         """The reservation of this number; LedgerError if there is none."""
@@ -337,6 +397,13 @@ class Book:
             yield from batch
             after = batch[-1].number
 
+    def spends(self, after: int) -> Iterator[Entry]:
+        """The entries after a number that may cost something, or say what was protected."""
+        while rows := self._do(LATER_SPENDS, (after, BATCH)).fetchall():
+            for row in rows:
+                yield Entry(*row)
+            after = rows[-1][0]
+
     def indexes(self) -> Indexes:
         """The tables that tell where facts stand."""
         terms = self._do("SELECT dataset, terms FROM datasets WHERE terms IS NOT NULL")
@@ -346,4 +413,11 @@ class Book:
             terms=dict(terms.fetchall()),
             fates=dict(fates.fetchall()),
             answers={tuple(question): reservation for *question, reservation in answers},
+            places=self._all_places(),
+            same_people=frozenset(self._joins()),
         )
+
+    def _all_places(self) -> frozenset[tuple[str, str]]:
+        if not self._has_places:
+            return frozenset()
+        return frozenset(self._do("SELECT dataset, place FROM places").fetchall())

@@ -17,6 +17,7 @@ from postri.cost import Cost, check_amount, rho_of
 from postri.errors import BudgetExceeded, InputError
 from postri.exact import shown
 from postri.ledger.accountants import EPSILON_PARTS, Accountant, Pure
+from postri.privacy import ProtectedChange, check_protect
 
 LONGEST_NAME = 200
 LONGEST_QUESTION = 4_096
@@ -29,12 +30,19 @@ LONGEST_DENOMINATOR = 1 << 1024
 class Limits:
     """The policy's limits for one analyst on one dataset: public numbers, checked in the one
     transaction that reserves.
+
+    With them goes what the ledger is to know of the dataset: what it protects, where its rows lie
+    (each place as a SHA-256), and which datasets are about the same people. A ledger keeps what it
+    knows where they say nothing.
     """
 
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     per_question: Fraction | None = None
     allowance: Fraction | None = None
+    protect: ProtectedChange | None = None
+    places: frozenset[str] = frozenset()
+    same_people: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")
@@ -43,6 +51,13 @@ class Limits:
             check_amount(self.per_question, "the most that one question may cost")
         if self.allowance is not None:
             check_amount(self.allowance, "an allowance")
+        if self.protect is not None:
+            check_protect(self.protect)
+        for place in self.places:
+            if not _is_digest(place):
+                raise InputError("a place must be a SHA-256 in hexadecimal")
+        for name in self.same_people:
+            check_name(name, "dataset")
 
 
 @dataclass(frozen=True)
@@ -64,7 +79,7 @@ class Charge:
         check_name(self.dataset, "dataset")
         check_name(self.version, "version")
         check_name(self.analyst, "analyst")
-        if not isinstance(self.key, str) or re.fullmatch("[0-9a-f]{64}", self.key) is None:
+        if not _is_digest(self.key):
             raise InputError("the key of a question must be a SHA-256 in hexadecimal")
         check_text(self.normal, "the question")
         if self.cost.epsilon == 0 or self.cost.rho == 0:
@@ -171,6 +186,10 @@ def _check_length(spent: Fraction, cost: Fraction) -> None:
 
 
 # ---- what may be written
+
+
+def _is_digest(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 def check_name(name: object, what: str) -> None:

@@ -6,16 +6,17 @@ both raise the number of the schema. A ledger that holds what this version does 
 answers.
 
 An entry is a line of the ledger: number, time, kind and body, with its place in the chain. The body
-is a fact as canonical JSON. There are five kinds of facts: the steward's terms of a dataset, a
-reservation, its answer or its failure, and the acceptance of a ledger that was put back. Each knows
-its JSON, and what it charges to whom.
+is a fact as canonical JSON. These are the facts: the steward's terms of a dataset, a reservation,
+its answer or its failure, what earlier spends count for beyond their cost under a stronger
+protection, the acceptance of a protection, and that of a ledger that was put back. Each knows its
+JSON, and what it charges to whom.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -25,6 +26,7 @@ from typing import Any, ClassVar
 from postri.cost import NOTHING, Cost
 from postri.errors import LedgerError
 from postri.ledger.accountants import ZCDP, Accountant, Pure
+from postri.privacy import ProtectedChange, protect_fields, read_protect
 
 FIRST_HASH = "0" * 64
 # What stands for the epsilon of draws that have none. A version that does not know it refuses.
@@ -91,7 +93,7 @@ class Share:
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """The steward's limits of a dataset from here on."""
+    """The steward's limits of a dataset from here on, as they were recorded before `Terms` were."""
 
     kind: ClassVar[str] = "budget"
 
@@ -135,6 +137,112 @@ class BudgetTerms:
             per_question=per_question,
             allowances=MappingProxyType(allowances),
         )
+
+    def shares(self) -> list[Share]:
+        return [Share(self.dataset, None, NOTHING)]
+
+
+@dataclass(frozen=True)
+class Terms(BudgetTerms):
+    """The steward's terms of a dataset from here on: its limits, what it protects, where its rows
+    lie, and which datasets are about the same people.
+
+    `protect` is None if nobody said it. `places` are those that no terms of the dataset named
+    before, each as a SHA-256: to tell whether two are one takes no more, and a trail that is
+    exported shows no path and no server.
+    """
+
+    kind: ClassVar[str] = "terms"
+
+    protect: ProtectedChange | None = None
+    places: tuple[str, ...] = ()
+    same_people: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, limits: BudgetTerms) -> Terms:
+        """Limits that were recorded without the rest, as terms."""
+        if isinstance(limits, Terms):
+            return limits
+        return cls(
+            dataset=limits.dataset,
+            budget=limits.budget,
+            accountant=limits.accountant,
+            per_question=limits.per_question,
+            allowances=limits.allowances,
+        )
+
+    def fields(self) -> Fields:
+        return {
+            **super().fields(),
+            "protect": _protect_fields(self.protect),
+            "places": list(self.places),
+            "same_people": list(self.same_people),
+        }
+
+    @classmethod
+    def read(cls, fields: Fields) -> Terms:
+        return replace(
+            cls.of(BudgetTerms.read(fields)),
+            protect=_read_protect(fields),
+            places=_texts(fields, "places"),
+            same_people=_texts(fields, "same_people"),
+        )
+
+
+@dataclass(frozen=True)
+class Restated:
+    """What was spent under a weaker protection counts for more under this one, by group privacy:
+    the difference is charged, to the analyst who spent it if there is one.
+    """
+
+    kind: ClassVar[str] = "restated"
+
+    dataset: str
+    analyst: str | None
+    protect: ProtectedChange
+    cost: Cost
+
+    def fields(self) -> Fields:
+        return {
+            "dataset": self.dataset,
+            "analyst": self.analyst,
+            "protect": _protect_fields(self.protect),
+            **_cost_fields(self.cost),
+        }
+
+    @classmethod
+    def read(cls, fields: Fields) -> Restated:
+        analyst = None
+        if fields["analyst"] is not None:
+            analyst = _text(fields, "analyst")
+        return cls(
+            dataset=_text(fields, "dataset"),
+            analyst=analyst,
+            protect=read_protect(fields["protect"]),
+            cost=_read_cost(fields),
+        )
+
+    def shares(self) -> list[Share]:
+        return [Share(self.dataset, self.analyst, self.cost)]
+
+
+@dataclass(frozen=True)
+class ProtectionAccepted:
+    """The steward accepted a protection under which no number tells what earlier spends mean: from
+    here on all of them count under it as they stand.
+    """
+
+    kind: ClassVar[str] = "protection"
+
+    dataset: str
+    protect: ProtectedChange
+
+    def fields(self) -> Fields:
+        return {"dataset": self.dataset, "protect": _protect_fields(self.protect)}
+
+    @classmethod
+    def read(cls, fields: Fields) -> ProtectionAccepted:
+        return cls(_text(fields, "dataset"), read_protect(fields["protect"]))
 
     def shares(self) -> list[Share]:
         return [Share(self.dataset, None, NOTHING)]
@@ -273,11 +381,21 @@ class Restored:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
 
 
-Fact = BudgetTerms | Reserved | Answered | Failed | Restored
+Fact = BudgetTerms | Terms | Reserved | Answered | Failed | Restored | Restated | ProtectionAccepted
 Fate = Answered | Failed
 
 _READERS: Mapping[str, Callable[[Fields], Fact]] = {
-    each.kind: each.read for each in (BudgetTerms, Reserved, Answered, Failed, Restored)
+    each.kind: each.read
+    for each in (
+        BudgetTerms,
+        Terms,
+        Reserved,
+        Answered,
+        Failed,
+        Restored,
+        Restated,
+        ProtectionAccepted,
+    )
 }
 
 
@@ -349,6 +467,25 @@ def _text(fields: Fields, name: str) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{name} is no text")
     return text
+
+
+def _texts(fields: Fields, name: str) -> tuple[str, ...]:
+    texts = fields[name]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{name} are no texts")
+    return tuple(texts)
+
+
+def _protect_fields(protect: ProtectedChange | None) -> dict[str, str | int] | None:
+    if protect is None:
+        return None
+    return protect_fields(protect)
+
+
+def _read_protect(fields: Fields) -> ProtectedChange | None:
+    if fields["protect"] is None:
+        return None
+    return read_protect(fields["protect"])
 
 
 def _cost_fields(cost: Cost) -> dict[str, str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 from postri.cost import NOTHING, Cost, check_amount
-from postri.errors import InputError, LedgerError, RetryKeyUsed
+from postri.errors import BudgetExceeded, InputError, LedgerError, RetryKeyUsed, TermsRefused
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.charges import (
@@ -24,8 +25,18 @@ from postri.ledger.charges import (
     check_text,
 )
 from postri.ledger.connection import SqliteFile, create_private, worded
-from postri.ledger.entries import Answered, BudgetTerms, Entry, Failed, Reserved, Restored
+from postri.ledger.entries import (
+    Answered,
+    Entry,
+    Failed,
+    ProtectionAccepted,
+    Reserved,
+    Restored,
+    read_fact,
+)
 from postri.ledger.head import Head, HeadFile, trouble
+from postri.ledger.people import Standing, standing_of, terms_under, without_number
+from postri.ledger.protection import Protections
 from postri.ledger.schema import migrate, schema_of
 from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation
 
@@ -60,6 +71,7 @@ class SqliteLedger:
         self._head = HeadFile(Path(head), patience)
         # What this process has read and knows: it need not be read again.
         self._understood = 0
+        self._protections = Protections()
         self._file = SqliteFile(
             self.path, patience, lambda connection: schema_of(connection, str(self.path))
         )
@@ -105,17 +117,20 @@ class SqliteLedger:
                 if before is not None:
                     _check_same(book.reservation(before), charge)
                     return before
-            on_dataset = book.spent(charge.dataset)
-            by_analyst = book.spent(charge.dataset, charge.analyst)
-            check_limits(charge, limits, on_dataset, by_analyst)
-            terms = book.terms(charge.dataset)
-            wanted = _with_limits(terms, charge, limits)
-            if wanted != terms:
-                book.append(wanted)
-            number = book.append(_reserved(charge))
-            if attempt is not None:
-                book.keep(number, charge.analyst, attempt)
-            return number
+            standing = self._standing(book, charge.dataset, limits)
+            refused = _refusal(book, charge, limits, standing)
+            if refused is not None and not standing.facts:
+                raise refused
+            for fact in standing.facts:
+                book.append(fact)
+            _write_terms(book, charge, limits, standing.names)
+            if refused is None:
+                number = book.append(_reserved(charge))
+                if attempt is not None:
+                    book.keep(number, charge.analyst, attempt)
+                return number
+        # What earlier spends count for was written all the same: it is no part of the question.
+        raise refused
 
     def retried(self, analyst: str, attempt: Attempt) -> Reservation | None:
         with self._reading() as book:
@@ -161,9 +176,29 @@ class SqliteLedger:
 
     # ---- budgets
 
-    def spent(self, dataset: str, analyst: str | None = None) -> Cost:
+    def spent(self, dataset: str, analyst: str | None = None, limits: Limits | None = None) -> Cost:
         with self._file.reading() as connection:
-            return Book(connection).spent(dataset, analyst)
+            book = Book(connection)
+            if limits is None:
+                return Standing(book.same_people(dataset)).spent(book, analyst)
+            return self._standing(book, dataset, limits).spent(book, analyst)
+
+    def usage(self, dataset: str, limits: Limits) -> DatasetUsage:
+        with self._file.reading() as connection:
+            book = Book(connection)
+            try:
+                standing = self._standing(book, dataset, limits)
+            except TermsRefused:
+                standing = Standing(book.same_people(dataset, limits.same_people))
+            return standing.usage(book.usage())
+
+    def datasets(self) -> list[str]:
+        with self._file.reading() as connection:
+            return Book(connection).datasets()
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            return Book(connection).same_people(dataset, joined)
 
     def set_budget(
         self,
@@ -174,16 +209,51 @@ class SqliteLedger:
         allowances: Mapping[str, Fraction] | None = None,
     ) -> int | None:
         check_name(dataset, "dataset")
-        Limits(budget, accountant, per_question)
+        limits = Limits(budget, accountant, per_question)
         given = dict(allowances or {})
         for analyst, allowance in given.items():
             check_name(analyst, "analyst")
             check_amount(allowance, "an allowance")
-        wanted = BudgetTerms(dataset, budget, accountant, per_question, MappingProxyType(given))
         with self._writing() as book:
-            if book.terms(dataset) == wanted:
+            terms = book.terms(dataset)
+            # What is protected, where and of whom is not the budget's business: it stays.
+            names = book.same_people(dataset)
+            wanted = replace(
+                terms_under(terms, dataset, limits, names), allowances=MappingProxyType(given)
+            )
+            if terms is not None and replace(terms, places=()) == wanted:
                 return None
             return book.append(wanted)
+
+    def accept_protection(self, dataset: str, limits: Limits) -> list[int]:
+        with self._writing() as book:
+            names = book.same_people(dataset, limits.same_people)
+            found = without_number(book, names, limits, lambda: self._walked(book))
+            if not found or limits.protect is None:
+                raise LedgerError(
+                    f"there is nothing to accept: whatever was spent on {dataset!r} has its number "
+                    "under the protection that the policy names"
+                )
+            numbers = []
+            for terms in found:
+                numbers.append(book.append(ProtectionAccepted(terms.dataset, limits.protect)))
+                book.append(replace(terms, protect=limits.protect, places=()))
+            return numbers
+
+    def _standing(self, book: Book, dataset: str, limits: Limits) -> Standing:
+        return standing_of(book, dataset, limits, lambda: self._walked(book))
+
+    def _walked(self, book: Book) -> Protections:
+        """What spends were made under, by all entries: walks on from where the last walk ended."""
+        known = self._protections
+        if known.number and book.hash_at(known.number) != known.hash:
+            known = Protections()
+        for entry in book.spends(known.number):
+            known.add(read_fact(entry.number, entry.kind, entry.body))
+            known.number = entry.number
+            known.hash = entry.hash
+        self._protections = known
+        return known
 
     def summary(self) -> Mapping[str, DatasetUsage]:
         with self._file.reading() as connection:
@@ -322,21 +392,34 @@ class SqliteSnapshot:
 # ---- from charges to facts
 
 
-def _with_limits(terms: BudgetTerms | None, charge: Charge, limits: Limits) -> BudgetTerms:
-    """The terms as the limits of one analyst have them; the allowances of others stay."""
-    allowances: dict[str, Fraction] = {}
-    if terms is not None:
-        allowances.update(terms.allowances)
+def _refusal(
+    book: Book, charge: Charge, limits: Limits, standing: Standing
+) -> BudgetExceeded | None:
+    on_dataset = standing.spent(book)
+    by_analyst = standing.spent(book, charge.analyst)
+    try:
+        check_limits(charge, limits, on_dataset, by_analyst)
+    except BudgetExceeded as error:
+        return error
+    return None
+
+
+def _write_terms(book: Book, charge: Charge, limits: Limits, names: Iterable[str]) -> None:
+    """Keep the terms as the limits of one analyst have them, if they changed; the allowances of
+    others stay.
+    """
+    terms = book.terms(charge.dataset)
+    wanted = terms_under(terms, charge.dataset, limits, names)
+    allowances = dict(wanted.allowances)
     allowances.pop(charge.analyst, None)
     if limits.allowance is not None:
         allowances[charge.analyst] = limits.allowance
-    return BudgetTerms(
-        dataset=charge.dataset,
-        budget=limits.budget,
-        accountant=limits.accountant,
-        per_question=limits.per_question,
-        allowances=MappingProxyType(allowances),
+    new_places = limits.places - book.places(charge.dataset)
+    wanted = replace(
+        wanted, allowances=MappingProxyType(allowances), places=tuple(sorted(new_places))
     )
+    if terms is None or replace(terms, places=()) != wanted:
+        book.append(wanted)
 
 
 def _reserved(charge: Charge) -> Reserved:

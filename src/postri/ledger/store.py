@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,6 +13,7 @@ from postri.ledger.accountants import Accountant, Pure
 from postri.ledger.charges import Attempt, Charge, Limits
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
+from postri.privacy import ProtectedChange
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,14 @@ class DatasetUsage(Usage):
 
     analysts: Mapping[str, Usage] = field(default_factory=dict)
 
+    def joined(self, other: DatasetUsage) -> DatasetUsage:
+        """Both together."""
+        analysts = dict(self.analysts)
+        for analyst, usage in other.analysts.items():
+            own = analysts.get(analyst, Usage())
+            analysts[analyst] = Usage(own.cost + usage.cost, own.entries + usage.entries)
+        return DatasetUsage(self.cost + other.cost, self.entries + other.entries, analysts)
+
 
 @dataclass(frozen=True)
 class Account:
@@ -79,17 +88,31 @@ class Account:
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     allowances: Mapping[str, Fraction] = field(default_factory=dict)
+    protect: ProtectedChange | None = None
+    same_people: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """Its limits for everybody."""
+        return Limits(
+            self.budget,
+            self.accountant,
+            protect=self.protect,
+            same_people=self.same_people,
+        )
 
 
 @dataclass(frozen=True)
 class Indexes:
     """Where facts stand: the last terms by dataset, fates by reservation, the newest answered
-    reservation by (dataset, version, key).
+    reservation by (dataset, version, key); and the places and joins of datasets, in pairs.
     """
 
     terms: Mapping[str, int] = field(default_factory=dict)
     fates: Mapping[int, int] = field(default_factory=dict)
     answers: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    places: frozenset[tuple[str, str]] = frozenset()
+    same_people: frozenset[tuple[str, str]] = frozenset()
 
 
 class Snapshot(Protocol):
@@ -129,7 +152,9 @@ class Ledger(Protocol):
     def reserve(self, charge: Charge, limits: Limits, attempt: Attempt | None = None) -> int:
         """Check all limits and charge the cost, in one durable transaction.
 
-        The number of the entry; BudgetExceeded writes nothing.
+        The number of the entry. BudgetExceeded charges nothing for the question; TermsRefused
+        writes nothing. What earlier spends count for under a stronger protection is charged first,
+        and stays if the question is refused.
 
         If the key of a retry has its reservation already, that is returned and nothing is charged.
         """
@@ -169,8 +194,35 @@ class Ledger(Protocol):
         """
         ...
 
-    def spent(self, dataset: str, analyst: str | None = None) -> Cost:
-        """All that was spent on a dataset, over all its versions; of one analyst if named."""
+    def spent(self, dataset: str, analyst: str | None = None, limits: Limits | None = None) -> Cost:
+        """All that was spent on the people of a dataset, over all its versions and all datasets
+        that are joined with it; of one analyst if named.
+
+        With the limits of a policy, as it counts for the next question under them: TermsRefused if
+        that is refused.
+        """
+        ...
+
+    def usage(self, dataset: str, limits: Limits) -> DatasetUsage:
+        """The same for everybody; where a question is refused, as the entries add up."""
+        ...
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets that entries count for."""
+        ...
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        """The datasets about the same people, itself included: those that it is joined with now,
+        and those that it ever was.
+        """
+        ...
+
+    def accept_protection(self, dataset: str, limits: Limits) -> list[int]:
+        """Accept that what was spent so far counts as it stands under the protection of these
+        limits, though no number tells what it means there.
+
+        The numbers of the entries. LedgerError if there is nothing to accept.
+        """
         ...
 
     def set_budget(
@@ -185,7 +237,7 @@ class Ledger(Protocol):
         ...
 
     def summary(self) -> Mapping[str, DatasetUsage]:
-        """What was spent, by dataset and analyst."""
+        """What was spent, by dataset and analyst: each dataset by itself."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

@@ -16,8 +16,11 @@ from postri.ledger.entries import (
     Fact,
     Failed,
     Fate,
+    ProtectionAccepted,
     Reserved,
+    Restated,
     Restored,
+    Terms,
     epsilon_text,
     read_fact,
 )
@@ -183,14 +186,35 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
             return _end(answered, f"answer of entry {answered.reservation}")
         case Failed() as failed:
             return _end(failed, f"failure of entry {failed.reservation}")
-        case BudgetTerms() as terms:
-            words = f"budget {terms.budget}, {terms.accountant}"
-            return TrailCells(fate=words, dataset=terms.dataset)
+        case BudgetTerms() | Restated() | ProtectionAccepted() as said:
+            return _terms_cells(said)
         case Restored() as restored:
             return _restored(restored)
         case None:
             words = "of a kind that this version does not know"
             return TrailCells(fate=words, epsilon="", rho="")
+
+
+def _terms_cells(said: BudgetTerms | Restated | ProtectionAccepted) -> TrailCells:
+    """What the steward said of a dataset, and what that charges."""
+    if isinstance(said, Restated):
+        return TrailCells(
+            fate=f"what earlier spends count for beyond their cost; protects {said.protect}",
+            dataset=said.dataset,
+            analyst=said.analyst or "",
+            epsilon=epsilon_text(said.cost.epsilon),
+            rho=said.cost.rho,
+        )
+    if isinstance(said, ProtectionAccepted):
+        words = f"accepted: earlier spends count as they stand; protects {said.protect}"
+        return TrailCells(fate=words, dataset=said.dataset)
+    terms = Terms.of(said)
+    words = f"budget {terms.budget}, {terms.accountant}"
+    if terms.protect is not None:
+        words += f", protects {terms.protect}"
+    if terms.same_people:
+        words += f", same people as {', '.join(terms.same_people)}"
+    return TrailCells(fate=words, dataset=terms.dataset)
 
 
 def _end(fate: Fate, words: str) -> TrailCells:

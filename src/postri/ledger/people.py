@@ -1,0 +1,139 @@
+"""Whose budget a question draws on: datasets about the same people count together.
+
+What was said of a dataset once stays true of its earlier spends. So the places where its rows lay
+and the datasets that it was joined with add up over all its terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from postri.cost import NOTHING, Cost
+from postri.errors import TermsRefused
+from postri.ledger.book import Book
+from postri.ledger.charges import Limits
+from postri.ledger.entries import Restated, Terms
+from postri.ledger.protection import Protections
+from postri.ledger.store import DatasetUsage, Usage
+from postri.privacy import ProtectedChange
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What counts against the limits of a dataset, before its next question.
+
+    `names` are all datasets about the same people; `facts` must be appended first.
+    """
+
+    names: tuple[str, ...]
+    facts: tuple[Restated | Terms, ...] = ()
+
+    @property
+    def restated(self) -> list[Restated]:
+        """What is to be charged because of a stronger protection."""
+        return [fact for fact in self.facts if isinstance(fact, Restated)]
+
+    def spent(self, book: Book, analyst: str | None = None) -> Cost:
+        """What was spent by all, or by one analyst, as it counts."""
+        total = NOTHING
+        for name in self.names:
+            total += book.spent(name, analyst)
+        for fact in self.restated:
+            if analyst is None or fact.analyst == analyst:
+                total += fact.cost
+        return total
+
+    def usage(self, kept: Mapping[str, DatasetUsage]) -> DatasetUsage:
+        """The same for everybody, from the totals of all datasets."""
+        whole = DatasetUsage()
+        for name in self.names:
+            whole = whole.joined(kept.get(name, DatasetUsage()))
+        extra = sum((fact.cost for fact in self.restated), NOTHING)
+        analysts = dict(whole.analysts)
+        for fact in self.restated:
+            if fact.analyst is not None:
+                own = analysts.get(fact.analyst, Usage())
+                analysts[fact.analyst] = Usage(own.cost + fact.cost, own.entries)
+        return DatasetUsage(whole.cost + extra, whole.entries, analysts)
+
+
+def standing_of(
+    book: Book, dataset: str, limits: Limits, protections: Callable[[], Protections]
+) -> Standing:
+    """What counts for a dataset under these limits; `protections` is asked if one changed.
+
+    TermsRefused if the dataset reads what is known as another's, or if no number tells what earlier
+    spends mean under the protection.
+    """
+    names = book.same_people(dataset, limits.same_people)
+    check_places(book, dataset, names, limits.places)
+    facts: list[Restated | Terms] = []
+    if limits.protect is not None:
+        for terms in _of_another_protection(book, names, limits.protect):
+            facts.extend(protections().restatements(terms.dataset, limits.protect))
+            if terms.dataset != dataset:
+                facts.append(replace(terms, protect=limits.protect, places=()))
+    return Standing(names, tuple(facts))
+
+
+def _of_another_protection(
+    book: Book, names: Iterable[str], protect: ProtectedChange
+) -> Iterator[Terms]:
+    """The last terms of those datasets that protect something else. What was never asked has spent
+    nothing; what was asked under this protection last was restated then.
+    """
+    for name in names:
+        terms = book.terms(name)
+        if terms is not None and terms.protect != protect:
+            yield terms
+
+
+def check_places(book: Book, dataset: str, names: Iterable[str], places: Iterable[str]) -> None:
+    """TermsRefused if rows of the dataset lie where those of another do that is not joined."""
+    others = sorted(book.sharing(dataset, places) - set(names))
+    if others:
+        other = others[0]
+        raise TermsRefused(
+            f"dataset {dataset!r} reads the same source as {other!r} does or did, so both are "
+            f'about the same people: write same_people_as = "{other}" in [datasets.{dataset}], '
+            f"then what was spent on either counts for both; if it is {other!r} under a new "
+            "name, that or the old name; nothing was spent"
+        )
+
+
+def without_number(
+    book: Book, names: Iterable[str], limits: Limits, protections: Callable[[], Protections]
+) -> list[Terms]:
+    """The terms of those datasets whose earlier spends have no number under the protection."""
+    found = []
+    if limits.protect is None:
+        return []
+    for terms in _of_another_protection(book, names, limits.protect):
+        try:
+            list(protections().restatements(terms.dataset, limits.protect))
+        except TermsRefused:
+            found.append(terms)
+    return found
+
+
+def terms_under(terms: Terms | None, dataset: str, limits: Limits, names: Iterable[str]) -> Terms:
+    """The terms of a dataset as these limits have them, with the allowances that it had and no new
+    place; what the limits do not say stays.
+    """
+    protect = limits.protect
+    allowances: Mapping[str, Fraction] = {}
+    if terms is not None:
+        allowances = terms.allowances
+        if protect is None:
+            protect = terms.protect
+    return Terms(
+        dataset=dataset,
+        budget=limits.budget,
+        accountant=limits.accountant,
+        per_question=limits.per_question,
+        allowances=allowances,
+        protect=protect,
+        same_people=tuple(name for name in names if name != dataset),
+    )
