@@ -322,7 +322,7 @@ class ChargesAfterwards(LocalSession):
     def _answer(self, question, attempt, *, fresh):
         table = module.open_dataset(self._policy, question.dataset)
         answers = question.bound(table).answers()
-        limits = module.limits_of(question.dataset, self.analyst)
+        limits = self._limits(question.dataset)
         number = self._ledger.reserve(self._charge(question), limits, attempt)
         self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from postri.cost import Cost, bounded_range, gaussian_draw, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
-from postri.ledger.charges import Attempt, Charge, Limits, check_retry
+from postri.ledger.charges import Attempt, Charge, Limits, Subject, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
@@ -28,6 +28,7 @@ __all__ = [
     "Recorded",
     "Reservation",
     "SqliteLedger",
+    "Subject",
     "Usage",
     "bounded_range",
     "check_retry",

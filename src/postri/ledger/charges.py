@@ -1,8 +1,8 @@
 """What a ledger is asked to charge, and whether the limits allow it.
 
 All here is public numbers and names: a `Charge` is what a question costs, `Limits` are what the
-policy lets an analyst spend, an `Attempt` is how a question was put. What goes in is checked here,
-because entries are permanent.
+policy lets an analyst spend, a `Subject` says whose budget that is, an `Attempt` is how a question
+was put. What goes in is checked here, because entries are permanent.
 """
 
 from __future__ import annotations
@@ -27,22 +27,37 @@ LONGEST_DENOMINATOR = 1 << 1024
 
 
 @dataclass(frozen=True)
+class Subject:
+    """Whom a dataset is about: what it protects, where its rows lie (each place as a SHA-256), and
+    which other datasets are about the same people.
+
+    Where it says nothing, a ledger keeps what it knows.
+    """
+
+    protect: ProtectedChange | None = None
+    places: frozenset[str] = frozenset()
+    same_people: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.protect is not None:
+            check_protect(self.protect)
+        if not all(map(_is_digest, self.places)):
+            raise InputError("a place must be a SHA-256 in hexadecimal")
+        for name in self.same_people:
+            check_name(name, "dataset")
+
+
+@dataclass(frozen=True)
 class Limits:
     """The policy's limits for one analyst on one dataset: public numbers, checked in the one
     transaction that reserves.
-
-    With them goes what the ledger is to know of the dataset: what it protects, where its rows lie
-    (each place as a SHA-256), and which datasets are about the same people. A ledger keeps what it
-    knows where they say nothing.
     """
 
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     per_question: Fraction | None = None
     allowance: Fraction | None = None
-    protect: ProtectedChange | None = None
-    places: frozenset[str] = frozenset()
-    same_people: tuple[str, ...] = ()
+    subject: Subject = field(default_factory=Subject)
 
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")
@@ -51,13 +66,6 @@ class Limits:
             check_amount(self.per_question, "the most that one question may cost")
         if self.allowance is not None:
             check_amount(self.allowance, "an allowance")
-        if self.protect is not None:
-            check_protect(self.protect)
-        for place in self.places:
-            if not _is_digest(place):
-                raise InputError("a place must be a SHA-256 in hexadecimal")
-        for name in self.same_people:
-            check_name(name, "dataset")
 
 
 @dataclass(frozen=True)

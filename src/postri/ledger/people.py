@@ -13,7 +13,7 @@ from fractions import Fraction
 from postri.cost import NOTHING, Cost
 from postri.errors import TermsRefused
 from postri.ledger.book import Book
-from postri.ledger.charges import Limits
+from postri.ledger.charges import Limits, Subject
 from postri.ledger.entries import Restated, Terms
 from postri.ledger.protection import Protections
 from postri.ledger.store import DatasetUsage, Usage
@@ -60,34 +60,38 @@ class Standing:
 
 
 def standing_of(
-    book: Book, dataset: str, limits: Limits, protections: Callable[[], Protections]
+    book: Book, dataset: str, subject: Subject, protections: Callable[[], Protections]
 ) -> Standing:
-    """What counts for a dataset under these limits; `protections` is asked if one changed.
+    """What counts for a dataset that is about this subject; `protections` is asked if one changed.
 
     TermsRefused if the dataset reads what is known as another's, or if no number tells what earlier
     spends mean under the protection.
     """
-    names = book.same_people(dataset, limits.same_people)
-    check_places(book, dataset, names, limits.places)
+    names = book.same_people(dataset, subject.same_people)
+    check_places(book, dataset, names, subject.places)
     facts: list[Restated | Terms] = []
-    if limits.protect is not None:
-        for terms in _of_another_protection(book, names, limits.protect):
-            facts.extend(protections().restatements(terms.dataset, limits.protect))
-            if terms.dataset != dataset:
-                facts.append(replace(terms, protect=limits.protect, places=()))
+    for terms, protect in _changed(book, names, subject):
+        facts.extend(protections().restatements(terms.dataset, protect, dataset))
+        if terms.dataset != dataset:
+            facts.append(replace(terms, protect=protect, places=()))
     return Standing(names, tuple(facts))
 
 
-def _of_another_protection(
-    book: Book, names: Iterable[str], protect: ProtectedChange
-) -> Iterator[Terms]:
-    """The last terms of those datasets that protect something else. What was never asked has spent
-    nothing; what was asked under this protection last was restated then.
+def _changed(
+    book: Book, names: Iterable[str], subject: Subject
+) -> Iterator[tuple[Terms, ProtectedChange]]:
+    """The last terms of those datasets that protect something else, and what is to be protected.
+
+    What was never asked has spent nothing; what was asked under this protection last was restated
+    then.
     """
+    protect = subject.protect
+    if protect is None:
+        return
     for name in names:
         terms = book.terms(name)
         if terms is not None and terms.protect != protect:
-            yield terms
+            yield terms, protect
 
 
 def check_places(book: Book, dataset: str, names: Iterable[str], places: Iterable[str]) -> None:
@@ -104,17 +108,18 @@ def check_places(book: Book, dataset: str, names: Iterable[str], places: Iterabl
 
 
 def without_number(
-    book: Book, names: Iterable[str], limits: Limits, protections: Callable[[], Protections]
-) -> list[Terms]:
-    """The terms of those datasets whose earlier spends have no number under the protection."""
+    book: Book, dataset: str, subject: Subject, protections: Callable[[], Protections]
+) -> list[tuple[Terms, ProtectedChange]]:
+    """The last terms of those datasets whose earlier spends have no number under the protection,
+    and the protection.
+    """
     found = []
-    if limits.protect is None:
-        return []
-    for terms in _of_another_protection(book, names, limits.protect):
+    names = book.same_people(dataset, subject.same_people)
+    for terms, protect in _changed(book, names, subject):
         try:
-            list(protections().restatements(terms.dataset, limits.protect))
+            list(protections().restatements(terms.dataset, protect))
         except TermsRefused:
-            found.append(terms)
+            found.append((terms, protect))
     return found
 
 
@@ -122,7 +127,7 @@ def terms_under(terms: Terms | None, dataset: str, limits: Limits, names: Iterab
     """The terms of a dataset as these limits have them, with the allowances that it had and no new
     place; what the limits do not say stays.
     """
-    protect = limits.protect
+    protect = limits.subject.protect
     allowances: Mapping[str, Fraction] = {}
     if terms is not None:
         allowances = terms.allowances

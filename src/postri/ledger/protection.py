@@ -84,8 +84,11 @@ class Protections:
             under.clear()
             under[protect] = total
 
-    def restatements(self, dataset: str, protect: ProtectedChange) -> Iterator[Restated]:
-        """What must be charged before the dataset is asked under this protection.
+    def restatements(
+        self, dataset: str, protect: ProtectedChange, asked: str | None = None
+    ) -> Iterator[Restated]:
+        """What must be charged before a dataset is asked under this protection: itself, or another
+        one about the same people.
 
         TermsRefused if no number tells what some spend means under it.
         """
@@ -93,7 +96,7 @@ class Protections:
             charged = sum(under.values(), self._restated.get((dataset, analyst), NOTHING))
             needed = NOTHING
             for before, cost in under.items():
-                needed += cost.for_group(_factor(dataset, before, protect))
+                needed += cost.for_group(_factor(asked or dataset, before, protect))
             extra = charged.lacking(needed)
             if extra != NOTHING:
                 yield Restated(dataset, analyst, protect, extra)
@@ -105,9 +108,9 @@ def _factor(dataset: str, before: ProtectedChange | None, now: ProtectedChange) 
     factor = group_factor(before, now)
     if factor is None:
         raise TermsRefused(
-            f"dataset {dataset!r} is to protect {now}, and earlier answers protect {before}: no "
-            "number tells what they cost by the new measure; write the earlier protect again, or "
-            "accept that they count as they stand: postri budget --accept-protection "
-            f"{dataset}; nothing was spent"
+            f"dataset {dataset!r} is to protect {now}, and answers about the same people were "
+            f"given that protect {before}: no number tells what those cost by the new measure; "
+            "write the earlier protect again, or accept that they count as they stand, by postri "
+            f"budget --accept-protection {dataset}; nothing was spent"
         )
     return factor

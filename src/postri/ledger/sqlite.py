@@ -20,6 +20,7 @@ from postri.ledger.charges import (
     Attempt,
     Charge,
     Limits,
+    Subject,
     check_limits,
     check_name,
     check_text,
@@ -117,7 +118,7 @@ class SqliteLedger:
                 if before is not None:
                     _check_same(book.reservation(before), charge)
                     return before
-            standing = self._standing(book, charge.dataset, limits)
+            standing = self._standing(book, charge.dataset, limits.subject)
             refused = _refusal(book, charge, limits, standing)
             if refused is not None and not standing.facts:
                 raise refused
@@ -176,20 +177,22 @@ class SqliteLedger:
 
     # ---- budgets
 
-    def spent(self, dataset: str, analyst: str | None = None, limits: Limits | None = None) -> Cost:
+    def spent(
+        self, dataset: str, analyst: str | None = None, subject: Subject | None = None
+    ) -> Cost:
         with self._file.reading() as connection:
             book = Book(connection)
-            if limits is None:
+            if subject is None:
                 return Standing(book.same_people(dataset)).spent(book, analyst)
-            return self._standing(book, dataset, limits).spent(book, analyst)
+            return self._standing(book, dataset, subject).spent(book, analyst)
 
-    def usage(self, dataset: str, limits: Limits) -> DatasetUsage:
+    def usage(self, dataset: str, subject: Subject) -> DatasetUsage:
         with self._file.reading() as connection:
             book = Book(connection)
             try:
-                standing = self._standing(book, dataset, limits)
+                standing = self._standing(book, dataset, subject)
             except TermsRefused:
-                standing = Standing(book.same_people(dataset, limits.same_people))
+                standing = Standing(book.same_people(dataset, subject.same_people))
             return standing.usage(book.usage())
 
     def datasets(self) -> list[str]:
@@ -225,23 +228,22 @@ class SqliteLedger:
                 return None
             return book.append(wanted)
 
-    def accept_protection(self, dataset: str, limits: Limits) -> list[int]:
+    def accept_protection(self, dataset: str, subject: Subject) -> list[int]:
         with self._writing() as book:
-            names = book.same_people(dataset, limits.same_people)
-            found = without_number(book, names, limits, lambda: self._walked(book))
-            if not found or limits.protect is None:
+            found = without_number(book, dataset, subject, lambda: self._walked(book))
+            if not found:
                 raise LedgerError(
                     f"there is nothing to accept: whatever was spent on {dataset!r} has its number "
                     "under the protection that the policy names"
                 )
             numbers = []
-            for terms in found:
-                numbers.append(book.append(ProtectionAccepted(terms.dataset, limits.protect)))
-                book.append(replace(terms, protect=limits.protect, places=()))
+            for terms, protect in found:
+                numbers.append(book.append(ProtectionAccepted(terms.dataset, protect)))
+                book.append(replace(terms, protect=protect, places=()))
             return numbers
 
-    def _standing(self, book: Book, dataset: str, limits: Limits) -> Standing:
-        return standing_of(book, dataset, limits, lambda: self._walked(book))
+    def _standing(self, book: Book, dataset: str, subject: Subject) -> Standing:
+        return standing_of(book, dataset, subject, lambda: self._walked(book))
 
     def _walked(self, book: Book) -> Protections:
         """What spends were made under, by all entries: walks on from where the last walk ended."""
@@ -414,7 +416,7 @@ def _write_terms(book: Book, charge: Charge, limits: Limits, names: Iterable[str
     allowances.pop(charge.analyst, None)
     if limits.allowance is not None:
         allowances[charge.analyst] = limits.allowance
-    new_places = limits.places - book.places(charge.dataset)
+    new_places = limits.subject.places - book.places(charge.dataset)
     wanted = replace(
         wanted, allowances=MappingProxyType(allowances), places=tuple(sorted(new_places))
     )

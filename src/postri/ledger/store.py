@@ -10,10 +10,9 @@ from typing import Protocol
 
 from postri.cost import NOTHING, Cost
 from postri.ledger.accountants import Accountant, Pure
-from postri.ledger.charges import Attempt, Charge, Limits
+from postri.ledger.charges import Attempt, Charge, Limits, Subject
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
-from postri.privacy import ProtectedChange
 
 
 @dataclass(frozen=True)
@@ -88,18 +87,7 @@ class Account:
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     allowances: Mapping[str, Fraction] = field(default_factory=dict)
-    protect: ProtectedChange | None = None
-    same_people: tuple[str, ...] = ()
-
-    @property
-    def limits(self) -> Limits:
-        """Its limits for everybody."""
-        return Limits(
-            self.budget,
-            self.accountant,
-            protect=self.protect,
-            same_people=self.same_people,
-        )
+    subject: Subject = field(default_factory=Subject)
 
 
 @dataclass(frozen=True)
@@ -194,16 +182,18 @@ class Ledger(Protocol):
         """
         ...
 
-    def spent(self, dataset: str, analyst: str | None = None, limits: Limits | None = None) -> Cost:
+    def spent(
+        self, dataset: str, analyst: str | None = None, subject: Subject | None = None
+    ) -> Cost:
         """All that was spent on the people of a dataset, over all its versions and all datasets
         that are joined with it; of one analyst if named.
 
-        With the limits of a policy, as it counts for the next question under them: TermsRefused if
-        that is refused.
+        With what a policy says, as it counts for the next question: TermsRefused if that is
+        refused.
         """
         ...
 
-    def usage(self, dataset: str, limits: Limits) -> DatasetUsage:
+    def usage(self, dataset: str, subject: Subject) -> DatasetUsage:
         """The same for everybody; where a question is refused, as the entries add up."""
         ...
 
@@ -217,9 +207,9 @@ class Ledger(Protocol):
         """
         ...
 
-    def accept_protection(self, dataset: str, limits: Limits) -> list[int]:
-        """Accept that what was spent so far counts as it stands under the protection of these
-        limits, though no number tells what it means there.
+    def accept_protection(self, dataset: str, subject: Subject) -> list[int]:
+        """Accept that what was spent so far counts as it stands under the protection that is named
+        now, though no number tells what it means there.
 
         The numbers of the entries. LedgerError if there is nothing to accept.
         """

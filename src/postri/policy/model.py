@@ -60,6 +60,8 @@ class Dataset:
     line: int
     names: tuple[str, ...] = ()
     """The names of all columns of a CSV file without a header."""
+    same_people_as: str | None = None
+    """Another dataset about the same people: what is spent on either counts for both."""
 
 
 @dataclass(frozen=True)

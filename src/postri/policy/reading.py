@@ -25,6 +25,7 @@ from postri.policy.model import (
     Policy,
     ServicePolicy,
 )
+from postri.policy.people import join_problems
 from postri.policy.section import TODO, Section, read_file
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
@@ -59,6 +60,7 @@ DATASET_KEYS = (
     "units",
     "max_epsilon_per_question",
     "allowances",
+    "same_people_as",
     "columns",
     *CSV_KEYS,
 )
@@ -114,6 +116,8 @@ def _policy(top: Section, path: Path) -> Policy:
         for name, section in top.sections("datasets", DATASET_NEEDS).items()
     }
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
+    for name, text in join_problems(found):
+        top.note(text, "datasets", name, "same_people_as")
     service = _service(top.section("service", {}), path.parent)
     if service.tokens is not None and service.tokens in (ledger, head):
         top.note(
@@ -160,6 +164,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     units = section.get("units", v.a_count)
     most = section.get("max_epsilon_per_question", v.an_epsilon)
     allowances = _allowances(section)
+    same_people_as = section.get("same_people_as", v.a_name)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     # Whatever is missing was noted, so the policy is refused in the end.
@@ -182,6 +187,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         csv=csv,
         line=section.line,
         names=names,
+        same_people_as=same_people_as,
     )
 
 

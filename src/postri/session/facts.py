@@ -11,7 +11,7 @@ from fractions import Fraction
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.exact import plain
-from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Usage
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Subject, Usage
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
@@ -159,8 +159,10 @@ def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudge
     )
 
 
-def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None) -> Limits:
-    """What the policy lets an analyst spend.
+def limits_of(
+    dataset: Dataset, subject: Subject, analyst: str, allowance: Fraction | None = None
+) -> Limits:
+    """What the policy lets an analyst spend on a dataset that is about this subject.
 
     `allowance` is another bound on it, such as a token's: the smaller one binds.
     """
@@ -170,6 +172,7 @@ def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None)
         accountant=accountant_of(dataset),
         per_question=dataset.max_epsilon_per_question,
         allowance=min((each for each in allowances if each is not None), default=None),
+        subject=subject,
     )
 
 

@@ -19,11 +19,27 @@ from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
-from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
+from postri.errors import (
+    InputError,
+    LedgerError,
+    PolicyError,
+    PostriError,
+    Problem,
+    QuestionFailed,
+    RetryKeyUsed,
+    TermsRefused,
+)
 from postri.expressions import Predicate
-from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Limits, Recorded, Reservation
+from postri.ledger import Attempt, Charge, Cost, Ledger, Limits, Recorded, Reservation
 from postri.mechanisms.coins import Coins
-from postri.policy import Dataset, Policy, open_dataset
+from postri.policy import (
+    Dataset,
+    Policy,
+    check_people,
+    located_subject,
+    open_dataset,
+    subject_of,
+)
 from postri.privacy import check_epsilon
 from postri.question import (
     DatasetQuestion,
@@ -118,12 +134,13 @@ class LocalSession(Session):
             check_expect(expect)
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
+        limits = self._limits(dataset)
         return price_of(
             question,
             self._charge(question),
-            limits_of(dataset, self.analyst, self._allowance),
-            self._ledger.spent(dataset.name),
-            self._ledger.spent(dataset.name, self.analyst),
+            limits,
+            self._spent(dataset, limits),
+            self._spent(dataset, limits, self.analyst),
             recorded=recorded,
             expect=expect,
         )
@@ -132,11 +149,11 @@ class LocalSession(Session):
         self._ledger.close()
 
     def _budgets(self) -> Mapping[str, DatasetBudget]:
-        usage = self._ledger.summary()
         budgets = {}
         for name, dataset in self._policy.datasets.items():
-            limits = limits_of(dataset, self.analyst, self._allowance)
-            budgets[name] = budget_of(limits, usage.get(name, DatasetUsage()), self.analyst)
+            subject = subject_of(self._policy, dataset)
+            limits = limits_of(dataset, subject, self.analyst, self._allowance)
+            budgets[name] = budget_of(limits, self._ledger.usage(name, subject), self.analyst)
         return budgets
 
     # ---- from words to a question
@@ -227,9 +244,10 @@ class LocalSession(Session):
             return self._from_ledger(question, found.id, found.answer_text)
         # Nothing is paid for a question that nobody waits for any more.
         check_cancelled()
-        limits = limits_of(dataset, self.analyst, self._allowance)
+        limits = self._limits(dataset)
         charged = self._charged(question, limits)
-        reservation = self._ledger.reserve(self._charge(question), limits, attempt)
+        with self._in_policy(dataset):
+            reservation = self._ledger.reserve(self._charge(question), limits, attempt)
         try:
             answers = bound.answers()
         except BaseException as error:
@@ -244,7 +262,27 @@ class LocalSession(Session):
         """What a question with Gaussian noise adds to what was spent; others cost their epsilon."""
         if question.cost.epsilon is not None:
             return None
-        return added(question.cost, self._ledger.spent(question.dataset.name), limits.accountant)
+        spent = self._spent(self._dataset(question.dataset.name), limits)
+        return added(question.cost, spent, limits.accountant)
+
+    def _limits(self, dataset: Dataset) -> Limits:
+        """What the analyst may spend; PolicyError if spends would not be added up as they must."""
+        check_people(self._policy, dataset, self._ledger)
+        subject = located_subject(self._policy, dataset)
+        return limits_of(dataset, subject, self.analyst, self._allowance)
+
+    def _spent(self, dataset: Dataset, limits: Limits, analyst: str | None = None) -> Cost:
+        with self._in_policy(dataset):
+            return self._ledger.spent(dataset.name, analyst, limits.subject)
+
+    @contextmanager
+    def _in_policy(self, dataset: Dataset) -> Iterator[None]:
+        """What the ledger refuses because of the policy's terms, as an error of the policy."""
+        try:
+            yield
+        except TermsRefused as refused:
+            problem = Problem(dataset.line, str(refused))
+            raise PolicyError(str(self._policy.path), [problem]) from None
 
     def _open(self, dataset: Dataset) -> Table:
         return open_dataset(self._policy, dataset)
