@@ -107,7 +107,7 @@ class TestJoined:
         person = AddOrRemoveUnits("who")
         limits = about("x", same=["old"], protect=person)
         with pytest.raises(
-            TermsRefused, match="dataset 'new' is to protect .* --accept-protection new"
+            TermsRefused, match=r"dataset 'new' is to protect .* --accept-protection new"
         ):
             ledger.reserve(charge(dataset="new"), limits)
         ledger.accept_protection("new", limits.subject)
