@@ -204,6 +204,8 @@ POLICY_LINES = (
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"'),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"\ndelta = 0.5'),
     ('allowances = { bob = "1/2" }', "allowances = { bob = -1 }"),
+    ("rows = 1000", 'rows = 1000\nsame_people_as = "staff"'),
+    ("rows = 1000", 'rows = 1000\nsame_people_as = "stuff"'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-rows", rows = 0'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-row", rows = 1'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-units", rows = 1'),

@@ -23,7 +23,7 @@ from postri.exact import plain, shown
 from postri.grid import grid_of
 from postri.ledger import SqliteLedger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
-from postri.policy.people import ledger_problems, located_subject, source_problems
+from postri.policy.people import ledger_problems, located_subject, source_problems, unknown_names
 from postri.policy.sources import open_with
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
@@ -209,6 +209,8 @@ def _people(policy: Policy, found: Findings) -> None:
         return
     # One that is still empty knows nothing.
     if not policy.ledger.is_file() or policy.ledger.stat().st_size == 0:
+        for dataset in policy.datasets.values():
+            found.errors.extend(unknown_names(policy, dataset, ()))
         return
     found.tried(policy.ledger_line, partial(_beside_ledger, policy, found))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from postri.errors import PolicyError, Problem, nearest
@@ -107,16 +107,8 @@ def source_problems(policy: Policy, dataset: Dataset) -> Iterator[Problem]:
 
 def ledger_problems(policy: Policy, dataset: Dataset, ledger: Ledger) -> Iterator[Problem]:
     """Names that nobody knows, and datasets that were joined earlier and differ now."""
-    named = dataset.same_people_as
-    if named is not None and named not in policy.datasets:
-        known = ledger.datasets()
-        if named not in known:
-            names = [name for name in (*policy.datasets, *known) if name != dataset.name]
-            yield Problem(
-                dataset.line,
-                f"same_people_as of dataset {dataset.name!r} names {named!r}, which neither the "
-                f"policy nor the ledger knows; {_hint(named, names)}",
-            )
+    if dataset.same_people_as not in (None, *policy.datasets):
+        yield from unknown_names(policy, dataset, ledger.datasets())
     joined = joined_with(policy.datasets, dataset.name)
     for name in ledger.same_people(dataset.name, joined):
         if name == dataset.name or name in joined or name not in policy.datasets:
@@ -125,7 +117,17 @@ def ledger_problems(policy: Policy, dataset: Dataset, ledger: Ledger) -> Iterato
             yield Problem(dataset.line, f"by the ledger {text}")
 
 
-def _hint(name: str, names: list[str]) -> str:
-    if not names:
-        return "leave it out"
-    return nearest(name, dict.fromkeys(names))
+def unknown_names(policy: Policy, dataset: Dataset, known: Iterable[str]) -> Iterator[Problem]:
+    """A name in `same_people_as` that is neither of the policy nor known to the ledger."""
+    named = dataset.same_people_as
+    names = [name for name in dict.fromkeys((*policy.datasets, *known)) if name != dataset.name]
+    if named is None or named in names:
+        return
+    hint = "leave it out"
+    if names:
+        hint = nearest(named, names)
+    yield Problem(
+        dataset.line,
+        f"same_people_as of dataset {dataset.name!r} names {named!r}, which neither the policy "
+        f"nor the ledger knows; {hint}",
+    )
