@@ -10,7 +10,7 @@ import pytest
 from some_charges import charge
 
 from postri.errors import BudgetExceeded, TermsRefused
-from postri.ledger import Limits, Pure, Subject, verify
+from postri.ledger import Limits, People, Pure, verify
 from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits
 
 ROW = AddOrRemoveRows(1)
@@ -22,8 +22,8 @@ def place(name):
 
 
 def about(*places, same=(), protect=ROW, budget=1_000):
-    subject = Subject(protect, frozenset(map(place, places)), tuple(same))
-    return Limits(Fraction(budget), Pure(), subject=subject)
+    people = People(protect, frozenset(map(place, places)), tuple(same))
+    return Limits(Fraction(budget), Pure(), people=people)
 
 
 class TestPlaces:
@@ -66,14 +66,14 @@ class TestJoined:
         with pytest.raises(BudgetExceeded):
             ledger.reserve(charge("c"), about("x", same=["shop"], budget=5))
         assert ledger.summary()["bank"].cost.epsilon == 3
-        usage = ledger.usage("bank", Subject(ROW))
+        usage = ledger.usage("bank", People(ROW))
         assert (usage.cost.epsilon, usage.analysts["ann"].cost.epsilon) == (5, 5)
         assert verify(ledger) == []
 
     def test_allowances_too(self, ledger):
         ledger.reserve(charge("a", "3"), about("x"))
-        subject = Subject(ROW, same_people=("bank",))
-        limits = Limits(Fraction(100), Pure(), allowance=Fraction(4), subject=subject)
+        people = People(ROW, same_people=("bank",))
+        limits = Limits(Fraction(100), Pure(), allowance=Fraction(4), people=people)
         with pytest.raises(BudgetExceeded, match="the allowance of 'ann'"):
             ledger.reserve(charge("b", "2", dataset="shop"), limits)
 
@@ -110,7 +110,7 @@ class TestJoined:
             TermsRefused, match=r"dataset 'new' is to protect .* --accept-protection new"
         ):
             ledger.reserve(charge(dataset="new"), limits)
-        ledger.accept_protection("new", limits.subject)
+        ledger.accept_protection("new", limits.people)
         ledger.reserve(charge(dataset="new"), limits)
         assert ledger.spent("new").epsilon == Fraction(2, 10)
         assert verify(ledger) == []

@@ -333,7 +333,7 @@ class TestSharedRows:
             assert error.line == 6
             assert error.text == (
                 "datasets 'one' and 'two' read the same source, so what is asked of both adds up: "
-                'write same_people_as = "one" in [datasets.two], or leave one of them out'
+                "write same_people_as = \"one\" in the table of 'two', or leave one of them out"
             )
 
     def test_joined_datasets_may_read_the_same_file(self, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from bank import COLUMNS, ONE_ROW, bank, dataset_text, session
 from postri.errors import BudgetExceeded, PolicyError
 from postri.ledger import SqliteLedger, verify
-from postri.policy import check_policy, read_policy, subject_of
+from postri.policy import check_policy, people_of, read_policy
 
 N = {"n": "count()"}
 AGE = {"age": COLUMNS["age"]}
@@ -143,7 +143,7 @@ class TestProtect:
         before = spent(path)
         found = read_policy(path)
         with SqliteLedger(found.ledger) as ledger:
-            ledger.accept_protection("bank", subject_of(found, found.datasets["bank"]))
+            ledger.accept_protection("bank", people_of(found, found.datasets["bank"]))
         assert spent(path) == before
         assert check_policy(found) == ([], [])
         count(path)

@@ -114,7 +114,7 @@ def budget(
 
 def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
-    from postri.policy import subject_of
+    from postri.policy import people_of
     from postri.session.facts import accountant_of
 
     return [
@@ -123,18 +123,18 @@ def _accounts(policy: Policy) -> list[Account]:
             dataset.budget,
             accountant_of(dataset),
             dataset.allowances,
-            subject_of(policy, dataset),
+            people_of(policy, dataset),
         )
         for dataset in policy.datasets.values()
     ]
 
 
 def _accept_protection(policy: Policy, ledger: Ledger, name: str) -> None:
-    from postri.policy import subject_of
+    from postri.policy import people_of
     from postri.session.session import check_dataset
 
     dataset = policy.datasets[check_dataset(name, policy.datasets)]
-    numbers = ledger.accept_protection(name, subject_of(policy, dataset))
+    numbers = ledger.accept_protection(name, people_of(policy, dataset))
     entries = " and ".join(map(str, numbers))
     typer.echo(
         f"accepted: by entry {entries} of the ledger what was spent counts as it stands, and what "
@@ -204,7 +204,7 @@ def _lines(
 
     for account in accounts:
         epsilon = account.accountant.epsilon
-        usage = ledger.usage(account.dataset, account.subject)
+        usage = ledger.usage(account.dataset, account.people)
         lines = [BudgetLine(account.dataset, account.budget, epsilon(usage.cost), usage.entries)]
         for analyst in sorted({*account.allowances, *usage.analysts}):
             own = usage.analysts.get(analyst, Usage())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from postri.cost import Cost, bounded_range, gaussian_draw, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
-from postri.ledger.charges import Attempt, Charge, Limits, Subject, check_retry
+from postri.ledger.charges import Attempt, Charge, Limits, People, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
@@ -24,11 +24,11 @@ __all__ = [
     "Head",
     "Ledger",
     "Limits",
+    "People",
     "Pure",
     "Recorded",
     "Reservation",
     "SqliteLedger",
-    "Subject",
     "Usage",
     "bounded_range",
     "check_retry",

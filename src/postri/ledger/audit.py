@@ -15,11 +15,11 @@ from postri.ledger.entries import (
     FIRST_HASH,
     Answered,
     BudgetTerms,
+    DatasetTerms,
     Entry,
     Fact,
     Fate,
     Reserved,
-    Terms,
     epsilon_text,
     read_fact,
 )
@@ -122,14 +122,14 @@ class Replay:
         self._count(fact)
         if isinstance(fact, BudgetTerms):
             self.terms[fact.dataset] = entry.number
-            yield from self._check_terms(entry.number, Terms.of(fact))
+            yield from self._check_terms(entry.number, DatasetTerms.of(fact))
         elif isinstance(fact, Reserved):
             self._reservations[entry.number] = fact
         elif isinstance(fact, Fate):
             yield from self._end(entry.number, fact)
         self._protections.add(fact)
 
-    def _check_terms(self, number: int, terms: Terms) -> Iterator[str]:
+    def _check_terms(self, number: int, terms: DatasetTerms) -> Iterator[str]:
         """Whether earlier spends were restated before terms protect more than those before."""
         self.places.update((terms.dataset, place) for place in terms.places)
         self.same_people.update((terms.dataset, other) for other in terms.same_people)

@@ -17,13 +17,13 @@ from postri.ledger.entries import (
     FIRST_HASH,
     Answered,
     BudgetTerms,
+    DatasetTerms,
     Entry,
     Fact,
     Failed,
     Fate,
     Reserved,
     Share,
-    Terms,
     body_of,
     canonical,
     epsilon_text,
@@ -160,7 +160,7 @@ class Book:
         if isinstance(fact, BudgetTerms):
             self._datasets[fact.dataset].terms = number
             self._do("UPDATE datasets SET terms = ? WHERE dataset = ?", (number, fact.dataset))
-            self._index_terms(Terms.of(fact))
+            self._index_terms(DatasetTerms.of(fact))
         elif isinstance(fact, Fate):
             self._do("INSERT INTO fates VALUES (?, ?)", (fact.reservation, number))
         if isinstance(fact, Answered):
@@ -168,7 +168,7 @@ class Book:
             row = (asked.dataset, asked.version, asked.key, fact.reservation)
             self._do(INDEX_ANSWER, row)
 
-    def _index_terms(self, terms: Terms) -> None:
+    def _index_terms(self, terms: DatasetTerms) -> None:
         for place in terms.places:
             self._do("INSERT OR IGNORE INTO places VALUES (?, ?)", (terms.dataset, place))
         for other in terms.same_people:
@@ -226,7 +226,7 @@ class Book:
 
     # ---- what was asked
 
-    def terms(self, dataset: str) -> Terms | None:
+    def terms(self, dataset: str) -> DatasetTerms | None:
         """The last terms of a dataset."""
         number = self._datasets.get(dataset, Totals()).terms
         if number is None:
@@ -234,7 +234,7 @@ class Book:
         fact = self.fact(number)
         if not isinstance(fact, BudgetTerms):
             return None
-        return Terms.of(fact)
+        return DatasetTerms.of(fact)
 
     def datasets(self) -> list[str]:
         """The names of all datasets that entries count for."""

@@ -1,7 +1,7 @@
 """What a ledger is asked to charge, and whether the limits allow it.
 
 All here is public numbers and names: a `Charge` is what a question costs, `Limits` are what the
-policy lets an analyst spend, a `Subject` says whose budget that is, an `Attempt` is how a question
+policy lets an analyst spend, `People` say whose budget that is, an `Attempt` is how a question
 was put. What goes in is checked here, because entries are permanent.
 """
 
@@ -27,7 +27,7 @@ LONGEST_DENOMINATOR = 1 << 1024
 
 
 @dataclass(frozen=True)
-class Subject:
+class People:
     """Whom a dataset is about: what it protects, where its rows lie (each place as a SHA-256), and
     which other datasets are about the same people.
 
@@ -57,7 +57,7 @@ class Limits:
     accountant: Accountant = field(default_factory=Pure)
     per_question: Fraction | None = None
     allowance: Fraction | None = None
-    subject: Subject = field(default_factory=Subject)
+    people: People = field(default_factory=People)
 
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")

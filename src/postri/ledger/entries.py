@@ -93,7 +93,9 @@ class Share:
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """The steward's limits of a dataset from here on, as they were recorded before `Terms` were."""
+    """The steward's limits of a dataset from here on, as older versions recorded them: new ones are
+    `DatasetTerms`.
+    """
 
     kind: ClassVar[str] = "budget"
 
@@ -143,7 +145,7 @@ class BudgetTerms:
 
 
 @dataclass(frozen=True)
-class Terms(BudgetTerms):
+class DatasetTerms(BudgetTerms):
     """The steward's terms of a dataset from here on: its limits, what it protects, where its rows
     lie, and which datasets are about the same people.
 
@@ -159,9 +161,9 @@ class Terms(BudgetTerms):
     same_people: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, limits: BudgetTerms) -> Terms:
+    def of(cls, limits: BudgetTerms) -> DatasetTerms:
         """Limits that were recorded without the rest, as terms."""
-        if isinstance(limits, Terms):
+        if isinstance(limits, DatasetTerms):
             return limits
         return cls(
             dataset=limits.dataset,
@@ -180,7 +182,7 @@ class Terms(BudgetTerms):
         }
 
     @classmethod
-    def read(cls, fields: Fields) -> Terms:
+    def read(cls, fields: Fields) -> DatasetTerms:
         return replace(
             cls.of(BudgetTerms.read(fields)),
             protect=_read_protect(fields),
@@ -381,14 +383,23 @@ class Restored:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
 
 
-Fact = BudgetTerms | Terms | Reserved | Answered | Failed | Restored | Restated | ProtectionAccepted
+Fact = (
+    BudgetTerms
+    | DatasetTerms
+    | Reserved
+    | Answered
+    | Failed
+    | Restored
+    | Restated
+    | ProtectionAccepted
+)
 Fate = Answered | Failed
 
 _READERS: Mapping[str, Callable[[Fields], Fact]] = {
     each.kind: each.read
     for each in (
         BudgetTerms,
-        Terms,
+        DatasetTerms,
         Reserved,
         Answered,
         Failed,

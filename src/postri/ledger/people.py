@@ -13,8 +13,8 @@ from fractions import Fraction
 from postri.cost import NOTHING, Cost
 from postri.errors import TermsRefused
 from postri.ledger.book import Book
-from postri.ledger.charges import Limits, Subject
-from postri.ledger.entries import Restated, Terms
+from postri.ledger.charges import Limits, People
+from postri.ledger.entries import DatasetTerms, Restated
 from postri.ledger.protection import Protections
 from postri.ledger.store import DatasetUsage, Usage
 from postri.privacy import ProtectedChange
@@ -28,7 +28,7 @@ class Standing:
     """
 
     names: tuple[str, ...]
-    facts: tuple[Restated | Terms, ...] = ()
+    facts: tuple[Restated | DatasetTerms, ...] = ()
 
     @property
     def restated(self) -> list[Restated]:
@@ -60,17 +60,17 @@ class Standing:
 
 
 def standing_of(
-    book: Book, dataset: str, subject: Subject, protections: Callable[[], Protections]
+    book: Book, dataset: str, people: People, protections: Callable[[], Protections]
 ) -> Standing:
-    """What counts for a dataset that is about this subject; `protections` is asked if one changed.
+    """What counts for a dataset about these people; `protections` is asked if one changed.
 
     TermsRefused if the dataset reads what is known as another's, or if no number tells what earlier
     spends mean under the protection.
     """
-    names = book.same_people(dataset, subject.same_people)
-    check_places(book, dataset, names, subject.places)
-    facts: list[Restated | Terms] = []
-    for terms, protect in _changed(book, names, subject):
+    names = book.same_people(dataset, people.same_people)
+    check_places(book, dataset, names, people.places)
+    facts: list[Restated | DatasetTerms] = []
+    for terms, protect in _changed(book, names, people):
         facts.extend(protections().restatements(terms.dataset, protect, dataset))
         if terms.dataset != dataset:
             facts.append(replace(terms, protect=protect, places=()))
@@ -78,14 +78,14 @@ def standing_of(
 
 
 def _changed(
-    book: Book, names: Iterable[str], subject: Subject
-) -> Iterator[tuple[Terms, ProtectedChange]]:
+    book: Book, names: Iterable[str], people: People
+) -> Iterator[tuple[DatasetTerms, ProtectedChange]]:
     """The last terms of those datasets that protect something else, and what is to be protected.
 
     What was never asked has spent nothing; what was asked under this protection last was restated
     then.
     """
-    protect = subject.protect
+    protect = people.protect
     if protect is None:
         return
     for name in names:
@@ -101,21 +101,21 @@ def check_places(book: Book, dataset: str, names: Iterable[str], places: Iterabl
         other = others[0]
         raise TermsRefused(
             f"dataset {dataset!r} reads the same source as {other!r} does or did, so both are "
-            f'about the same people: write same_people_as = "{other}" in [datasets.{dataset}], '
-            f"then what was spent on either counts for both; if it is {other!r} under a new "
-            "name, that or the old name; nothing was spent"
+            f'about the same people: write same_people_as = "{other}" in the table of '
+            f"{dataset!r}, and what was spent on either counts for both; if it is {other!r} under "
+            "a new name, write that or the old name; nothing was spent"
         )
 
 
 def without_number(
-    book: Book, dataset: str, subject: Subject, protections: Callable[[], Protections]
-) -> list[tuple[Terms, ProtectedChange]]:
+    book: Book, dataset: str, people: People, protections: Callable[[], Protections]
+) -> list[tuple[DatasetTerms, ProtectedChange]]:
     """The last terms of those datasets whose earlier spends have no number under the protection,
     and the protection.
     """
     found = []
-    names = book.same_people(dataset, subject.same_people)
-    for terms, protect in _changed(book, names, subject):
+    names = book.same_people(dataset, people.same_people)
+    for terms, protect in _changed(book, names, people):
         try:
             list(protections().restatements(terms.dataset, protect))
         except TermsRefused:
@@ -123,17 +123,19 @@ def without_number(
     return found
 
 
-def terms_under(terms: Terms | None, dataset: str, limits: Limits, names: Iterable[str]) -> Terms:
+def terms_under(
+    terms: DatasetTerms | None, dataset: str, limits: Limits, names: Iterable[str]
+) -> DatasetTerms:
     """The terms of a dataset as these limits have them, with the allowances that it had and no new
     place; what the limits do not say stays.
     """
-    protect = limits.subject.protect
+    protect = limits.people.protect
     allowances: Mapping[str, Fraction] = {}
     if terms is not None:
         allowances = terms.allowances
         if protect is None:
             protect = terms.protect
-    return Terms(
+    return DatasetTerms(
         dataset=dataset,
         budget=limits.budget,
         accountant=limits.accountant,

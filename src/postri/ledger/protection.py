@@ -20,12 +20,12 @@ from postri.errors import TermsRefused
 from postri.ledger.entries import (
     FIRST_HASH,
     BudgetTerms,
+    DatasetTerms,
     Fact,
     ProtectionAccepted,
     Reserved,
     Restated,
     Restored,
-    Terms,
 )
 from postri.privacy import ProtectedChange, group_factor
 
@@ -49,7 +49,7 @@ class Protections:
     def add(self, fact: Fact) -> None:
         """One more fact, in the order of the entries."""
         match fact:
-            case Terms(protect=protect) if protect is not None:
+            case DatasetTerms(protect=protect) if protect is not None:
                 self._set(fact.dataset, protect)
             case BudgetTerms():
                 # Terms that say nothing of it leave it as it was.

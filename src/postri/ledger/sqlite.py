@@ -20,7 +20,7 @@ from postri.ledger.charges import (
     Attempt,
     Charge,
     Limits,
-    Subject,
+    People,
     check_limits,
     check_name,
     check_text,
@@ -118,7 +118,7 @@ class SqliteLedger:
                 if before is not None:
                     _check_same(book.reservation(before), charge)
                     return before
-            standing = self._standing(book, charge.dataset, limits.subject)
+            standing = self._standing(book, charge.dataset, limits.people)
             refused = _refusal(book, charge, limits, standing)
             if refused is not None and not standing.facts:
                 raise refused
@@ -177,22 +177,20 @@ class SqliteLedger:
 
     # ---- budgets
 
-    def spent(
-        self, dataset: str, analyst: str | None = None, subject: Subject | None = None
-    ) -> Cost:
+    def spent(self, dataset: str, analyst: str | None = None, people: People | None = None) -> Cost:
         with self._file.reading() as connection:
             book = Book(connection)
-            if subject is None:
+            if people is None:
                 return Standing(book.same_people(dataset)).spent(book, analyst)
-            return self._standing(book, dataset, subject).spent(book, analyst)
+            return self._standing(book, dataset, people).spent(book, analyst)
 
-    def usage(self, dataset: str, subject: Subject) -> DatasetUsage:
+    def usage(self, dataset: str, people: People) -> DatasetUsage:
         with self._file.reading() as connection:
             book = Book(connection)
             try:
-                standing = self._standing(book, dataset, subject)
+                standing = self._standing(book, dataset, people)
             except TermsRefused:
-                standing = Standing(book.same_people(dataset, subject.same_people))
+                standing = Standing(book.same_people(dataset, people.same_people))
             return standing.usage(book.usage())
 
     def datasets(self) -> list[str]:
@@ -228,9 +226,9 @@ class SqliteLedger:
                 return None
             return book.append(wanted)
 
-    def accept_protection(self, dataset: str, subject: Subject) -> list[int]:
+    def accept_protection(self, dataset: str, people: People) -> list[int]:
         with self._writing() as book:
-            found = without_number(book, dataset, subject, lambda: self._walked(book))
+            found = without_number(book, dataset, people, lambda: self._walked(book))
             if not found:
                 raise LedgerError(
                     f"there is nothing to accept: whatever was spent on {dataset!r} has its number "
@@ -242,8 +240,8 @@ class SqliteLedger:
                 book.append(replace(terms, protect=protect, places=()))
             return numbers
 
-    def _standing(self, book: Book, dataset: str, subject: Subject) -> Standing:
-        return standing_of(book, dataset, subject, lambda: self._walked(book))
+    def _standing(self, book: Book, dataset: str, people: People) -> Standing:
+        return standing_of(book, dataset, people, lambda: self._walked(book))
 
     def _walked(self, book: Book) -> Protections:
         """What spends were made under, by all entries: walks on from where the last walk ended."""
@@ -416,7 +414,7 @@ def _write_terms(book: Book, charge: Charge, limits: Limits, names: Iterable[str
     allowances.pop(charge.analyst, None)
     if limits.allowance is not None:
         allowances[charge.analyst] = limits.allowance
-    new_places = limits.subject.places - book.places(charge.dataset)
+    new_places = limits.people.places - book.places(charge.dataset)
     wanted = replace(
         wanted, allowances=MappingProxyType(allowances), places=tuple(sorted(new_places))
     )

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from postri.cost import NOTHING, Cost
 from postri.ledger.accountants import Accountant, Pure
-from postri.ledger.charges import Attempt, Charge, Limits, Subject
+from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 
@@ -87,7 +87,7 @@ class Account:
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     allowances: Mapping[str, Fraction] = field(default_factory=dict)
-    subject: Subject = field(default_factory=Subject)
+    people: People = field(default_factory=People)
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def spent(
-        self, dataset: str, analyst: str | None = None, subject: Subject | None = None
-    ) -> Cost:
+    def spent(self, dataset: str, analyst: str | None = None, people: People | None = None) -> Cost:
         """All that was spent on the people of a dataset, over all its versions and all datasets
         that are joined with it; of one analyst if named.
 
@@ -193,7 +191,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def usage(self, dataset: str, subject: Subject) -> DatasetUsage:
+    def usage(self, dataset: str, people: People) -> DatasetUsage:
         """The same for everybody; where a question is refused, as the entries add up."""
         ...
 
@@ -207,7 +205,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def accept_protection(self, dataset: str, subject: Subject) -> list[int]:
+    def accept_protection(self, dataset: str, people: People) -> list[int]:
         """Accept that what was spent so far counts as it stands under the protection that is named
         now, though no number tells what it means there.
 

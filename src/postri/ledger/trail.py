@@ -12,6 +12,7 @@ from postri.errors import LedgerError
 from postri.ledger.entries import (
     Answered,
     BudgetTerms,
+    DatasetTerms,
     Entry,
     Fact,
     Failed,
@@ -20,7 +21,6 @@ from postri.ledger.entries import (
     Reserved,
     Restated,
     Restored,
-    Terms,
     epsilon_text,
     read_fact,
 )
@@ -208,7 +208,7 @@ def _terms_cells(said: BudgetTerms | Restated | ProtectionAccepted) -> TrailCell
     if isinstance(said, ProtectionAccepted):
         words = f"accepted: earlier spends count as they stand; protects {said.protect}"
         return TrailCells(fate=words, dataset=said.dataset)
-    terms = Terms.of(said)
+    terms = DatasetTerms.of(said)
     words = f"budget {terms.budget}, {terms.accountant}"
     if terms.protect is not None:
         words += f", protects {terms.protect}"

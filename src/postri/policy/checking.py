@@ -23,7 +23,7 @@ from postri.exact import plain, shown
 from postri.grid import grid_of
 from postri.ledger import SqliteLedger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
-from postri.policy.people import ledger_problems, located_subject, source_problems, unknown_names
+from postri.policy.people import ledger_problems, located_people, source_problems, unknown_names
 from postri.policy.sources import open_with
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
@@ -219,13 +219,13 @@ def _beside_ledger(policy: Policy, found: Findings) -> None:
     with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
         for dataset in policy.datasets.values():
             found.errors.extend(ledger_problems(policy, dataset, ledger))
-            subject = located_subject(policy, dataset)
+            people = located_people(policy, dataset)
             try:
-                now = ledger.spent(dataset.name, subject=subject)
+                now = ledger.spent(dataset.name, people=people)
             except TermsRefused as refused:
                 found.error(dataset.line, str(refused))
                 continue
-            if now != ledger.spent(dataset.name, subject=replace(subject, protect=None)):
+            if now != ledger.spent(dataset.name, people=replace(people, protect=None)):
                 text = (
                     f"dataset {dataset.name!r} protects more than it did: by group privacy, what "
                     "was spent before counts for more from its next question on"

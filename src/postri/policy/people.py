@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from postri.errors import PolicyError, Problem, nearest
 from postri.exact import plain
-from postri.ledger import Ledger, Subject
+from postri.ledger import Ledger, People
 from postri.policy.model import Dataset, Policy
 from postri.policy.sources import place_digests, places_of
 
 
-def subject_of(policy: Policy, dataset: Dataset) -> Subject:
+def people_of(policy: Policy, dataset: Dataset) -> People:
     """What the policy alone says of it; where its rows lie is not looked up."""
-    return Subject(dataset.protect, same_people=joined_with(policy.datasets, dataset.name))
+    return People(dataset.protect, same_people=joined_with(policy.datasets, dataset.name))
 
 
-def located_subject(policy: Policy, dataset: Dataset) -> Subject:
+def located_people(policy: Policy, dataset: Dataset) -> People:
     """The same with the places of its rows."""
-    return replace(subject_of(policy, dataset), places=place_digests(policy, dataset))
+    return replace(people_of(policy, dataset), places=place_digests(policy, dataset))
 
 
 def joined_with(datasets: Mapping[str, Dataset], name: str) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ def source_problems(policy: Policy, dataset: Dataset) -> Iterator[Problem]:
             yield Problem(
                 second.line,
                 f"datasets {first.name!r} and {second.name!r} read the same source, so what is "
-                f'asked of both adds up: write same_people_as = "{first.name}" in '
-                f"[datasets.{second.name}], or leave one of them out",
+                f'asked of both adds up: write same_people_as = "{first.name}" in the table of '
+                f"{second.name!r}, or leave one of them out",
             )
 
 

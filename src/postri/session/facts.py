@@ -11,7 +11,7 @@ from fractions import Fraction
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.exact import plain
-from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Subject, Usage
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, People, Pure, Usage
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
@@ -160,9 +160,9 @@ def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudge
 
 
 def limits_of(
-    dataset: Dataset, subject: Subject, analyst: str, allowance: Fraction | None = None
+    dataset: Dataset, people: People, analyst: str, allowance: Fraction | None = None
 ) -> Limits:
-    """What the policy lets an analyst spend on a dataset that is about this subject.
+    """What the policy lets an analyst spend on a dataset about these people.
 
     `allowance` is another bound on it, such as a token's: the smaller one binds.
     """
@@ -172,7 +172,7 @@ def limits_of(
         accountant=accountant_of(dataset),
         per_question=dataset.max_epsilon_per_question,
         allowance=min((each for each in allowances if each is not None), default=None),
-        subject=subject,
+        people=people,
     )
 
 

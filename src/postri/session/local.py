@@ -36,9 +36,9 @@ from postri.policy import (
     Dataset,
     Policy,
     check_people,
-    located_subject,
+    located_people,
     open_dataset,
-    subject_of,
+    people_of,
 )
 from postri.privacy import check_epsilon
 from postri.question import (
@@ -151,9 +151,9 @@ class LocalSession(Session):
     def _budgets(self) -> Mapping[str, DatasetBudget]:
         budgets = {}
         for name, dataset in self._policy.datasets.items():
-            subject = subject_of(self._policy, dataset)
-            limits = limits_of(dataset, subject, self.analyst, self._allowance)
-            budgets[name] = budget_of(limits, self._ledger.usage(name, subject), self.analyst)
+            people = people_of(self._policy, dataset)
+            limits = limits_of(dataset, people, self.analyst, self._allowance)
+            budgets[name] = budget_of(limits, self._ledger.usage(name, people), self.analyst)
         return budgets
 
     # ---- from words to a question
@@ -268,12 +268,12 @@ class LocalSession(Session):
     def _limits(self, dataset: Dataset) -> Limits:
         """What the analyst may spend; PolicyError if spends would not be added up as they must."""
         check_people(self._policy, dataset, self._ledger)
-        subject = located_subject(self._policy, dataset)
-        return limits_of(dataset, subject, self.analyst, self._allowance)
+        people = located_people(self._policy, dataset)
+        return limits_of(dataset, people, self.analyst, self._allowance)
 
     def _spent(self, dataset: Dataset, limits: Limits, analyst: str | None = None) -> Cost:
         with self._in_policy(dataset):
-            return self._ledger.spent(dataset.name, analyst, limits.subject)
+            return self._ledger.spent(dataset.name, analyst, limits.people)
 
     @contextmanager
     def _in_policy(self, dataset: Dataset) -> Iterator[None]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError
 from postri.ledger import check_retry
-from postri.policy import subject_of
+from postri.policy import people_of
 from postri.question import Wording, read_wording
 from postri.session.facts import accountant_of
 from postri.session.session import MOST_PAST, Session
@@ -123,7 +123,7 @@ def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     for name, dataset in service.policy.datasets.items():
         accountant = accountant_of(dataset)
         analysts: dict[str, AnalystFields] = {}
-        usage = service.ledger.usage(name, subject_of(service.policy, dataset))
+        usage = service.ledger.usage(name, people_of(service.policy, dataset))
         for analyst, spent in usage.analysts.items():
             # Of the policy's allowance and the token's, the lower one binds.
             allowances = (dataset.allowances.get(analyst), given.get(analyst))
