@@ -11,21 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from postri.cost import Cost
 from postri.errors import LedgerError, TermsRefused
-from postri.ledger.entries import (
-    FIRST_HASH,
-    Answered,
-    BudgetTerms,
-    DatasetTerms,
-    Entry,
-    Fact,
-    Fate,
-    Reserved,
-    epsilon_text,
-    read_fact,
-)
+from postri.ledger.entries import FIRST_HASH, Answered, Entry, Fact, Fate, Reserved, read_fact
 from postri.ledger.head import trouble
+from postri.ledger.parts import epsilon_text
 from postri.ledger.protection import Protections
 from postri.ledger.store import DatasetUsage, Indexes, Ledger, Snapshot, Usage
+from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 
 def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:

@@ -16,25 +16,21 @@ from postri.ledger.charges import Attempt
 from postri.ledger.entries import (
     FIRST_HASH,
     Answered,
-    BudgetTerms,
-    DatasetTerms,
     Entry,
     Fact,
     Failed,
     Fate,
     Reserved,
-    Share,
     body_of,
     canonical,
-    epsilon_text,
     new_entry,
-    rational,
-    read_epsilon,
     read_fact,
 )
 from postri.ledger.head import Head
+from postri.ledger.parts import Share, epsilon_text, rational, read_epsilon
 from postri.ledger.schema import check_schema
 from postri.ledger.store import DatasetUsage, Indexes, Reservation, Usage
+from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 BATCH = 500
 # How often the file keeps up to which entry all is known: a process that opens it reads no more

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 from postri.cost import NOTHING, Cost
-from postri.errors import TermsRefused
+from postri.errors import BudgetExceeded, TermsRefused
 from postri.ledger.book import Book
-from postri.ledger.charges import Limits, People
-from postri.ledger.entries import DatasetTerms, Restated
+from postri.ledger.charges import Charge, Limits, People, check_limits
 from postri.ledger.protection import Protections
 from postri.ledger.store import DatasetUsage, Usage
+from postri.ledger.terms import DatasetTerms, Restated
 from postri.privacy import ProtectedChange
 
 
@@ -144,3 +145,34 @@ def terms_under(
         protect=protect,
         same_people=tuple(name for name in names if name != dataset),
     )
+
+
+def refusal_of(
+    book: Book, charge: Charge, limits: Limits, standing: Standing
+) -> BudgetExceeded | None:
+    """Why the limits do not allow a charge; None if they do."""
+    on_dataset = standing.spent(book)
+    by_analyst = standing.spent(book, charge.analyst)
+    try:
+        check_limits(charge, limits, on_dataset, by_analyst)
+    except BudgetExceeded as error:
+        return error
+    return None
+
+
+def write_terms(book: Book, charge: Charge, limits: Limits, names: Iterable[str]) -> None:
+    """Keep the terms as the limits of one analyst have them, if they changed; the allowances of
+    others stay.
+    """
+    terms = book.terms(charge.dataset)
+    wanted = terms_under(terms, charge.dataset, limits, names)
+    allowances = dict(wanted.allowances)
+    allowances.pop(charge.analyst, None)
+    if limits.allowance is not None:
+        allowances[charge.analyst] = limits.allowance
+    new_places = limits.people.places - book.places(charge.dataset)
+    wanted = replace(
+        wanted, allowances=MappingProxyType(allowances), places=tuple(sorted(new_places))
+    )
+    if terms is None or replace(terms, places=()) != wanted:
+        book.append(wanted)

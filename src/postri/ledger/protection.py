@@ -17,16 +17,8 @@ from collections.abc import Iterator
 
 from postri.cost import NOTHING, Cost
 from postri.errors import TermsRefused
-from postri.ledger.entries import (
-    FIRST_HASH,
-    BudgetTerms,
-    DatasetTerms,
-    Fact,
-    ProtectionAccepted,
-    Reserved,
-    Restated,
-    Restored,
-)
+from postri.ledger.entries import FIRST_HASH, Fact, Reserved, Restored
+from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
 from postri.privacy import ProtectedChange, group_factor
 
 Under = dict[ProtectedChange | None, Cost]

@@ -12,7 +12,7 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from postri.cost import NOTHING, Cost, check_amount
-from postri.errors import BudgetExceeded, InputError, LedgerError, RetryKeyUsed, TermsRefused
+from postri.errors import InputError, LedgerError, RetryKeyUsed, TermsRefused
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.charges import (
@@ -21,25 +21,24 @@ from postri.ledger.charges import (
     Charge,
     Limits,
     People,
-    check_limits,
     check_name,
     check_text,
 )
 from postri.ledger.connection import SqliteFile, create_private, worded
-from postri.ledger.entries import (
-    Answered,
-    Entry,
-    Failed,
-    ProtectionAccepted,
-    Reserved,
-    Restored,
-    read_fact,
-)
+from postri.ledger.entries import Answered, Entry, Failed, Reserved, Restored, read_fact
 from postri.ledger.head import Head, HeadFile, trouble
-from postri.ledger.people import Standing, standing_of, terms_under, without_number
+from postri.ledger.people import (
+    Standing,
+    refusal_of,
+    standing_of,
+    terms_under,
+    without_number,
+    write_terms,
+)
 from postri.ledger.protection import Protections
 from postri.ledger.schema import migrate, schema_of
 from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation
+from postri.ledger.terms import ProtectionAccepted
 
 ACCEPT = (
     "look for a newer copy, or accept this one: SqliteLedger(path, head, "
@@ -119,12 +118,12 @@ class SqliteLedger:
                     _check_same(book.reservation(before), charge)
                     return before
             standing = self._standing(book, charge.dataset, limits.people)
-            refused = _refusal(book, charge, limits, standing)
+            refused = refusal_of(book, charge, limits, standing)
             if refused is not None and not standing.facts:
                 raise refused
             for fact in standing.facts:
                 book.append(fact)
-            _write_terms(book, charge, limits, standing.names)
+            write_terms(book, charge, limits, standing.names)
             if refused is None:
                 number = book.append(_reserved(charge))
                 if attempt is not None:
@@ -390,36 +389,6 @@ class SqliteSnapshot:
 
 
 # ---- from charges to facts
-
-
-def _refusal(
-    book: Book, charge: Charge, limits: Limits, standing: Standing
-) -> BudgetExceeded | None:
-    on_dataset = standing.spent(book)
-    by_analyst = standing.spent(book, charge.analyst)
-    try:
-        check_limits(charge, limits, on_dataset, by_analyst)
-    except BudgetExceeded as error:
-        return error
-    return None
-
-
-def _write_terms(book: Book, charge: Charge, limits: Limits, names: Iterable[str]) -> None:
-    """Keep the terms as the limits of one analyst have them, if they changed; the allowances of
-    others stay.
-    """
-    terms = book.terms(charge.dataset)
-    wanted = terms_under(terms, charge.dataset, limits, names)
-    allowances = dict(wanted.allowances)
-    allowances.pop(charge.analyst, None)
-    if limits.allowance is not None:
-        allowances[charge.analyst] = limits.allowance
-    new_places = limits.people.places - book.places(charge.dataset)
-    wanted = replace(
-        wanted, allowances=MappingProxyType(allowances), places=tuple(sorted(new_places))
-    )
-    if terms is None or replace(terms, places=()) != wanted:
-        book.append(wanted)
 
 
 def _reserved(charge: Charge) -> Reserved:

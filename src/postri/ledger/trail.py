@@ -9,22 +9,10 @@ from itertools import islice
 from typing import TextIO, TypedDict
 
 from postri.errors import LedgerError
-from postri.ledger.entries import (
-    Answered,
-    BudgetTerms,
-    DatasetTerms,
-    Entry,
-    Fact,
-    Failed,
-    Fate,
-    ProtectionAccepted,
-    Reserved,
-    Restated,
-    Restored,
-    epsilon_text,
-    read_fact,
-)
+from postri.ledger.entries import Answered, Entry, Fact, Failed, Fate, Reserved, Restored, read_fact
+from postri.ledger.parts import epsilon_text
 from postri.ledger.store import Ledger, Reservation, Snapshot
+from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
 
 COLUMNS = (
     "number",
