@@ -257,6 +257,29 @@ class TestSamePeople:
         policy(folder, a_dataset("bank", more='same_people_as = "shp"'))
         refused(path, "bank", "names 'shp', which neither", "did you mean 'shop'?")
 
+    def test_nor_is_one_that_is_joined_with_such_a_name(self, folder):
+        pq.write_table(bank(40), folder / "shop.parquet")
+        path = policy(
+            folder,
+            a_dataset(more='same_people_as = "shop"'),
+            a_dataset("shop", "shop.parquet", more='same_people_as = "nobody"'),
+        )
+        refused(path, "bank", "names 'nobody', which neither")
+
+    def test_what_was_joined_stays_so_and_check_says_it(self, folder):
+        pq.write_table(bank(40), folder / "shop.parquet")
+        shop = a_dataset("shop", "shop.parquet", more='same_people_as = "bank"')
+        path = policy(folder, a_dataset(), shop)
+        count(path, "shop")
+        policy(folder, a_dataset(), shop.replace('same_people_as = "bank"', ""))
+        assert spent(path, "bank") == 1
+        errors, warnings = check_policy(read_policy(path))
+        assert errors == [] and [each.text for each in warnings] == [
+            f"by the ledger dataset '{one}' is about the same people as '{other}': what was spent "
+            "on them still counts"
+            for one, other in (("bank", "shop"), ("shop", "bank"))
+        ]
+
     def test_what_the_ledger_joined_must_still_agree(self, folder):
         pq.write_table(bank(40), folder / "shop.parquet")
         path = policy(

@@ -21,9 +21,15 @@ from postri.errors import (
 )
 from postri.exact import plain, shown
 from postri.grid import grid_of
-from postri.ledger import SqliteLedger
+from postri.ledger import Ledger, SqliteLedger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
-from postri.policy.people import ledger_problems, located_people, source_problems, unknown_names
+from postri.policy.people import (
+    joined_before,
+    ledger_problems,
+    located_people,
+    source_problems,
+    unknown_names,
+)
 from postri.policy.sources import open_with
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
@@ -217,17 +223,31 @@ def _people(policy: Policy, found: Findings) -> None:
 
 def _beside_ledger(policy: Policy, found: Findings) -> None:
     with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
+        errors: list[Problem] = []
         for dataset in policy.datasets.values():
-            found.errors.extend(ledger_problems(policy, dataset, ledger))
-            people = located_people(policy, dataset)
+            errors.extend(ledger_problems(policy, dataset, ledger))
             try:
-                now = ledger.spent(dataset.name, people=people)
+                found.warnings.extend(_ledger_warnings(policy, dataset, ledger))
             except TermsRefused as refused:
-                found.error(dataset.line, str(refused))
-                continue
-            if now != ledger.spent(dataset.name, people=replace(people, protect=None)):
-                text = (
-                    f"dataset {dataset.name!r} protects more than it did: by group privacy, what "
-                    "was spent before counts for more from its next question on"
-                )
-                found.warnings.append(Problem(dataset.line, text))
+                errors.append(Problem(dataset.line, str(refused)))
+        # What is wrong with one is told of all that are joined with it.
+        found.errors.extend(dict.fromkeys(errors))
+
+
+def _ledger_warnings(policy: Policy, dataset: Dataset, ledger: Ledger) -> Iterator[Problem]:
+    """What counts for more than the policy says; TermsRefused if questions will be."""
+    people = located_people(policy, dataset)
+    now = ledger.spent(dataset.name, people=people)
+    if now != ledger.spent(dataset.name, people=replace(people, protect=None)):
+        yield Problem(
+            dataset.line,
+            f"dataset {dataset.name!r} protects more than it did: by group privacy, what was spent "
+            "before counts for more from its next question on",
+        )
+    if before := joined_before(policy, dataset, ledger):
+        names = " and ".join(map(repr, before))
+        yield Problem(
+            dataset.line,
+            f"by the ledger dataset {dataset.name!r} is about the same people as {names}: what was "
+            "spent on them still counts",
+        )

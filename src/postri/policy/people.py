@@ -107,14 +107,23 @@ def source_problems(policy: Policy, dataset: Dataset) -> Iterator[Problem]:
 
 def ledger_problems(policy: Policy, dataset: Dataset, ledger: Ledger) -> Iterator[Problem]:
     """Names that nobody knows, and datasets that were joined earlier and differ now."""
-    if dataset.same_people_as not in (None, *policy.datasets):
-        yield from unknown_names(policy, dataset, ledger.datasets())
     joined = joined_with(policy.datasets, dataset.name)
-    for name in ledger.same_people(dataset.name, joined):
-        if name == dataset.name or name in joined or name not in policy.datasets:
-            continue
-        if text := _difference(dataset, policy.datasets[name]):
+    if any(name not in policy.datasets for name in joined):
+        known = ledger.datasets()
+        for name in (dataset.name, *joined):
+            if name in policy.datasets:
+                yield from unknown_names(policy, policy.datasets[name], known)
+    for name in joined_before(policy, dataset, ledger):
+        other = policy.datasets.get(name)
+        if other is not None and (text := _difference(dataset, other)):
             yield Problem(dataset.line, f"by the ledger {text}")
+
+
+def joined_before(policy: Policy, dataset: Dataset, ledger: Ledger) -> list[str]:
+    """The datasets that the ledger has joined with one, and the policy does not."""
+    joined = joined_with(policy.datasets, dataset.name)
+    known = ledger.same_people(dataset.name, joined)
+    return [name for name in known if name != dataset.name and name not in joined]
 
 
 def unknown_names(policy: Policy, dataset: Dataset, known: Iterable[str]) -> Iterator[Problem]:
