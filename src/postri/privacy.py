@@ -147,7 +147,7 @@ def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
 
 
 def group_factor(before: ProtectedChange, now: ProtectedChange) -> int | None:
-    """How many steps of the change before make one of the change now, at most (Theorem 20); None
+    """How many steps of the change before make one of the change now, at most (Theorem 21); None
     if no number is proved to be enough.
 
     >>> group_factor(AddOrRemoveRows(1), AddOrRemoveRows(100))

@@ -58,7 +58,7 @@ class TestFactors:
             (ROW, PERSON, None),
             (HUNDRED, PERSON, None),
             (ReplaceRows(1), ReplaceUnits("who"), None),
-            # How many rows of a unit count is not what is protected (Theorem 20).
+            # How many rows of a unit count is not what is protected (Theorem 21).
             (PERSON, AddOrRemoveUnits("who", rows=1), 1),
             (PERSON, AddOrRemoveUnits("who", rows=50), 1),
             (ReplaceUnits("who", 1), ReplaceUnits("who", 9), 1),
@@ -85,7 +85,7 @@ class TestFactors:
                 assert group_factor(AddOrRemoveRows(k0), ReplaceRows(k1)) == swapped
 
     def test_rhos_of_two_steps_add_up_by_their_roots(self):
-        """The step of Theorem 20's proof, on random distributions of three outcomes.
+        """The step of Theorem 21's proof, on random distributions of three outcomes.
 
         Rhos are the largest of D(order)/order over a grid, which misses little of the supremum.
         """

@@ -270,7 +270,7 @@ class Book:
 
     @cached_property
     def _has_places(self) -> bool:
-        """Whether the file has the tables of schema 3: an audit looks at older ones as they are."""
+        """Whether the file has these tables: an audit looks at older ones as they are."""
         found = self._do("SELECT 1 FROM sqlite_schema WHERE name = 'places'").fetchone()
         return found is not None
 

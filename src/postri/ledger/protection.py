@@ -2,11 +2,11 @@
 
 The terms in force when a question is reserved say what its cost protects. `Protections` follows
 from the entries alone: it takes them in order, and keeps what each analyst spent under each
-protection. Under another one a cost counts as group privacy says (Theorem 20): the difference to
+protection. Under another one a cost counts as group privacy says (Theorem 21): the difference to
 what is charged already is charged by an entry `restated`. So lowering a protection and raising it
 again multiplies nothing twice.
 
-Spends under terms that record no protection, as before schema 3, count as made under the first one
+Spends under terms that record no protection, as those of older versions, count as made under the first one
 that is recorded after them. Nobody knows better: the ledger was not told, and to refuse every
 ledger of an older version would teach stewards to accept without looking.
 """
