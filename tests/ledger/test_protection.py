@@ -236,7 +236,7 @@ class TestRaising:
 
 
 class TestUnknownProtection:
-    """DatasetTerms before schema 3 say nothing of it, nor do limits without a people."""
+    """Terms of older versions say nothing of it, nor do limits without people."""
 
     def test_it_counts_as_the_first_that_is_recorded(self, ledger):
         ask(ledger, None, "a")

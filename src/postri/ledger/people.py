@@ -56,8 +56,8 @@ class Standing:
         for fact in self.restated:
             if fact.analyst is not None:
                 own = analysts.get(fact.analyst, Usage())
-                analysts[fact.analyst] = Usage(own.cost + fact.cost, own.entries)
-        return DatasetUsage(whole.cost + extra, whole.entries, analysts)
+                analysts[fact.analyst] = replace(own, cost=own.cost + fact.cost)
+        return replace(whole, cost=whole.cost + extra, analysts=analysts)
 
 
 def standing_of(

@@ -6,9 +6,9 @@ protection. Under another one a cost counts as group privacy says (Theorem 21): 
 what is charged already is charged by an entry `restated`. So lowering a protection and raising it
 again multiplies nothing twice.
 
-Spends under terms that record no protection, as those of older versions, count as made under the first one
-that is recorded after them. Nobody knows better: the ledger was not told, and to refuse every
-ledger of an older version would teach stewards to accept without looking.
+Spends under terms that record no protection, as those of older versions, count as made under the
+first one that is recorded after them. Nobody knows better: the ledger was not told, and to refuse
+every ledger of an older version would teach stewards to accept without looking.
 """
 
 from __future__ import annotations
