@@ -233,6 +233,11 @@ def data_frame() -> pd.DataFrame:
 def write_files(folder: Path) -> None:
     (folder / "postri.toml").write_text(wrong.POLICY)
     (folder / "semicolons.toml").write_text(wrong.POLICY.replace("staff.csv", "semicolons.csv"))
+    copied = wrong.POLICY.replace("datasets.staff", "datasets.copied").partition("[datasets")
+    (folder / "copied.toml").write_text(wrong.POLICY + "".join(copied[1:]))
+    (folder / "same-as-stuff.toml").write_text(
+        wrong.POLICY.replace("rows = 1000", 'rows = 1000\nsame_people_as = "stuff"')
+    )
     # The same ledger, for both policies lie in one folder.
     (folder / "served.toml").write_text(
         wrong.POLICY + "[service]\nport = 0\ntime_grid = 0\nrate = 1000000\n"

@@ -191,6 +191,9 @@ COMMANDS = (
     ("postri open-again stuff", 2),
     ("postri ask staff 'count()' --epsilon 0.001", 2),
     ("postri ask staff 'count()' --epsilon 1e-400", 2),
+    ("postri check --policy copied.toml", 2),
+    ("postri check --policy same-as-stuff.toml", 2),
+    ("postri budget --accept-protection stuff", 2),
     ("postri token add eve --role boss", 2),
 )
 
@@ -212,6 +215,7 @@ POLICY_LINES = (
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"'),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"\ndelta = 0.5'),
     ('allowances = { bob = "1/2" }', "allowances = { bob = -1 }"),
+    ("rows = 1000", 'rows = 1000\nsame_people_as = "staff"'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-rows", rows = 0'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-row", rows = 1'),
     ('"add-or-remove-rows", rows = 1', '"add-or-remove-units", rows = 1'),

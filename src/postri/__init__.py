@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ServiceError,
         SourceChanged,
         SourceError,
+        TermsRefused,
     )
     from postri.mechanisms.coins import SeededCoins, SystemCoins
     from postri.methods import Depth, PostRI, PostRISVT, Sun2023, Sun2023SVT
@@ -65,6 +66,7 @@ _HOMES = {
         "ServiceError",
         "SourceChanged",
         "SourceError",
+        "TermsRefused",
     ),
     "postri.methods": ("Depth", "PostRI", "PostRISVT", "Sun2023", "Sun2023SVT"),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
@@ -115,6 +117,7 @@ __all__ = [
     "Sun2023SVT",
     "SystemCoins",
     "Table",
+    "TermsRefused",
     "__version__",
     "agg",
     "ask",

@@ -39,6 +39,18 @@ class Cost:
             epsilon = self.epsilon + other.epsilon
         return Cost(epsilon, self.rho + other.rho)
 
+    def for_group(self, factor: int) -> Cost:
+        """What the same draws cost where `factor` steps lead from a table to its neighbour: so many
+        times the epsilon, and that squared times the rho (Theorem 21).
+
+        >>> bounded_range(Fraction(1, 20)).for_group(3)
+        Cost(epsilon=Fraction(3, 20), rho=Fraction(9, 3200))
+        """
+        epsilon = None
+        if self.epsilon is not None:
+            epsilon = factor * self.epsilon
+        return Cost(epsilon, factor**2 * self.rho)
+
     def lacking(self, other: Cost) -> Cost:
         """What must be added to this to reach the other one, in each part."""
         rho = max(other.rho - self.rho, Fraction(0))

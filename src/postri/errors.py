@@ -11,6 +11,7 @@
     ├── DatasetClosed                  too many questions had no answer; nothing was spent
     ├── QuestionFailed                 a question that was paid for has no answer; it stays spent
     ├── LedgerError                    the ledger cannot be read or written; there is no answer
+    │   └── TermsRefused               the policy's terms do not fit what the ledger knows
     ├── PolicyError                    the steward's file is wrong; says every problem with its line
     └── ServiceError                   a service cannot be reached, or refuses whoever asks
 
@@ -147,6 +148,12 @@ class LedgerError(PostriError):
     """The ledger cannot be read or written, or is not what it should be.
 
     No answer is given without it.
+    """
+
+
+class TermsRefused(LedgerError):  # noqa: N818  # as its neighbours
+    """What the policy says of a dataset does not fit what the ledger knows of it: the steward must
+    decide. Nothing was spent.
     """
 
 

@@ -146,6 +146,54 @@ def read_protect(fields: Mapping[str, Any]) -> ProtectedChange:
     return UNIT_CHANGES[change](fields["unit"], rows)
 
 
+def group_factor(before: ProtectedChange, now: ProtectedChange) -> int | None:
+    """How many steps of the change before make one of the change now, at most (Theorem 21); None
+    if no number is proved to be enough.
+
+    >>> group_factor(AddOrRemoveRows(1), AddOrRemoveRows(100))
+    100
+    >>> group_factor(AddOrRemoveRows(1), AddOrRemoveUnits("customer_id")) is None
+    True
+    """
+    if isinstance(before, AddOrRemoveRows | ReplaceRows):
+        return _steps_of_rows(before, now)
+    return _steps_of_units(before, now)
+
+
+def _steps_of_rows(before: AddOrRemoveRows | ReplaceRows, now: ProtectedChange) -> int | None:
+    if not isinstance(now, AddOrRemoveRows | ReplaceRows):
+        # A unit may have any number of rows.
+        return None
+    rows = now.k
+    if isinstance(before, AddOrRemoveRows) and isinstance(now, ReplaceRows):
+        # A replaced row is a removed one and an added one.
+        rows = 2 * now.k
+    elif type(before) is not type(now):
+        # However many rows are replaced, their number stays.
+        return None
+    return -(-rows // before.k)
+
+
+def _steps_of_units(before: AddOrRemoveUnits | ReplaceUnits, now: ProtectedChange) -> int | None:
+    if isinstance(now, AddOrRemoveUnits | ReplaceUnits):
+        if before.unit != now.unit:
+            return None
+        # How many rows of a unit count is no part of what is protected: a unit has them all.
+        if type(before) is type(now):
+            return 1
+        if isinstance(before, ReplaceUnits):
+            return None
+        # A replaced unit is a removed one and an added one.
+        return 2
+    if isinstance(before, ReplaceUnits):
+        return None
+    rows = now.k
+    if isinstance(now, ReplaceRows):
+        rows = 2 * now.k
+    # A row that is added or removed changes one unit, which is removed and added again.
+    return 2 * rows
+
+
 def added_or_removed(rows: int, p: Fraction) -> Fraction:
     """How far so many added or removed rows move all groups together."""
     return rows * max(p, 1 - p)

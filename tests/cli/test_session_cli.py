@@ -203,7 +203,7 @@ class TestBudget:
         assert "saved trail.csv" in run(folder, "budget", "--export", "trail.csv")[1]
         with (folder / "trail.csv").open(newline="") as file:
             kinds = [row["kind"] for row in csv.DictReader(file)]
-        assert kinds == ["budget", "reserve", "answer"]
+        assert kinds == ["terms", "reserve", "answer"]
 
     def test_verify_finds_an_edit_and_an_old_copy(self, folder):
         asked(folder, "count()", "--epsilon", 1)
@@ -220,6 +220,45 @@ class TestBudget:
         assert "accepted" in run(folder, "budget", "--accept-restored")[1]
         assert json.loads(run(folder, "budget", "--json")[0])["staff"]["spent"] == "2"
         assert "the ledger is good" in run(folder, "budget", "--verify")[1]
+
+
+class TestTerms:
+    def test_a_protection_that_tells_nothing_of_earlier_spends_is_accepted(self, folder):
+        asked(folder, "count()", "--epsilon", 1)
+        units = 'change = "add-or-remove-units", unit = "note"'
+        (folder / "postri.toml").write_text(POLICY.replace('change = "add-or-remove-rows"', units))
+        err = asked(folder, "count()", "--epsilon", 1, code=2)[1]
+        assert "postri budget --accept-protection staff" in err
+        assert "--accept-protection staff" in run(folder, "check", code=2)[0]
+        # What was spent is told all the same.
+        assert json.loads(run(folder, "budget", "--json")[0])["staff"]["spent"] == "1"
+        assert "stuff" in run(folder, "budget", "--accept-protection", "stuff", code=2)[1]
+        assert "by entry 4 " in run(folder, "budget", "--accept-protection", "staff")[1]
+        assert (
+            "nothing to accept" in run(folder, "budget", "--accept-protection", "staff", code=1)[1]
+        )
+        asked(folder, "count()", "--epsilon", 1)
+        assert "the ledger is good" in run(folder, "budget", "--verify")[1]
+
+    def test_a_renamed_dataset_goes_on_where_it_was(self, folder):
+        asked(folder, "count()", "--epsilon", 2)
+        renamed = POLICY.replace("datasets.staff", "datasets.team")
+        (folder / "postri.toml").write_text(renamed)
+        assert 'same_people_as = "staff"' in run(folder, "check", code=2)[0]
+        assert (
+            'same_people_as = "staff"'
+            in run(folder, "ask", "team", "count()", "--epsilon", 1, code=2)[1]
+        )
+        joined = renamed.replace("[datasets.team]\n", '[datasets.team]\nsame_people_as = "staff"\n')
+        (folder / "postri.toml").write_text(joined)
+        assert "all is well" in run(folder, "check")[0]
+        assert "spent" in run(folder, "ask", "team", "count()", "--epsilon", 2, code=3)[1]
+        assert json.loads(run(folder, "budget", "--json")[0])["team"] == {
+            "budget": "3",
+            "spent": "2",
+            "remaining": "1",
+            "entries": 3,
+        }
 
 
 class TestSql:

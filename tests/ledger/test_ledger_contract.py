@@ -207,7 +207,7 @@ class TestFates:
         with pytest.raises(InputError) as caught:
             ledger.fail(number, reason)
         assert "Smith" not in str(caught.value)
-        assert kinds(ledger) == ["budget", "reserve"]
+        assert kinds(ledger) == ["terms", "reserve"]
 
 
 class TestLimits:
@@ -318,13 +318,13 @@ class TestBudgets:
 
     def test_it_is_recorded_before_the_first_reservation(self, ledger):
         assert ledger.reserve(charge(), limits(5)) == 2
-        assert kinds(ledger) == ["budget", "reserve"]
+        assert kinds(ledger) == ["terms", "reserve"]
         assert '"budget":"5"' in next(ledger.entries()).body
 
     def test_the_same_budget_is_recorded_once(self, ledger):
         ledger.reserve(charge(1), limits(5))
         ledger.reserve(charge(2), limits(5))
-        assert kinds(ledger) == ["budget", "reserve", "reserve"]
+        assert kinds(ledger) == ["terms", "reserve", "reserve"]
 
     @pytest.mark.parametrize(
         "changed",
@@ -339,22 +339,22 @@ class TestBudgets:
         for each in (limits(5), changed, changed, limits(5)):
             ledger.reserve(charge(), each)
         assert kinds(ledger) == [
-            "budget",
+            "terms",
             "reserve",
-            "budget",
+            "terms",
             "reserve",
             "reserve",
-            "budget",
+            "terms",
             "reserve",
         ]
 
     def test_allowances_of_two_analysts_stand_beside_each_other(self, ledger):
         for analyst in ("ann", "bob", "ann", "bob"):
             ledger.reserve(charge(analyst=analyst), limits(5, allowance=Fraction(1)))
-        assert kinds(ledger).count("budget") == 2
+        assert kinds(ledger).count("terms") == 2
         assert (
             '"allowances":{"ann":"1","bob":"1"}'
-            in [entry.body for entry in ledger.entries() if entry.kind == "budget"][-1]
+            in [entry.body for entry in ledger.entries() if entry.kind == "terms"][-1]
         )
 
     def test_the_steward_can_set_it_alone(self, ledger):
@@ -362,7 +362,7 @@ class TestBudgets:
         assert ledger.set_budget("bank", *terms) == 1
         assert ledger.set_budget("bank", *terms) is None
         ledger.reserve(charge(), limits(5, per_question=Fraction(1), allowance=Fraction(2)))
-        assert kinds(ledger) == ["budget", "reserve"]
+        assert kinds(ledger) == ["terms", "reserve"]
 
     @pytest.mark.parametrize(
         "wrong",

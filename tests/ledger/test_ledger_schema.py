@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import sqlite3
+from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 
 import pytest
 from some_charges import ENOUGH, charge
 
 from postri.errors import LedgerError
-from postri.ledger import SqliteLedger, export_csv, schema, verify
+from postri.ledger import People, SqliteLedger, export_csv, schema, verify
 from postri.ledger.schema import APPLICATION
+from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits
 
 # Schema 1 as it was released, written out by hand: this text must never follow the code.
 SCHEMA_1 = f"""
@@ -80,6 +83,25 @@ def test_a_file_of_schema_1_opens_and_goes_on(first_file):
         assert verify(ledger) == []
 
 
+def test_an_audit_reads_an_old_file(first_file):
+    person = People(AddOrRemoveUnits("who"), frozenset(["a" * 64]), ("shop",))
+    with SqliteLedger(first_file, audit=True) as ledger:
+        assert verify(ledger) == []
+        assert ledger.spent("bank", people=person) == ledger.spent("bank")
+        assert ledger.usage("bank", person).cost.epsilon == Fraction(1, 10)
+
+
+def test_spends_of_an_old_file_count_as_made_under_the_first_protection(first_file):
+    with SqliteLedger(first_file) as ledger:
+        for rows in (1, 100):
+            limits = replace(ENOUGH, people=People(AddOrRemoveRows(rows)))
+            ledger.reserve(charge(rows), limits)
+        kinds = [entry.kind for entry in ledger.entries()]
+        assert kinds == ["budget", "reserve", "terms", "reserve", "restated", "terms", "reserve"]
+        assert ledger.spent("bank").epsilon == Fraction(2 * 100 + 1, 10)
+        assert verify(ledger) == []
+
+
 def test_a_migration_keeps_all_entries(first_file, monkeypatch):
     monkeypatch.setattr(
         schema,
@@ -119,7 +141,7 @@ def test_a_newer_schema_is_refused(store, ledger):
         store.audit,
     ):
         with pytest.raises(
-            LedgerError, match=r"newer version of postri \(schema 99, this version knows 3\)"
+            LedgerError, match=r"newer version of postri \(schema 99, this version knows 4\)"
         ):
             action()
 
@@ -144,6 +166,16 @@ UNKNOWN = [
     ("failure", '{"analyst":"ann","dataset":"bank","reason":"X","refund":"1/10","reservation":2}'),
     ("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":"2"}'),
     ("failure", '{"analyst":7,"dataset":"bank","reason":"X","reservation":2}'),
+    ("protection", '{"dataset":"bank","protect":{"change":"forget","rows":1}}'),
+    ("protection", '{"dataset":"bank","protect":null}'),
+    (
+        "restated",
+        '{"analyst":"ann","dataset":"bank","epsilon":"-1","protect":{"change":"replace-rows","rows":1},"rho":"1"}',
+    ),
+    (
+        "terms",
+        '{"accountant":"pure","allowances":{},"budget":"5","dataset":"bank","delta":null,"per_question":null,"places":[7],"protect":null,"same_people":[]}',
+    ),
     (
         "budget",
         '{"accountant":"renyi","allowances":{},"budget":"5","dataset":"bank","delta":"1/10","per_question":null}',
@@ -186,7 +218,7 @@ def test_a_known_entry_that_was_added_elsewhere_is_read_and_accepted(store, ledg
 
 
 def test_an_older_ledger_counts_its_questions_and_those_without_an_answer(first_file):
-    """The tables of schema 3 follow from the entries of schema 1, also when it is audited first."""
+    """The tables of schema 4 follow from the entries of schema 1, also when it is audited first."""
     with SqliteLedger(first_file, audit=True) as ledger:
         assert verify(ledger) == []
         assert [(each.id, each.analyst, each.reason) for each in ledger.unanswered("bank")] == [

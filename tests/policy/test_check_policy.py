@@ -322,19 +322,24 @@ class TestSharedRows:
             "trips]", "two]", 1
         )
         policy = read_policy(write_policy(folder, text))
-        return [each for each in check_policy(policy)[1] if "read the same source" in each.text]
+        return [each for each in check_policy(policy)[0] if "read the same source" in each.text]
 
-    def test_the_same_file_under_two_names_is_warned_of_at_the_second(self, tmp_path):
+    def test_the_same_file_under_two_names_is_an_error_of_the_second(self, tmp_path):
         write_csv(tmp_path)
         write_csv(tmp_path, name="others.csv")
         (tmp_path / "link.csv").symlink_to(tmp_path / "trips.csv")
         for other in ("trips.csv", "./trips.csv", "link.csv", str(tmp_path / "trips.csv"), "*.csv"):
-            (warning,) = self.shared(tmp_path, ("trips.csv", None), (other, None))
-            assert warning.line == 6
-            assert warning.text == (
-                "datasets 'one' and 'two' read the same source: what is asked of both adds "
-                "up, beyond either budget"
+            (error,) = self.shared(tmp_path, ("trips.csv", None), (other, None))
+            assert error.line == 6
+            assert error.text == (
+                "datasets 'one' and 'two' read the same source, so what is asked of both adds up: "
+                "write same_people_as = \"one\" in the table of 'two', or leave one of them out"
             )
+
+    def test_joined_datasets_may_read_the_same_file(self, tmp_path):
+        write_csv(tmp_path)
+        more = 'same_people_as = "two"\n'
+        assert self.shared(tmp_path, ("trips.csv", None), ("trips.csv", None), more) == []
 
     def test_other_files_are_not(self, tmp_path):
         write_csv(tmp_path)
@@ -343,17 +348,20 @@ class TestSharedRows:
 
     def test_tables_of_a_database_are_told_apart(self, tmp_path):
         write_duckdb(tmp_path)
-        assert (
-            len(self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", "main.trips")))
-            == 1
-        )
+        for spelling in ("main.trips", "TRIPS", '\\"trips\\"', "trips.main.trips"):
+            assert self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", spelling))
         assert self.shared(tmp_path, ("trips.duckdb", "trips"), ("trips.duckdb", "other")) == []
 
     @pytest.mark.parametrize(
         ("one", "other", "same"),
         [
             ("postgresql://ann:a@h/d", "postgres://bob:b@H:5432/d?sslmode=require", True),
+            ("postgresql://h/d", "postgresql:///?host=H&dbname=d", True),
+            ("postgresql://d@h", "postgresql://bob@h/d", True),
+            ("postgresql://h:1/d", "postgresql://h/d?port=1", True),
+            ("postgresql://h/d%20e", "postgresql://h/?dbname=d%20e", True),
             ("postgresql://h/d", "postgresql://h/e", False),
+            ("postgresql://h/d", "postgresql://h/d?port=1", False),
             ("postgresql://h/d", "postgresql://g/d", False),
             ("postgresql://h:1/d", "postgresql://h:2/d", False),
         ],

@@ -12,6 +12,7 @@ from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, Repla
 from postri.engines.csv_format import CsvFormat
 from postri.errors import PolicyError, PostriError
 from postri.policy import read_policy
+from postri.policy.people import joined_with
 
 CONTRACT = """\
 ledger = "postri.ledger"            # optional; default beside this file; paths are relative to this file
@@ -38,6 +39,7 @@ version = "1"
 budget = 1
 protect = { change = "replace-rows", rows = 1 }
 """
+OTHER = DATASET.replace("datasets.d", "datasets.other").replace("d.csv", "other.csv")
 PARQUET = DATASET.replace("d.csv", "d.parquet")
 COLUMN = DATASET + "[datasets.d.columns.x]\n"
 SHARE = 'say how many cells may be lost, such as "up to 2%"'
@@ -178,6 +180,17 @@ class TestRightFiles:
             meant,
             {"ann": meant},
         )
+
+    def test_datasets_about_the_same_people_are_found_over_any_number_of_steps(self, tmp_path):
+        """Some are known to the ledger alone, and `other` says nothing itself."""
+        third = OTHER.replace("other", "third") + "same_people_as = 'd'\n"
+        fourth = OTHER.replace("other", "fourth") + "same_people_as = 'gone'\n"
+        text = DATASET + "same_people_as = 'gone'\n" + OTHER + third + fourth
+        datasets = read_policy(written(tmp_path, text)).datasets
+        assert datasets["third"].same_people_as == "d"
+        assert joined_with(datasets, "third") == ("d", "fourth", "gone")
+        assert joined_with(datasets, "fourth") == ("d", "gone", "third")
+        assert joined_with(datasets, "other") == ()
 
     @pytest.mark.parametrize(
         ("said", "meant"),
@@ -439,6 +452,53 @@ WRONG = {
     "allowances in a table of their own": (
         DATASET + "[datasets.d.allowances]\nann = 1\nbob = []\n",
         [(8, "the allowance of 'bob' must be a number, got a list")],
+    ),
+    "the same people as itself": (
+        DATASET + "same_people_as = 'd'\n",
+        [(6, "same_people_as must name another dataset, got this one's own name")],
+    ),
+    "the same people as nobody": (
+        DATASET + "same_people_as = 7\n",
+        [(6, "same_people_as must be text in quotes, got 7")],
+    ),
+    "the same people, and another protection": (
+        DATASET + OTHER.replace("rows = 1", "rows = 2") + "same_people_as = 'd'\n",
+        [
+            (
+                11,
+                "datasets 'other' and 'd' are about the same people, so their spends add up only "
+                "under the same protect: 'other' protects replacing any 2 rows, 'd' replacing any "
+                "one row; write the same in both",
+            )
+        ],
+    ),
+    "the same people, and another accountant": (
+        DATASET + OTHER + "accountant = 'zcdp'\ndelta = 1e-6\nsame_people_as = 'd'\n",
+        [
+            (
+                13,
+                "datasets 'other' and 'd' are about the same people, so their spends add up only "
+                "under the same accountant and delta: 'other' has \"zcdp\" with delta 0.000001, "
+                "'d' \"pure\"; write the same in both",
+            )
+        ],
+    ),
+    "the same people over a third name": (
+        DATASET
+        + "same_people_as = 'gone'\n"
+        + OTHER
+        + "accountant = 'zcdp'\ndelta = 1e-6\nsame_people_as = 'gone'\n",
+        [
+            (
+                line,
+                f"datasets {names} are about the same people, so their spends add up only under "
+                f"the same accountant and delta: {both}; write the same in both",
+            )
+            for line, names, both in (
+                (6, "'d' and 'other'", "'d' has \"pure\", 'other' \"zcdp\" with delta 0.000001"),
+                (14, "'other' and 'd'", "'other' has \"zcdp\" with delta 0.000001, 'd' \"pure\""),
+            )
+        ],
     ),
     "accountant": (
         DATASET + "accountant = 'zCDP'\n",

@@ -323,7 +323,7 @@ class ChargesAfterwards(LocalSession):
     def _answer(self, question, attempt, *, fresh):
         table = module.open_dataset(self._policy, question.dataset)
         answers = question.bound(table).answers()
-        limits = module.limits_of(question.dataset, self.analyst)
+        limits = self._limits(question.dataset)
         number = self._ledger.reserve(self._charge(question), limits, attempt)
         self._ledger.record(number, module.write_answers(answers))
         return postri.Result(question.by, question.names, question.arranged(answers))
@@ -368,7 +368,7 @@ def test_what_fails_after_the_reservation_stays_spent(policy):
     assert fail_while_counting(policy) == 1
     found = read_policy(policy)
     with SqliteLedger(found.ledger, found.head) as ledger:
-        assert [entry.kind for entry in ledger.entries()] == ["budget", "reserve", "failure"]
+        assert [entry.kind for entry in ledger.entries()] == ["terms", "reserve", "failure"]
 
 
 def test_a_refund_on_failure_would_be_found(policy):
@@ -494,10 +494,10 @@ class TestBudget:
         found = read_policy(policy)
         with SqliteLedger(found.ledger, found.head) as ledger:
             assert [entry.kind for entry in ledger.entries()] == [
-                "budget",
+                "terms",
                 "reserve",
                 "answer",
-                "budget",
+                "terms",
                 "reserve",
                 "answer",
             ]

@@ -88,12 +88,14 @@ def serving(
     """A service with datasets of these budgets, and these keys of `loan`: ann and bob are analysts,
     sam is the steward.
     """
-    _write_table(folder / "bank.csv")
+    # A file of its own for each: budgets of datasets about the same people would add up.
+    for name in budgets:
+        _write_table(folder / f"{name}.csv")
     loan = f'type = "text"\nkeys = {json.dumps(loans)}'
     datasets = [
         dataset_text(
             name,
-            source="bank.csv",
+            source=f"{name}.csv",
             budget=budget,
             rows=3_000,
             more='max_epsilon_per_question = "2"',

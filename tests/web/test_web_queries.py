@@ -5,6 +5,7 @@ does not survive.
 from __future__ import annotations
 
 import json
+import shutil
 from fractions import Fraction
 
 import pytest
@@ -335,7 +336,7 @@ class TestOtherEndpoints:
     def test_the_ledger_shows_spends_and_no_values(self, served):
         mid = served.ask(served.ann).json
         trail = served.get("/v1/ledger", served.sue).json
-        assert [entry["kind"] for entry in trail["entries"]] == ["budget", "reserve", "answer"]
+        assert [entry["kind"] for entry in trail["entries"]] == ["terms", "reserve", "answer"]
         asked = trail["entries"][1]
         assert (asked["analyst"], asked["epsilon"], asked["fate"], asked["dataset"]) == (
             "ann",
@@ -523,3 +524,20 @@ class TestClients:
             for session in (far, near):
                 with pytest.raises(RetryKeyUsed):
                     session.median("bank", "x", epsilon="0.2", retry="k")
+
+
+def test_budgets_of_the_same_people_add_up_for_analysts_and_stewards(tmp_path):
+    shutil.copy(write_policy(tmp_path).with_name("bank.duckdb"), tmp_path / "shop.duckdb")
+    path = tmp_path / "postri.toml"
+    bank = path.read_text()
+    _, _, dataset = bank.partition("[datasets.bank]")
+    dataset = dataset.partition("[datasets.endless]")[0].replace("datasets.bank", "datasets.shop")
+    shop = dataset.replace("bank.duckdb", "shop.duckdb")
+    path.write_text(f'{bank}\n[datasets.shop]\nsame_people_as = "bank"{shop}')
+    with in_thread(path) as served:
+        assert served.ask(served.ann).status == 200
+        budget = served.get("/v1/budget", served.sue).json
+        for name in ("bank", "shop"):
+            assert budget[name]["spent"] == "1/2"
+            assert budget[name]["analysts"]["ann"]["spent"] == "1/2"
+        assert budget["endless"]["spent"] == "0"

@@ -180,7 +180,7 @@ class TestEnding:
         gate.touch()
         assert asked.reply().status == 200
         assert process.wait() == 0
-        assert entries(path) == ([("budget", None), ("reserve", None), ("answer", None)], [])
+        assert entries(path) == ([("terms", None), ("reserve", None), ("answer", None)], [])
 
     def test_one_that_takes_too_long_is_accounted_for(self, gated):
         path, process, asked, _ = gated('shutdown_timeout = "0.2"')
@@ -188,7 +188,7 @@ class TestEnding:
         reply = asked.reply()
         assert (reply.status, reply.code, reply.json["spent"]) == (502, "question_failed", True)
         assert process.wait() == 0
-        assert entries(path) == ([("budget", None), ("reserve", None), ("failure", "Shutdown")], [])
+        assert entries(path) == ([("terms", None), ("reserve", None), ("failure", "Shutdown")], [])
 
     @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM][: sized(1, 2)])
     def test_a_second_signal_ends_it_at_once(self, gated, second):
@@ -198,7 +198,7 @@ class TestEnding:
         process.signal(second)
         assert process.wait() == 128 + second
         found, problems = entries(path)
-        assert found == [("budget", None), ("reserve", None)] and problems == []
+        assert found == [("terms", None), ("reserve", None)] and problems == []
 
     def test_an_answer_that_was_cut_off_is_had_by_a_retry_for_nothing(self, gated, start):
         path, process, _, _ = gated()

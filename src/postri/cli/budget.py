@@ -42,6 +42,14 @@ Accept = Annotated[
         "--accept-restored", help="Accept an older copy of the ledger; what it lost is charged."
     ),
 ]
+AcceptProtection = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATASET",
+        help="Accept that what was spent counts as it stands under a protect that tells nothing "
+        "of it.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ def budget(
     head: Head = False,
     expected_head: Expected = None,
     accept_restored: Accept = False,
+    accept_protection: AcceptProtection = None,
     policy: o.Policy = "postri.toml",
 ) -> None:
     """What each dataset has left, by analyst; and the audit of the ledger."""
@@ -73,7 +82,8 @@ def budget(
     from postri.session.remote import is_url
 
     if is_url(policy):
-        if verify or export or backup or head or expected_head or accept_restored:
+        accept = accept_restored or accept_protection
+        if verify or export or backup or head or expected_head or accept:
             raise InputError(
                 "a service's ledger is audited where it lies: there, name the policy with --policy"
             )
@@ -87,6 +97,8 @@ def budget(
         if accept_restored:
             charged = ledger.accept_restored()
             typer.echo(f"accepted: entry {charged} charges what was lost", err=True)
+        if accept_protection is not None:
+            _accept_protection(found, ledger, accept_protection)
         if verify:
             check_ledger(ledger, expected_head)
         if export is not None:
@@ -106,12 +118,33 @@ def budget(
 
 def _accounts(policy: Policy) -> list[Account]:
     from postri.ledger import Account
+    from postri.policy import people_of
     from postri.session.facts import accountant_of
 
     return [
-        Account(dataset.name, dataset.budget, accountant_of(dataset), dataset.allowances)
+        Account(
+            dataset.name,
+            dataset.budget,
+            accountant_of(dataset),
+            dataset.allowances,
+            people_of(policy, dataset),
+        )
         for dataset in policy.datasets.values()
     ]
+
+
+def _accept_protection(policy: Policy, ledger: Ledger, name: str) -> None:
+    from postri.policy import people_of
+    from postri.session.session import check_dataset
+
+    dataset = policy.datasets[check_dataset(name, policy.datasets)]
+    numbers = ledger.accept_protection(name, people_of(policy, dataset))
+    entries = " and ".join(map(str, numbers))
+    typer.echo(
+        f"accepted: by entry {entries} of the ledger what was spent counts as it stands, and what "
+        f"comes protects {dataset.protect}",
+        err=True,
+    )
 
 
 def check_ledger(ledger: Ledger, expected_head: str | None) -> None:
@@ -174,12 +207,11 @@ def _lines(
     accounts: Sequence[Account], ledger: Ledger
 ) -> Iterator[tuple[Account, list[BudgetLine]]]:
     """Each account with its line, then the lines of its analysts."""
-    from postri.ledger import DatasetUsage, Usage
+    from postri.ledger import Usage
 
-    summary = ledger.summary()
     for account in accounts:
         epsilon = account.accountant.epsilon
-        usage = summary.get(account.dataset, DatasetUsage())
+        usage = ledger.usage(account.dataset, account.people)
         lines = [BudgetLine(account.dataset, account.budget, epsilon(usage.cost), usage.entries)]
         for analyst in sorted({*account.allowances, *usage.analysts}):
             own = usage.analysts.get(analyst, Usage())

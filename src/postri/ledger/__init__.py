@@ -5,7 +5,7 @@ from __future__ import annotations
 from postri.cost import Cost, bounded_range, gaussian_draw, pure_draw
 from postri.ledger.accountants import ZCDP, Accountant, Pure
 from postri.ledger.audit import verify
-from postri.ledger.charges import Attempt, Charge, Limits, check_retry
+from postri.ledger.charges import Attempt, Charge, Limits, People, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
@@ -32,6 +32,7 @@ __all__ = [
     "Head",
     "Ledger",
     "Limits",
+    "People",
     "Pure",
     "Recorded",
     "Reservation",

@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from postri.cost import Cost
-from postri.errors import LedgerError
+from postri.errors import LedgerError, TermsRefused
 from postri.ledger.entries import (
     FIRST_HASH,
     Answered,
-    BudgetTerms,
     Entry,
     Fact,
     Fate,
     Reopened,
     Reserved,
-    epsilon_text,
     read_fact,
 )
 from postri.ledger.head import trouble
+from postri.ledger.parts import epsilon_text
+from postri.ledger.protection import Protections
 from postri.ledger.store import DatasetUsage, Indexes, Ledger, Snapshot, Usage
+from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 
 def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
@@ -105,6 +106,9 @@ class Replay:
         self.fates: dict[int, int] = {}
         self.answers: dict[tuple[str, str, str], int] = {}
         self.unanswered: set[tuple[str, int]] = set()
+        self.places: set[tuple[str, str]] = set()
+        self.same_people: set[tuple[str, str]] = set()
+        self._protections = Protections()
         self._reservations: dict[int, Reserved] = {}
         self._usage: dict[str, Usage] = {}
         self._analysts: dict[str, dict[str, Usage]] = {}
@@ -119,6 +123,7 @@ class Replay:
         self._count(fact)
         if isinstance(fact, BudgetTerms):
             self.terms[fact.dataset] = entry.number
+            yield from self._check_terms(entry.number, DatasetTerms.of(fact))
         elif isinstance(fact, Reserved):
             self._reservations[entry.number] = fact
             self.unanswered.add((fact.dataset, entry.number))
@@ -126,6 +131,23 @@ class Replay:
             self.unanswered = {each for each in self.unanswered if each[0] != fact.dataset}
         elif isinstance(fact, Fate):
             yield from self._end(entry.number, fact)
+        self._protections.add(fact)
+
+    def _check_terms(self, number: int, terms: DatasetTerms) -> Iterator[str]:
+        """Whether earlier spends were restated before terms protect more than those before."""
+        self.places.update((terms.dataset, place) for place in terms.places)
+        self.same_people.update((terms.dataset, other) for other in terms.same_people)
+        if terms.protect is None:
+            return
+        try:
+            restated = not list(self._protections.restatements(terms.dataset, terms.protect))
+        except TermsRefused:
+            restated = False
+        if not restated:
+            yield (
+                f"Entry {number} changes what {terms.dataset!r} protects, and what was spent "
+                "before does not count as it should."
+            )
 
     def _end(self, number: int, fate: Fate) -> Iterator[str]:
         asked = self._reservations.get(fate.reservation)
@@ -167,7 +189,14 @@ class Replay:
 
     def indexes(self) -> Indexes:
         """Where facts stand."""
-        return Indexes(self.terms, self.fates, self.answers, frozenset(self.unanswered))
+        return Indexes(
+            terms=self.terms,
+            fates=self.fates,
+            answers=self.answers,
+            unanswered=frozenset(self.unanswered),
+            places=frozenset(self.places),
+            same_people=frozenset(self.same_people),
+        )
 
 
 def _totals(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
@@ -218,6 +247,10 @@ def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield "The index of recorded answers does not fit the entries."
     if kept.unanswered != counted.unanswered:
         yield "The index of questions without an answer does not fit the entries."
+    if kept.places != counted.places:
+        yield "The index of where rows lie does not fit the entries."
+    if kept.same_people != counted.same_people:
+        yield "The index of datasets about the same people does not fit the entries."
 
 
 def _expected(line: str, chain: HashChain) -> Iterator[str]:

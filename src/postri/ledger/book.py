@@ -5,7 +5,7 @@ follows from it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,25 +16,22 @@ from postri.ledger.charges import Attempt
 from postri.ledger.entries import (
     FIRST_HASH,
     Answered,
-    BudgetTerms,
     Entry,
     Fact,
     Failed,
     Fate,
     Reopened,
     Reserved,
-    Share,
     body_of,
     canonical,
-    epsilon_text,
     new_entry,
-    rational,
-    read_epsilon,
     read_fact,
 )
 from postri.ledger.head import Head
+from postri.ledger.parts import Share, epsilon_text, rational, read_epsilon
 from postri.ledger.schema import check_schema
 from postri.ledger.store import DatasetUsage, Indexes, Reservation, Unanswered, Usage
+from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 BATCH = 500
 # How often the file keeps up to which entry all is known: a process that opens it reads no more
@@ -69,6 +66,16 @@ COUNT_UNANSWERED = """
 """
 COUNT_QUESTION = """
     UPDATE analysts SET questions = questions + 1 WHERE dataset = ? AND analyst = ?
+"""
+# Where the rows of a dataset lay, others' may lie too.
+SHARING = """
+    SELECT DISTINCT other.dataset FROM places AS mine JOIN places AS other USING (place)
+    WHERE mine.dataset = ?
+"""
+# What costs nothing says nothing of protections either.
+LATER_SPENDS = """
+    SELECT number, time, kind, body, previous, hash FROM entries
+    WHERE number > ? AND kind NOT IN ('answer', 'failure', 'reopened') ORDER BY number LIMIT ?
 """
 HISTORY = """
     SELECT reservation, wording FROM wordings
@@ -157,6 +164,7 @@ class Book:
         if isinstance(fact, BudgetTerms):
             self._datasets[fact.dataset].terms = number
             self._do("UPDATE datasets SET terms = ? WHERE dataset = ?", (number, fact.dataset))
+            self._index_terms(DatasetTerms.of(fact))
         elif isinstance(fact, Reserved):
             self._do("INSERT INTO unanswered VALUES (?, ?)", (fact.dataset, number))
             self._do(COUNT_QUESTION, (fact.dataset, fact.analyst))
@@ -170,6 +178,12 @@ class Book:
             self._do(INDEX_ANSWER, row)
             answered = (fact.dataset, fact.reservation)
             self._do("DELETE FROM unanswered WHERE dataset = ? AND reservation = ?", answered)
+
+    def _index_terms(self, terms: DatasetTerms) -> None:
+        for place in terms.places:
+            self._do("INSERT OR IGNORE INTO places VALUES (?, ?)", (terms.dataset, place))
+        for other in terms.same_people:
+            self._do("INSERT OR IGNORE INTO same_people VALUES (?, ?)", (terms.dataset, other))
 
     def keep(self, reservation: int, analyst: str, attempt: Attempt) -> None:
         """How the question was put, and the key of its retries."""
@@ -252,7 +266,7 @@ class Book:
 
     # ---- what was asked
 
-    def terms(self, dataset: str) -> BudgetTerms | None:
+    def terms(self, dataset: str) -> DatasetTerms | None:
         """The last terms of a dataset."""
         number = self._datasets.get(dataset, Totals()).terms
         if number is None:
@@ -260,7 +274,37 @@ class Book:
         fact = self.fact(number)
         if not isinstance(fact, BudgetTerms):
             return None
-        return fact
+        return DatasetTerms.of(fact)
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets that entries count for."""
+        return sorted(self._datasets)
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        """The datasets about the same people, itself included: those that this one is joined with
+        now, and whatever terms ever joined with one of them.
+        """
+        found = {dataset, *joined}
+        pairs = self._joins()
+        while more := {name for pair in pairs if found & set(pair) for name in pair} - found:
+            found |= more
+        return tuple(sorted(found))
+
+    def _joins(self) -> list[tuple[str, str]]:
+        return self._do("SELECT dataset, other FROM same_people").fetchall()
+
+    def places(self, dataset: str) -> set[str]:
+        """Where the rows of a dataset ever lay."""
+        rows = self._do("SELECT place FROM places WHERE dataset = ?", (dataset,))
+        return {place for (place,) in rows}
+
+    def sharing(self, dataset: str, places: Iterable[str]) -> set[str]:
+        """The other datasets whose rows ever lay where those of this one did or do now."""
+        found = {name for (name,) in self._do(SHARING, (dataset,))}
+        for place in set(places) - self.places(dataset):
+            rows = self._do("SELECT dataset FROM places WHERE place = ?", (place,))
+            found |= {name for (name,) in rows}
+        return found - {dataset}
 
     def reservation(self, number: int) -> Reserved:
         """The reservation of this number; LedgerError if there is none."""
@@ -381,6 +425,13 @@ class Book:
             yield from batch
             after = batch[-1].number
 
+    def spends(self, after: int) -> Iterator[Entry]:
+        """The entries after a number that may cost something, or say what was protected."""
+        while rows := self._do(LATER_SPENDS, (after, BATCH)).fetchall():
+            for row in rows:
+                yield Entry(*row)
+            after = rows[-1][0]
+
     def indexes(self) -> Indexes:
         """The tables that tell where facts stand."""
         terms = self._do("SELECT dataset, terms FROM datasets WHERE terms IS NOT NULL")
@@ -392,4 +443,9 @@ class Book:
             fates=dict(fates.fetchall()),
             answers={tuple(question): reservation for *question, reservation in answers},
             unanswered=frozenset(unanswered.fetchall()),
+            places=self._all_places(),
+            same_people=frozenset(self._joins()),
         )
+
+    def _all_places(self) -> frozenset[tuple[str, str]]:
+        return frozenset(self._do("SELECT dataset, place FROM places").fetchall())

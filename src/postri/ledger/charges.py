@@ -1,8 +1,8 @@
 """What a ledger is asked to charge, and whether the limits allow it.
 
 All here is public numbers and names: a `Charge` is what a question costs, `Limits` are what the
-policy lets an analyst spend, an `Attempt` is how a question was put. What goes in is checked here,
-because entries are permanent.
+policy lets an analyst spend, `People` say whose budget that is, an `Attempt` is how a question
+was put. What goes in is checked here, because entries are permanent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,34 @@ from postri.cost import Cost, check_amount, rho_of
 from postri.errors import BudgetExceeded, DatasetClosed, InputError, QuestionsExceeded
 from postri.exact import shown
 from postri.ledger.accountants import EPSILON_PARTS, Accountant, Pure
+from postri.privacy import ProtectedChange, check_protect
 
 LONGEST_NAME = 200
 LONGEST_QUESTION = 4_096
 # Sums of fractions such as 1/3 + 1/7 + 1/11 + ... grow longer with every question; decimals never
 # do.
 LONGEST_DENOMINATOR = 1 << 1024
+
+
+@dataclass(frozen=True)
+class People:
+    """Whom a dataset is about: what it protects, where its rows lie (each place as a SHA-256), and
+    which other datasets are about the same people.
+
+    Where it says nothing, a ledger keeps what it knows.
+    """
+
+    protect: ProtectedChange | None = None
+    places: frozenset[str] = frozenset()
+    same_people: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.protect is not None:
+            check_protect(self.protect)
+        if not all(map(_is_digest, self.places)):
+            raise InputError("a place must be a SHA-256 in hexadecimal")
+        for name in self.same_people:
+            check_name(name, "dataset")
 
 
 @dataclass(frozen=True)
@@ -40,6 +62,7 @@ class Limits:
     allowance: Fraction | None = None
     questions: int | None = None
     failures: int | None = None
+    people: People = field(default_factory=People)
 
     def __post_init__(self) -> None:
         check_amount(self.budget, "the budget")
@@ -69,7 +92,7 @@ class Charge:
         check_name(self.dataset, "dataset")
         check_name(self.version, "version")
         check_name(self.analyst, "analyst")
-        if not isinstance(self.key, str) or re.fullmatch("[0-9a-f]{64}", self.key) is None:
+        if not _is_digest(self.key):
             raise InputError("the key of a question must be a SHA-256 in hexadecimal")
         check_text(self.normal, "the question")
         if self.cost.epsilon == 0 or self.cost.rho == 0:
@@ -207,6 +230,10 @@ def _check_length(spent: Fraction, cost: Fraction) -> None:
 
 
 # ---- what may be written
+
+
+def _is_digest(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 def check_name(name: object, what: str) -> None:

@@ -6,9 +6,10 @@ both raise the number of the schema. A ledger that holds what this version does 
 answers.
 
 An entry is a line of the ledger: number, time, kind and body, with its place in the chain. The body
-is a fact as canonical JSON. There are six kinds of facts: the steward's terms of a dataset, a
-reservation, its answer or its failure, the re-opening of a dataset, and the acceptance of a ledger
-that was put back. Each knows its JSON, and what it charges to whom.
+is a fact as canonical JSON. These are the facts: the steward's terms of a dataset, a reservation,
+its answer or its failure, the re-opening of a dataset, what earlier spends count for beyond their
+cost under a stronger protection, the acceptance of a protection, and that of a ledger that was put
+back. Each knows its JSON, and what it charges to whom.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -24,16 +24,13 @@ from typing import Any, ClassVar
 
 from postri.cost import NOTHING, Cost
 from postri.errors import LedgerError
-from postri.ledger.accountants import ZCDP, Accountant, Pure
+from postri.ledger.parts import Fields, Share, cost_fields, read_cost, text_of
+from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
 
 FIRST_HASH = "0" * 64
-# What stands for the epsilon of draws that have none. A version that does not know it refuses.
-NO_EPSILON = "none"
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
-
-Fields = dict[str, Any]
 
 
 # ---- the chain
@@ -79,68 +76,6 @@ def canonical(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Share:
-    """A part in an entry: it counts for this dataset, and for this analyst if there is one, and
-    charges them this cost.
-    """
-
-    dataset: str
-    analyst: str | None
-    cost: Cost
-
-
-@dataclass(frozen=True)
-class BudgetTerms:
-    """The steward's limits of a dataset from here on."""
-
-    kind: ClassVar[str] = "budget"
-
-    dataset: str
-    budget: Fraction
-    accountant: Accountant
-    per_question: Fraction | None
-    allowances: Mapping[str, Fraction]
-
-    def fields(self) -> Fields:
-        accountant = "pure"
-        delta = None
-        if isinstance(self.accountant, ZCDP):
-            accountant = "zcdp"
-            delta = str(self.accountant.delta)
-        per_question = None
-        if self.per_question is not None:
-            per_question = str(self.per_question)
-        return {
-            "dataset": self.dataset,
-            "budget": str(self.budget),
-            "accountant": accountant,
-            "delta": delta,
-            "per_question": per_question,
-            "allowances": {analyst: str(amount) for analyst, amount in self.allowances.items()},
-        }
-
-    @classmethod
-    def read(cls, fields: Fields) -> BudgetTerms:
-        accountant: Accountant = Pure()
-        if fields["accountant"] != "pure":
-            accountant = ZCDP(rational(fields["delta"]))
-        per_question = None
-        if fields["per_question"] is not None:
-            per_question = rational(fields["per_question"])
-        allowances = {analyst: rational(each) for analyst, each in fields["allowances"].items()}
-        return cls(
-            dataset=_text(fields, "dataset"),
-            budget=rational(fields["budget"]),
-            accountant=accountant,
-            per_question=per_question,
-            allowances=MappingProxyType(allowances),
-        )
-
-    def shares(self) -> list[Share]:
-        return [Share(self.dataset, None, NOTHING)]
-
-
-@dataclass(frozen=True)
 class Reserved:
     """A question is about to be answered: its cost is spent, whatever comes after."""
 
@@ -160,18 +95,18 @@ class Reserved:
             "analyst": self.analyst,
             "key": self.key,
             "analyst_text": self.analyst_text,
-            **_cost_fields(self.cost),
+            **cost_fields(self.cost),
         }
 
     @classmethod
     def read(cls, fields: Fields) -> Reserved:
         return cls(
-            dataset=_text(fields, "dataset"),
-            version=_text(fields, "version"),
-            analyst=_text(fields, "analyst"),
-            key=_text(fields, "key"),
-            analyst_text=_text(fields, "analyst_text"),
-            cost=_read_cost(fields),
+            dataset=text_of(fields, "dataset"),
+            version=text_of(fields, "version"),
+            analyst=text_of(fields, "analyst"),
+            key=text_of(fields, "key"),
+            analyst_text=text_of(fields, "analyst_text"),
+            cost=read_cost(fields),
         )
 
     def shares(self) -> list[Share]:
@@ -201,9 +136,9 @@ class Answered:
     def read(cls, fields: Fields) -> Answered:
         return cls(
             reservation=int(fields["reservation"]),
-            dataset=_text(fields, "dataset"),
-            analyst=_text(fields, "analyst"),
-            answer=_text(fields, "answer"),
+            dataset=text_of(fields, "dataset"),
+            analyst=text_of(fields, "analyst"),
+            answer=text_of(fields, "answer"),
         )
 
     def shares(self) -> list[Share]:
@@ -236,9 +171,9 @@ class Failed:
     def read(cls, fields: Fields) -> Failed:
         return cls(
             reservation=int(fields["reservation"]),
-            dataset=_text(fields, "dataset"),
-            analyst=_text(fields, "analyst"),
-            reason=_text(fields, "reason"),
+            dataset=text_of(fields, "dataset"),
+            analyst=text_of(fields, "analyst"),
+            reason=text_of(fields, "reason"),
         )
 
     def shares(self) -> list[Share]:
@@ -261,7 +196,7 @@ class Reopened:
 
     @classmethod
     def read(cls, fields: Fields) -> Reopened:
-        return cls(_text(fields, "dataset"), tuple(map(int, fields["unanswered"])))
+        return cls(text_of(fields, "dataset"), tuple(map(int, fields["unanswered"])))
 
     def shares(self) -> list[Share]:
         return [Share(self.dataset, None, NOTHING)]
@@ -280,26 +215,47 @@ class Restored:
     charged: Mapping[str, Cost]
 
     def fields(self) -> Fields:
-        charged = {dataset: _cost_fields(cost) for dataset, cost in self.charged.items()}
+        charged = {dataset: cost_fields(cost) for dataset, cost in self.charged.items()}
         return {"head": self.head, "charged": charged}
 
     @classmethod
     def read(cls, fields: Fields) -> Restored:
         head = None
         if fields["head"] is not None:
-            head = _text(fields, "head")
-        charged = {dataset: _read_cost(costs) for dataset, costs in fields["charged"].items()}
+            head = text_of(fields, "head")
+        charged = {dataset: read_cost(costs) for dataset, costs in fields["charged"].items()}
         return cls(head, MappingProxyType(charged))
 
     def shares(self) -> list[Share]:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
 
 
-Fact = BudgetTerms | Reserved | Answered | Failed | Reopened | Restored
+Fact = (
+    BudgetTerms
+    | DatasetTerms
+    | Reserved
+    | Answered
+    | Failed
+    | Reopened
+    | Restored
+    | Restated
+    | ProtectionAccepted
+)
 Fate = Answered | Failed
 
 _READERS: Mapping[str, Callable[[Fields], Fact]] = {
-    each.kind: each.read for each in (BudgetTerms, Reserved, Answered, Failed, Reopened, Restored)
+    each.kind: each.read
+    for each in (
+        BudgetTerms,
+        DatasetTerms,
+        Reserved,
+        Answered,
+        Failed,
+        Reopened,
+        Restored,
+        Restated,
+        ProtectionAccepted,
+    )
 }
 
 
@@ -330,52 +286,3 @@ def read_fact(number: int, kind: str, body: str) -> Fact:
             "know; use the version that wrote it"
         )
     return fact
-
-
-# ---- the parts of facts
-
-
-def rational(text: str) -> Fraction:
-    """The number that was stored; LedgerError if it is not one of ours.
-
-    >>> rational("1/3")
-    Fraction(1, 3)
-    """
-    try:
-        numerator, _, denominator = text.partition("/")
-        if text.isascii() and numerator.isdigit() and (denominator or "1").isdigit():
-            return Fraction(int(numerator), int(denominator or 1))
-    except (ArithmeticError, AttributeError, TypeError, ValueError):
-        pass  # Whatever else stands there, the ledger did not write it.
-    raise LedgerError(
-        "the ledger holds an amount that is no number: verify it, and put back a backup"
-    )
-
-
-def epsilon_text(epsilon: Fraction | None) -> str:
-    """An epsilon as it is stored: Gaussian noise has none."""
-    if epsilon is None:
-        return NO_EPSILON
-    return str(epsilon)
-
-
-def read_epsilon(text: str) -> Fraction | None:
-    """The epsilon that was stored."""
-    if text == NO_EPSILON:
-        return None
-    return rational(text)
-
-
-def _text(fields: Fields, name: str) -> str:
-    text = fields[name]
-    if not isinstance(text, str):
-        raise TypeError(f"{name} is no text")
-    return text
-
-
-def _cost_fields(cost: Cost) -> dict[str, str]:
-    return {"epsilon": epsilon_text(cost.epsilon), "rho": str(cost.rho)}
-
-
-def _read_cost(fields: Fields) -> Cost:
-    return Cost(read_epsilon(fields["epsilon"]), rational(fields["rho"]))

@@ -21,7 +21,7 @@ from time import monotonic, sleep
 
 from postri.cost import Cost
 from postri.errors import LedgerError
-from postri.ledger.entries import rational, read_epsilon
+from postri.ledger.parts import rational, read_epsilon
 from postri.mechanisms.coins import secret_bytes
 
 SLOT = 4096

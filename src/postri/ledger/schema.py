@@ -76,8 +76,20 @@ THIRD = (
         WHERE asked.dataset = analysts.dataset AND asked.analyst = analysts.analyst""",
 )
 
+# Where the rows of datasets lie, and which datasets are about the same people: both follow from the
+# terms, and add up over all of them. With them come the kinds `terms`, `restated` and `protection`.
+FOURTH = (
+    """CREATE TABLE places (
+        dataset TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (dataset, place)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX datasets_at_places ON places (place, dataset)",
+    """CREATE TABLE same_people (
+        dataset TEXT NOT NULL, other TEXT NOT NULL, PRIMARY KEY (dataset, other)
+    ) WITHOUT ROWID""",
+)
+
 # Step i leads from schema i to schema i + 1; schema 0 is an empty file.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND, THIRD)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND, THIRD, FOURTH)
 
 
 def schema_of(connection: sqlite3.Connection, path: str) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 from postri.cost import NOTHING, Cost, check_amount
-from postri.errors import InputError, LedgerError, RetryKeyUsed
+from postri.errors import InputError, LedgerError, RetryKeyUsed, TermsRefused
 from postri.ledger.accountants import Accountant
 from postri.ledger.book import Book
 from postri.ledger.charges import (
@@ -19,25 +20,33 @@ from postri.ledger.charges import (
     Attempt,
     Charge,
     Limits,
-    check_limits,
+    People,
     check_name,
-    check_open,
-    check_questions,
     check_text,
 )
 from postri.ledger.connection import SqliteFile, create_private, worded
 from postri.ledger.entries import (
     Answered,
-    BudgetTerms,
     Entry,
     Failed,
     Reopened,
     Reserved,
     Restored,
+    read_fact,
 )
 from postri.ledger.head import Head, HeadFile, trouble
+from postri.ledger.people import (
+    Standing,
+    refusal_of,
+    standing_of,
+    terms_under,
+    without_number,
+    write_terms,
+)
+from postri.ledger.protection import Protections
 from postri.ledger.schema import MIGRATIONS, migrate, schema_of
 from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation, Unanswered
+from postri.ledger.terms import ProtectionAccepted
 
 ACCEPT = (
     "look for a newer copy, or accept this one: SqliteLedger(path, head, "
@@ -70,6 +79,7 @@ class SqliteLedger:
         self._head = HeadFile(Path(head), patience)
         # What this process has read and knows: it need not be read again.
         self._understood = 0
+        self._protections = Protections()
         self._file = SqliteFile(
             self.path, patience, lambda connection: schema_of(connection, str(self.path))
         )
@@ -120,20 +130,20 @@ class SqliteLedger:
                 if before is not None:
                     _check_same(book.reservation(before), charge)
                     return before
-            on_dataset = book.spent(charge.dataset)
-            by_analyst = book.spent(charge.dataset, charge.analyst)
-            check_limits(charge, limits, on_dataset, by_analyst)
-            check_questions(charge, limits, book.questions(charge.dataset, charge.analyst))
-            # Last, for whoever is refused here may wait: until another question has its answer.
-            check_open(charge.dataset, limits, *book.without_answer(charge.dataset))
-            terms = book.terms(charge.dataset)
-            wanted = _with_limits(terms, charge, limits)
-            if wanted != terms:
-                book.append(wanted)
-            number = book.append(_reserved(charge))
-            if attempt is not None:
-                book.keep(number, charge.analyst, attempt)
-            return number
+            standing = self._standing(book, charge.dataset, limits.people)
+            refused = refusal_of(book, charge, limits, standing)
+            if refused is not None and not standing.facts:
+                raise refused
+            for fact in standing.facts:
+                book.append(fact)
+            write_terms(book, charge, limits, standing.names)
+            if refused is None:
+                number = book.append(_reserved(charge))
+                if attempt is not None:
+                    book.keep(number, charge.analyst, attempt)
+                return number
+        # What earlier spends count for was written all the same: it is no part of the question.
+        raise refused
 
     def retried(self, analyst: str, attempt: Attempt) -> Reservation | None:
         with self._reading() as book:
@@ -179,14 +189,19 @@ class SqliteLedger:
 
     def unanswered(self, dataset: str) -> list[Unanswered]:
         with self._file.reading() as connection:
-            return Book(connection).unanswered(dataset)
+            book = Book(connection)
+            found = [each for name in book.same_people(dataset) for each in book.unanswered(name)]
+        return sorted(found, key=lambda each: each.id)
 
     def open_again(self, dataset: str) -> list[Unanswered]:
         check_name(dataset, "dataset")
         with self._writing() as book:
-            looked_at = book.unanswered(dataset)
-            if looked_at:
-                book.append(Reopened(dataset, tuple(each.id for each in looked_at)))
+            looked_at: list[Unanswered] = []
+            for name in book.same_people(dataset):
+                found = book.unanswered(name)
+                if found:
+                    book.append(Reopened(name, tuple(each.id for each in found)))
+                looked_at += found
             return looked_at
 
     def questions(self, dataset: str, analyst: str) -> int:
@@ -195,9 +210,29 @@ class SqliteLedger:
 
     # ---- budgets
 
-    def spent(self, dataset: str, analyst: str | None = None) -> Cost:
+    def spent(self, dataset: str, analyst: str | None = None, people: People | None = None) -> Cost:
         with self._file.reading() as connection:
-            return Book(connection).spent(dataset, analyst)
+            book = Book(connection)
+            if people is None:
+                return Standing(book.same_people(dataset)).spent(book, analyst)
+            return self._standing(book, dataset, people).spent(book, analyst)
+
+    def usage(self, dataset: str, people: People) -> DatasetUsage:
+        with self._file.reading() as connection:
+            book = Book(connection)
+            try:
+                standing = self._standing(book, dataset, people)
+            except TermsRefused:
+                standing = Standing(book.same_people(dataset, people.same_people))
+            return standing.usage(book.usage())
+
+    def datasets(self) -> list[str]:
+        with self._file.reading() as connection:
+            return Book(connection).datasets()
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        with self._file.reading() as connection:
+            return Book(connection).same_people(dataset, joined)
 
     def set_budget(
         self,
@@ -208,16 +243,50 @@ class SqliteLedger:
         allowances: Mapping[str, Fraction] | None = None,
     ) -> int | None:
         check_name(dataset, "dataset")
-        Limits(budget, accountant, per_question)
+        limits = Limits(budget, accountant, per_question)
         given = dict(allowances or {})
         for analyst, allowance in given.items():
             check_name(analyst, "analyst")
             check_amount(allowance, "an allowance")
-        wanted = BudgetTerms(dataset, budget, accountant, per_question, MappingProxyType(given))
         with self._writing() as book:
-            if book.terms(dataset) == wanted:
+            terms = book.terms(dataset)
+            # What is protected, where and of whom is not the budget's business: it stays.
+            names = book.same_people(dataset)
+            wanted = replace(
+                terms_under(terms, dataset, limits, names), allowances=MappingProxyType(given)
+            )
+            if terms is not None and replace(terms, places=()) == wanted:
                 return None
             return book.append(wanted)
+
+    def accept_protection(self, dataset: str, people: People) -> list[int]:
+        with self._writing() as book:
+            found = without_number(book, dataset, people, lambda: self._walked(book))
+            if not found:
+                raise LedgerError(
+                    f"there is nothing to accept: whatever was spent on {dataset!r} has its number "
+                    "under the protection that the policy names"
+                )
+            numbers = []
+            for terms, protect in found:
+                numbers.append(book.append(ProtectionAccepted(terms.dataset, protect)))
+                book.append(replace(terms, protect=protect, places=()))
+            return numbers
+
+    def _standing(self, book: Book, dataset: str, people: People) -> Standing:
+        return standing_of(book, dataset, people, lambda: self._walked(book))
+
+    def _walked(self, book: Book) -> Protections:
+        """What spends were made under, by all entries: walks on from where the last walk ended."""
+        known = self._protections
+        if known.number and book.hash_at(known.number) != known.hash:
+            known = Protections()
+        for entry in book.spends(known.number):
+            known.add(read_fact(entry.number, entry.kind, entry.body))
+            known.number = entry.number
+            known.hash = entry.hash
+        self._protections = known
+        return known
 
     def summary(self) -> Mapping[str, DatasetUsage]:
         with self._file.reading() as connection:
@@ -354,23 +423,6 @@ class SqliteSnapshot:
 
 
 # ---- from charges to facts
-
-
-def _with_limits(terms: BudgetTerms | None, charge: Charge, limits: Limits) -> BudgetTerms:
-    """The terms as the limits of one analyst have them; the allowances of others stay."""
-    allowances: dict[str, Fraction] = {}
-    if terms is not None:
-        allowances.update(terms.allowances)
-    allowances.pop(charge.analyst, None)
-    if limits.allowance is not None:
-        allowances[charge.analyst] = limits.allowance
-    return BudgetTerms(
-        dataset=charge.dataset,
-        budget=limits.budget,
-        accountant=limits.accountant,
-        per_question=limits.per_question,
-        allowances=MappingProxyType(allowances),
-    )
 
 
 def _reserved(charge: Charge) -> Reserved:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from postri.cost import NOTHING, Cost
 from postri.ledger.accountants import Accountant, Pure
-from postri.ledger.charges import Attempt, Charge, Limits
+from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 
@@ -69,8 +69,12 @@ class Usage:
 
     def plus(self, cost: Cost, questions: int = 0) -> Usage:
         """With one more entry of this cost, which may be a question."""
-        asked = self.questions + questions
-        return Usage(self.cost + cost, self.entries + 1, questions=asked)
+        return self.and_also(Usage(cost, 1, questions=questions))
+
+    def and_also(self, other: Usage) -> Usage:
+        """Both together."""
+        asked = self.questions + other.questions
+        return Usage(self.cost + other.cost, self.entries + other.entries, questions=asked)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,15 @@ class DatasetUsage(Usage):
 
     analysts: Mapping[str, Usage] = field(default_factory=dict)
 
+    def joined(self, other: DatasetUsage) -> DatasetUsage:
+        """Both together."""
+        analysts = dict(self.analysts)
+        for analyst, usage in other.analysts.items():
+            own = analysts.get(analyst, Usage())
+            analysts[analyst] = own.and_also(usage)
+        both = self.and_also(other)
+        return DatasetUsage(both.cost, both.entries, analysts, questions=both.questions)
+
 
 @dataclass(frozen=True)
 class Account:
@@ -91,18 +104,22 @@ class Account:
     budget: Fraction
     accountant: Accountant = field(default_factory=Pure)
     allowances: Mapping[str, Fraction] = field(default_factory=dict)
+    people: People = field(default_factory=People)
 
 
 @dataclass(frozen=True)
 class Indexes:
     """Where facts stand: the last terms by dataset, fates by reservation, the newest answered
-    reservation by (dataset, version, key), and (dataset, reservation) of those without an answer.
+    reservation by (dataset, version, key), and (dataset, reservation) of those without an answer;
+    and the places and joins of datasets, in pairs.
     """
 
     terms: Mapping[str, int] = field(default_factory=dict)
     fates: Mapping[int, int] = field(default_factory=dict)
     answers: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     unanswered: frozenset[tuple[str, int]] = frozenset()
+    places: frozenset[tuple[str, str]] = frozenset()
+    same_people: frozenset[tuple[str, str]] = frozenset()
 
 
 class Snapshot(Protocol):
@@ -142,7 +159,9 @@ class Ledger(Protocol):
     def reserve(self, charge: Charge, limits: Limits, attempt: Attempt | None = None) -> int:
         """Check all limits and charge the cost, in one durable transaction.
 
-        The number of the entry. BudgetExceeded, QuestionsExceeded and DatasetClosed write nothing.
+        The number of the entry. BudgetExceeded, QuestionsExceeded and DatasetClosed charge nothing
+        for the question; TermsRefused writes nothing. What earlier spends count for under a
+        stronger protection is charged first, and stays if the question is refused.
 
         If the key of a retry has its reservation already, that is returned and nothing is charged.
         """
@@ -183,14 +202,15 @@ class Ledger(Protocol):
         ...
 
     def unanswered(self, dataset: str) -> list[Unanswered]:
-        """The questions of a dataset without an answer since it was last opened again: failed ones,
-        and those whose fate nobody knows (yet).
+        """The questions about the people of a dataset without an answer since it was last opened
+        again: failed ones, and those whose fate nobody knows (yet).
         """
         ...
 
     def open_again(self, dataset: str) -> list[Unanswered]:
         """Keep that the steward has looked at the questions without an answer, which are returned:
-        they no longer count towards the closing of the dataset. Writes nothing if there are none.
+        they no longer count towards the closing of the dataset, and of those about the same
+        people. Writes nothing if there are none.
         """
         ...
 
@@ -198,8 +218,35 @@ class Ledger(Protocol):
         """How many questions an analyst has paid for, answered or not."""
         ...
 
-    def spent(self, dataset: str, analyst: str | None = None) -> Cost:
-        """All that was spent on a dataset, over all its versions; of one analyst if named."""
+    def spent(self, dataset: str, analyst: str | None = None, people: People | None = None) -> Cost:
+        """All that was spent on the people of a dataset, over all its versions and all datasets
+        that are joined with it; of one analyst if named.
+
+        With what a policy says, as it counts for the next question: TermsRefused if that is
+        refused.
+        """
+        ...
+
+    def usage(self, dataset: str, people: People) -> DatasetUsage:
+        """The same for everybody; where a question is refused, as the entries add up."""
+        ...
+
+    def datasets(self) -> list[str]:
+        """The names of all datasets that entries count for."""
+        ...
+
+    def same_people(self, dataset: str, joined: Iterable[str] = ()) -> tuple[str, ...]:
+        """The datasets about the same people, itself included: those that it is joined with now,
+        and those that it ever was.
+        """
+        ...
+
+    def accept_protection(self, dataset: str, people: People) -> list[int]:
+        """Accept that what was spent so far counts as it stands under the protection that is named
+        now, though no number tells what it means there.
+
+        The numbers of the entries. LedgerError if there is nothing to accept.
+        """
         ...
 
     def set_budget(
@@ -214,7 +261,7 @@ class Ledger(Protocol):
         ...
 
     def summary(self) -> Mapping[str, DatasetUsage]:
-        """What was spent, by dataset and analyst."""
+        """What was spent, by dataset and analyst: each dataset by itself."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

@@ -11,7 +11,6 @@ from typing import TextIO, TypedDict
 from postri.errors import LedgerError
 from postri.ledger.entries import (
     Answered,
-    BudgetTerms,
     Entry,
     Fact,
     Failed,
@@ -19,10 +18,11 @@ from postri.ledger.entries import (
     Reopened,
     Reserved,
     Restored,
-    epsilon_text,
     read_fact,
 )
+from postri.ledger.parts import epsilon_text
 from postri.ledger.store import Ledger, Reservation, Snapshot
+from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
 
 COLUMNS = (
     "number",
@@ -184,8 +184,8 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
             return _end(answered, f"answer of entry {answered.reservation}")
         case Failed() as failed:
             return _end(failed, f"failure of entry {failed.reservation}")
-        case BudgetTerms() | Reopened() as decided:
-            return TrailCells(fate=_decision_words(decided), dataset=decided.dataset)
+        case BudgetTerms() | Restated() | ProtectionAccepted() | Reopened() as said:
+            return _terms_cells(said)
         case Restored() as restored:
             return _restored(restored)
         case None:
@@ -193,16 +193,34 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
             return TrailCells(fate=words, epsilon="", rho="")
 
 
+def _terms_cells(said: BudgetTerms | Restated | ProtectionAccepted | Reopened) -> TrailCells:
+    """What the steward said of a dataset, and what that charges."""
+    if isinstance(said, Restated):
+        return TrailCells(
+            fate=f"what earlier spends count for beyond their cost; protects {said.protect}",
+            dataset=said.dataset,
+            analyst=said.analyst or "",
+            epsilon=epsilon_text(said.cost.epsilon),
+            rho=said.cost.rho,
+        )
+    if isinstance(said, ProtectionAccepted):
+        words = f"accepted: earlier spends count as they stand; protects {said.protect}"
+        return TrailCells(fate=words, dataset=said.dataset)
+    if isinstance(said, Reopened):
+        numbers = ", ".join(map(str, said.unanswered))
+        words = f"opened again; without an answer were {numbers}"
+        return TrailCells(fate=words, dataset=said.dataset)
+    terms = DatasetTerms.of(said)
+    words = f"budget {terms.budget}, {terms.accountant}"
+    if terms.protect is not None:
+        words += f", protects {terms.protect}"
+    if terms.same_people:
+        words += f", same people as {', '.join(terms.same_people)}"
+    return TrailCells(fate=words, dataset=terms.dataset)
+
+
 def _end(fate: Fate, words: str) -> TrailCells:
     return TrailCells(fate=words, dataset=fate.dataset, analyst=fate.analyst)
-
-
-def _decision_words(decided: BudgetTerms | Reopened) -> str:
-    """What the steward has decided."""
-    if isinstance(decided, BudgetTerms):
-        return f"budget {decided.budget}, {decided.accountant}"
-    numbers = ", ".join(map(str, decided.unanswered))
-    return f"opened again; without an answer were {numbers}"
 
 
 def _restored(restored: Restored) -> TrailCells:

@@ -2,12 +2,14 @@
 
 `read_policy` reads the file, `check_policy` compares it with the sources, `open_dataset` opens one,
 `look` and `look_at_file` show the steward what types and bounds do to the rows, and `skeleton`
-writes a first file from a schema. Only the looks read rows.
+writes a first file from a schema. `people_of` and `check_people` say whom datasets are about, and
+which of them share their spends. Only the looks read rows.
 """
 
 from postri.policy.checking import check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, UnitLook, look, look_at_file
 from postri.policy.model import ColumnPolicy, Dataset, Policy, ServicePolicy
+from postri.policy.people import check_people, located_people, people_of
 from postri.policy.reading import read_policy
 from postri.policy.skeleton import skeleton
 
@@ -19,10 +21,13 @@ __all__ = [
     "Policy",
     "ServicePolicy",
     "UnitLook",
+    "check_people",
     "check_policy",
+    "located_people",
     "look",
     "look_at_file",
     "open_dataset",
+    "people_of",
     "read_policy",
     "skeleton",
 ]

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 
 from postri.columns import ColumnType
 from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
-from postri.errors import InputError, PolicyError, PostriError, Problem, nearest
+from postri.errors import (
+    InputError,
+    PolicyError,
+    PostriError,
+    Problem,
+    TermsRefused,
+    nearest,
+)
 from postri.exact import plain, shown
 from postri.grid import grid_of
+from postri.ledger import Ledger, SqliteLedger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
-from postri.policy.sources import open_with, places_of
+from postri.policy.people import (
+    joined_before,
+    ledger_problems,
+    located_people,
+    source_problems,
+    unknown_names,
+)
+from postri.policy.sources import open_with
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
 
 
@@ -72,7 +86,7 @@ def check_policy(policy: Policy) -> tuple[list[Problem], list[Problem]]:
     for dataset in policy.datasets.values():
         found.warnings.extend(_limit_warnings(dataset))
         _check_source(policy, dataset, found)
-    found.warnings.extend(_shared_rows(policy))
+    _people(policy, found)
     return sorted(found.errors, key=_line), sorted(found.warnings, key=_line)
 
 
@@ -197,13 +211,51 @@ def _bound_warnings(column: ColumnPolicy, declared: ColumnType) -> Iterator[Prob
     yield Problem(column.line, f"column {column.name!r} has no bounds, so {text}")
 
 
-def _shared_rows(policy: Policy) -> Iterator[Problem]:
-    """Datasets that read the same rows: nobody adds up their budgets."""
-    places = [(dataset, places_of(policy, dataset)) for dataset in policy.datasets.values()]
-    for (one, here), (other, there) in combinations(places, 2):
-        if here & there:
-            text = (
-                f"datasets {one.name!r} and {other.name!r} read the same source: what is asked of "
-                "both adds up, beyond either budget"
-            )
-            yield Problem(max(one.line, other.line), text)
+def _people(policy: Policy, found: Findings) -> None:
+    """Datasets about the same people whose spends nobody would add up."""
+    errors: list[Problem] = []
+    for dataset in policy.datasets.values():
+        errors.extend(source_problems(policy, dataset))
+    # Each of two is told of the other, in the same words.
+    found.errors.extend(dict.fromkeys(errors))
+    # A ledger that cannot be written was told already.
+    if errors or any(_ledger_errors(policy)):
+        return
+    # One that is still empty knows nothing.
+    if not policy.ledger.is_file() or policy.ledger.stat().st_size == 0:
+        for dataset in policy.datasets.values():
+            found.errors.extend(unknown_names(policy, dataset, ()))
+        return
+    found.tried(policy.ledger_line, partial(_beside_ledger, policy, found))
+
+
+def _beside_ledger(policy: Policy, found: Findings) -> None:
+    with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
+        errors: list[Problem] = []
+        for dataset in policy.datasets.values():
+            errors.extend(ledger_problems(policy, dataset, ledger))
+            try:
+                found.warnings.extend(_ledger_warnings(policy, dataset, ledger))
+            except TermsRefused as refused:
+                errors.append(Problem(dataset.line, str(refused)))
+        # What is wrong with one is told of all that are joined with it.
+        found.errors.extend(dict.fromkeys(errors))
+
+
+def _ledger_warnings(policy: Policy, dataset: Dataset, ledger: Ledger) -> Iterator[Problem]:
+    """What counts for more than the policy says; TermsRefused if questions will be."""
+    people = located_people(policy, dataset)
+    now = ledger.spent(dataset.name, people=people)
+    if now != ledger.spent(dataset.name, people=replace(people, protect=None)):
+        yield Problem(
+            dataset.line,
+            f"dataset {dataset.name!r} protects more than it did: by group privacy, what was spent "
+            "before counts for more from its next question on",
+        )
+    if before := joined_before(policy, dataset, ledger):
+        names = " and ".join(map(repr, before))
+        yield Problem(
+            dataset.line,
+            f"by the ledger dataset {dataset.name!r} is about the same people as {names}: what was "
+            "spent on them still counts",
+        )

@@ -66,6 +66,8 @@ class Dataset:
     """How many questions an analyst may ask."""
     max_failures: int = 3
     """How many questions may be without an answer until the dataset is closed."""
+    same_people_as: str | None = None
+    """Another dataset about the same people: what is spent on either counts for both."""
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -25,6 +25,7 @@ from postri.policy.model import (
     Policy,
     ServicePolicy,
 )
+from postri.policy.people import join_problems
 from postri.policy.section import TODO, Section, read_file
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
@@ -62,6 +63,7 @@ DATASET_KEYS = (
     "questions",
     "max_failures",
     "allowances",
+    "same_people_as",
     "columns",
     *CSV_KEYS,
 )
@@ -120,6 +122,8 @@ def _policy(top: Section, path: Path) -> Policy:
         for name, section in top.sections("datasets", DATASET_NEEDS).items()
     }
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
+    for name, text in join_problems(found):
+        top.note(text, "datasets", name, "same_people_as")
     service = _service(top.section("service", {}), path.parent)
     if service.tokens is not None and service.tokens in (ledger, head):
         top.note(
@@ -167,6 +171,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     most = section.get("max_epsilon_per_question", v.an_epsilon)
     rules = _question_rules(section, most or budget)
     allowances = _allowances(section)
+    same_people_as = section.get("same_people_as", v.a_name)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     # Whatever is missing was noted, so the policy is refused in the end.
@@ -189,6 +194,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         csv=csv,
         line=section.line,
         names=names,
+        same_people_as=same_people_as,
         **rules,
     )
 

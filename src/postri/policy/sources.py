@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from glob import escape
+from hashlib import sha256
 
 from postri.domain import Domain
 from postri.engines.duckdb import PATTERN
 from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.table import Table
 from postri.errors import InputError
+from postri.ledger.entries import canonical
 from postri.policy.model import ColumnPolicy, Dataset, Policy
 
 # What engines call by Python's names for it, and the keys of a policy that mean the same.
@@ -53,6 +55,14 @@ def places_of(policy: Policy, dataset: Dataset) -> set[tuple[str, ...]]:
     """Where the rows lie: two datasets that share a place share rows. Empty if nothing is there."""
     kind = policy_source_of(dataset.source, dataset.table)
     return kind.places(_located(policy, dataset, kind), dataset.table)
+
+
+def place_digests(policy: Policy, dataset: Dataset) -> frozenset[str]:
+    """Where the rows lie, as the ledger keeps it: whether two places are one can be told, and not
+    what they are called.
+    """
+    places = places_of(policy, dataset)
+    return frozenset(sha256(canonical(place).encode()).hexdigest() for place in places)
 
 
 def _located(policy: Policy, dataset: Dataset, kind: PolicySource) -> str:

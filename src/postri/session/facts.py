@@ -11,7 +11,7 @@ from fractions import Fraction
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.exact import plain
-from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Usage
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, People, Pure, Usage
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
@@ -168,8 +168,10 @@ def budget_of(limits: Limits, usage: DatasetUsage, analyst: str, failed: int = 0
     )
 
 
-def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None) -> Limits:
-    """What the policy lets an analyst spend.
+def limits_of(
+    dataset: Dataset, people: People, analyst: str, allowance: Fraction | None = None
+) -> Limits:
+    """What the policy lets an analyst spend on a dataset about these people.
 
     `allowance` is another bound on it, such as a token's: the smaller one binds.
     """
@@ -181,6 +183,7 @@ def limits_of(dataset: Dataset, analyst: str, allowance: Fraction | None = None)
         allowance=min((each for each in allowances if each is not None), default=None),
         questions=dataset.questions,
         failures=dataset.max_failures,
+        people=people,
     )
 
 

@@ -9,8 +9,8 @@ steward.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -25,16 +25,19 @@ from postri.errors import (
     DatasetClosed,
     InputError,
     LedgerError,
+    PolicyError,
+    Problem,
     QuestionFailed,
     QuestionsExceeded,
     RetryKeyUsed,
+    TermsRefused,
 )
 from postri.exact import plain
 from postri.expressions import Predicate
 from postri.ledger import (
     Attempt,
     Charge,
-    DatasetUsage,
+    Cost,
     Ledger,
     Limits,
     Recorded,
@@ -43,7 +46,14 @@ from postri.ledger import (
 )
 from postri.ledger.charges import check_open, check_questions, question_epsilon
 from postri.mechanisms.coins import Coins
-from postri.policy import Dataset, Policy, open_dataset
+from postri.policy import (
+    Dataset,
+    Policy,
+    check_people,
+    located_people,
+    open_dataset,
+    people_of,
+)
 from postri.privacy import check_epsilon
 from postri.question import (
     BoundQuestion,
@@ -155,12 +165,13 @@ class LocalSession(Session):
             check_expect(expect)
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
+        limits = self._limits(dataset)
         return price_of(
             question,
             self._charge(question),
-            self._limits(question),
-            self._ledger.spent(dataset.name),
-            self._ledger.spent(dataset.name, self.analyst),
+            limits,
+            self._spent(dataset, limits),
+            self._spent(dataset, limits, self.analyst),
             recorded=recorded,
             refused=self._refusal(question),
             expect=expect,
@@ -168,8 +179,8 @@ class LocalSession(Session):
 
     def _refusal(self, question: DatasetQuestion) -> str | None:
         """Why the ledger would refuse any question now, whatever it costs."""
-        limits = self._limits(question)
         name = question.dataset.name
+        limits = self._limits(self._dataset(name))
         try:
             asked = self._ledger.questions(name, self.analyst)
             check_questions(self._charge(question), limits, asked)
@@ -184,13 +195,13 @@ class LocalSession(Session):
         self._ledger.close()
 
     def _budgets(self) -> Mapping[str, DatasetBudget]:
-        usage = self._ledger.summary()
         budgets = {}
         for name, dataset in self._policy.datasets.items():
-            limits = limits_of(dataset, self.analyst, self._allowance)
+            people = people_of(self._policy, dataset)
+            limits = limits_of(dataset, people, self.analyst, self._allowance)
             failed = _failures(self._ledger.unanswered(name))
-            spent = usage.get(name, DatasetUsage())
-            budgets[name] = budget_of(limits, spent, self.analyst, failed)
+            usage = self._ledger.usage(name, people)
+            budgets[name] = budget_of(limits, usage, self.analyst, failed)
         return budgets
 
     # ---- from words to a question
@@ -292,7 +303,7 @@ class LocalSession(Session):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, attempt)
             return self._from_ledger(question, found.id, found.answer_text)
-        limits = self._limits(question)
+        limits = self._limits(dataset)
         charged = self._charged(question, limits)
         reservation = self._reserved(question, limits, attempt)
         return self._paid_for(question, bound, reservation, charged)
@@ -302,11 +313,12 @@ class LocalSession(Session):
         that gets its answer makes room.
         """
         charge = self._charge(question)
+        dataset = self._dataset(question.dataset.name)
         patient_until = monotonic() + PATIENCE
         while True:
             try:
                 # Nothing is paid for a question that nobody waits for any more.
-                with paying() as if_abandoned:
+                with paying() as if_abandoned, self._in_policy(dataset):
                     reservation = self._ledger.reserve(charge, limits, attempt)
                     if_abandoned(partial(self._abandoned, question, reservation))
                 return reservation
@@ -366,15 +378,31 @@ class LocalSession(Session):
         with suppress(Exception):
             self._ledger.fail(reservation, name)
 
-    def _limits(self, question: DatasetQuestion) -> Limits:
-        dataset = self._dataset(question.dataset.name)
-        return limits_of(dataset, self.analyst, self._allowance)
-
     def _charged(self, question: DatasetQuestion, limits: Limits) -> Fraction | None:
         """What a question with Gaussian noise adds to what was spent; others cost their epsilon."""
         if question.cost.epsilon is not None:
             return None
-        return added(question.cost, self._ledger.spent(question.dataset.name), limits.accountant)
+        spent = self._spent(self._dataset(question.dataset.name), limits)
+        return added(question.cost, spent, limits.accountant)
+
+    def _limits(self, dataset: Dataset) -> Limits:
+        """What the analyst may spend; PolicyError if spends would not be added up as they must."""
+        check_people(self._policy, dataset, self._ledger)
+        people = located_people(self._policy, dataset)
+        return limits_of(dataset, people, self.analyst, self._allowance)
+
+    def _spent(self, dataset: Dataset, limits: Limits, analyst: str | None = None) -> Cost:
+        with self._in_policy(dataset):
+            return self._ledger.spent(dataset.name, analyst, limits.people)
+
+    @contextmanager
+    def _in_policy(self, dataset: Dataset) -> Iterator[None]:
+        """What the ledger refuses because of the policy's terms, as an error of the policy."""
+        try:
+            yield
+        except TermsRefused as refused:
+            problem = Problem(dataset.line, str(refused))
+            raise PolicyError(str(self._policy.path), [problem]) from None
 
     def _open(self, dataset: Dataset) -> Table:
         return open_dataset(self._policy, dataset)

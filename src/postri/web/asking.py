@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError, QuestionFailed
-from postri.ledger import DatasetUsage, check_retry
+from postri.ledger import check_retry
+from postri.policy import people_of
 from postri.question import Wording, read_wording
 from postri.session.facts import accountant_of
 from postri.session.session import MOST_PAST, Session
@@ -128,13 +129,13 @@ def _history_text(session: Session, before: str | None, limit: int) -> str:
 
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     """Who spent how much of each dataset, and what each may spend."""
-    usage = service.ledger.summary()
     given = service.tokens.allowances()
     by_dataset = {}
     for name, dataset in service.policy.datasets.items():
         accountant = accountant_of(dataset)
         analysts: dict[str, AnalystFields] = {}
-        for analyst, spent in usage.get(name, DatasetUsage()).analysts.items():
+        usage = service.ledger.usage(name, people_of(service.policy, dataset))
+        for analyst, spent in usage.analysts.items():
             # Of the policy's allowance and the token's, the lower one binds.
             own = given.get(analyst, service.policy.service.allowance)
             allowances = (dataset.allowances.get(analyst), own)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.parse import unquote
 
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
@@ -32,7 +33,8 @@ URL = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 SECRETS = ("password", "sslpassword")
-USUAL_PORT = ":5432"
+USUAL_PORT = "5432"
+PORT = re.compile(r":(\d*)$")
 PASSWORD_LEFT_OUT = (
     "the password is left out: give it as PGPASSWORD or in ~/.pgpass, or write user:password@"
 )
@@ -64,9 +66,7 @@ class PostgresTables(PolicySource):
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The host, the database and the table."""
-        parts = _url_parts(source)
-        host = parts["host"].lower().removesuffix(USUAL_PORT)
-        return {(host, parts["database"] or "", qualified_name(table or "", "public"))}
+        return {(*_server(source), qualified_name(table or "", "public"))}
 
     def written(self, source: str, folder: str | os.PathLike[str] | None) -> tuple[str, str]:
         """The URL without its password."""
@@ -88,6 +88,21 @@ def _url_parts(source: str) -> re.Match[str]:
             "postgresql://user@host:port/database, special signs as %XX"
         )
     return found
+
+
+def _server(source: str) -> tuple[str, str]:
+    """The host with its port, and the database, however the URL says them: options win, and a
+    database that is not named is called as the user.
+    """
+    parts = _url_parts(source)
+    options = dict(option.partition("=")[::2] for option in (parts["more"] or "").split("&"))
+    host, port = parts["host"], ""
+    if found := PORT.search(host):
+        host, port = host[: found.start()], found[1]
+    user = options.get("user") or parts["user"] or ""
+    host = unquote(options.get("host") or host).lower()
+    port = options.get("port") or port or USUAL_PORT
+    return f"{host}:{port}", unquote(options.get("dbname") or parts["database"] or user)
 
 
 def without_password(url: str) -> str:

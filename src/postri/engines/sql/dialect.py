@@ -183,8 +183,11 @@ def date_literal(raw: Raw) -> str:
 
 
 def qualified_name(table: str, schema: str) -> str:
-    """The name of a table with its schema, by which two names of it can be told to be one."""
-    bare = table.replace('"', "").lower()
-    if "." in bare:
-        return bare
-    return f"{schema}.{bare}"
+    """The name of a table with its schema, by which two names of it can be told to be one.
+
+    >>> qualified_name("Trips", "main"), qualified_name('city."main"."trips"', "main")
+    ('main.trips', 'main.trips')
+    """
+    # A name in front of the schema's is that of the database, which the source names already.
+    *before, bare = table.replace('"', "").lower().split(".")
+    return f"{[schema, *before][-1]}.{bare}"
