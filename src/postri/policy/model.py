@@ -79,6 +79,10 @@ class ServicePolicy:
     waiting: int = 64
     scan_timeout: Fraction = Fraction(60)
     shutdown_timeout: Fraction = Fraction(30)
+    waiting_each: int = 32
+    """Questions of one analyst that may wait."""
+    memory: int = 2 * 10**9
+    """Bytes that one scan may use, of files and of DuckDB's databases."""
 
 
 @dataclass(frozen=True)

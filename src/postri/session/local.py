@@ -18,6 +18,7 @@ from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.progress import check_cancelled
+from postri.engines.resolve import Opener, open_here
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
@@ -84,6 +85,7 @@ class LocalSession(Session):
         self._ledger = ledger
         self._allowance = allowance
         self._coins = coins
+        self._opener: Opener = open_here
 
     def _facts(self) -> Mapping[str, DatasetFacts]:
         return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
@@ -247,7 +249,7 @@ class LocalSession(Session):
         return added(question.cost, self._ledger.spent(question.dataset.name), limits.accountant)
 
     def _open(self, dataset: Dataset) -> Table:
-        return open_dataset(self._policy, dataset)
+        return open_dataset(self._policy, dataset, self._opener)
 
     def _handed_over(
         self,

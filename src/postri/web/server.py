@@ -17,7 +17,7 @@ from postri.ledger import SqliteLedger
 from postri.policy import Policy
 from postri.web import logs
 from postri.web.app import create_app
-from postri.web.limits import GRACE
+from postri.web.scans import GRACE
 from postri.web.service import Service
 from postri.web.tokens import Tokens
 
@@ -86,9 +86,12 @@ def serve(
         service = Service(policy, ledger, tokens)
         config = _config(service, certificate, private_key)
         logs.configure()
+        # The first question does not wait until a process has started.
+        service.workers.warm(1)
         server = Server(config, service, lambda: say(f"postri: listening on {url}"))
         server.run([listener])
         _leave(service)
+        service.workers.close()
 
 
 def _url(address: str, port: int, certificate: str | None) -> str:
