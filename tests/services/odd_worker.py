@@ -1,10 +1,11 @@
 """A worker whose queries are odd: `python odd_worker.py HOW PLACE SOCKET MEMORY`.
 
-Each query first does HOW, once the file PLACE is not there, or is: see ODD.
+Before each query it does HOW, if the file PLACE is there; or until it is: see ODD.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import signal
@@ -38,12 +39,14 @@ def wait(place: Path) -> None:
 def deaf(place: Path) -> None:
     """Inside DuckDB, which does not hear that it is interrupted."""
     if place.exists():
+        place.with_suffix(".waiting").touch()
         duckdb.connect(":memory:").execute(DEAF).fetchall()
 
 
 def locked(place: Path) -> None:
     """Inside a library that holds the interpreter's lock, so that no other thread runs."""
     if place.exists():
+        place.with_suffix(".waiting").touch()
         re.match("(a+)+$", "a" * 60 + "b")
 
 
@@ -66,11 +69,10 @@ def killed(place: Path) -> None:
 
 
 def hungry(place: Path) -> None:
-    """More memory than anybody has, which DuckDB does not count."""
+    """Sixteen gigabytes of memory, which DuckDB does not count."""
     if place.exists():
-        cells = bytearray()
-        while True:
-            cells += bytes(1 << 26)
+        cells = [mmap.mmap(-1, 1 << 28, mmap.MAP_PRIVATE) for _ in range(64)]
+        assert len(cells) == 64
 
 
 ODD = {each.__name__: each for each in (wait, deaf, locked, broken, strange, killed, hungry)}
