@@ -29,9 +29,15 @@ def odd_program(how: str, place: Path) -> tuple[str, ...]:
     return (sys.executable, str(HERE), how, str(place))
 
 
+def _say(place: Path) -> None:
+    """Tell that the odd thing begins, in this process."""
+    Path(f"{place}.waiting").touch()
+    Path(f"{place}.waiting-{os.getpid()}").touch()
+
+
 def wait(place: Path) -> None:
     """Wait until the file is there, and say that somebody waits."""
-    place.with_suffix(".waiting").touch()
+    _say(place)
     while not place.exists():
         time.sleep(0.01)
 
@@ -39,14 +45,14 @@ def wait(place: Path) -> None:
 def deaf(place: Path) -> None:
     """Inside DuckDB, which does not hear that it is interrupted."""
     if place.exists():
-        place.with_suffix(".waiting").touch()
+        _say(place)
         duckdb.connect(":memory:").execute(DEAF).fetchall()
 
 
 def locked(place: Path) -> None:
     """Inside a library that holds the interpreter's lock, so that no other thread runs."""
     if place.exists():
-        place.with_suffix(".waiting").touch()
+        _say(place)
         re.match("(a+)+$", "a" * 60 + "b")
 
 
