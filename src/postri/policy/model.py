@@ -81,8 +81,10 @@ class ServicePolicy:
     shutdown_timeout: Fraction = Fraction(30)
     waiting_each: int = 32
     """Questions of one analyst that may wait."""
-    memory: int = 2 * 10**9
-    """Bytes that one scan may use, of files and of DuckDB's databases."""
+    memory: int | None = None
+    """Bytes that one scan may use, of files and of DuckDB's databases; None for a share of the
+    machine's.
+    """
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 
 from postri.answer import Result
 from postri.engines.process.engine import QuestionScans
-from postri.engines.process.pool import Workers
+from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
@@ -97,7 +97,7 @@ class Service:
         self.policy = policy
         self.ledger = ledger
         self.tokens = tokens
-        self.workers = workers or Workers(limits.memory)
+        self.workers = workers or Workers(limits.memory or share_of_memory(limits.scans))
         self.scans = Scans(
             limits.scans,
             limits.waiting,

@@ -17,7 +17,7 @@ import pytest
 from bank import COLUMNS, bank, dataset_text, in_duckdb, write_policy
 from postri import EngineError, InputError, SeededCoins, SourceError
 from postri.engines.process.engine import QuestionScans
-from postri.engines.process.pool import Workers
+from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.rows import Rows, Units
 from postri.grid import grid_of
@@ -245,7 +245,14 @@ def test_duckdb_keeps_to_its_memory(tmp_path):
         workers.close()
 
 
-def test_a_worker_holds_no_coins(workers):
+def test_all_workers_together_leave_memory_to_others():
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert share_of_memory(1) == machine * 4 // 5
+    assert 4 * share_of_memory(4) <= machine * 4 // 5
+    assert share_of_memory(10**9) == 100_000_000
+
+
+def test_a_worker_holds_no_coins():
     """Nor anything else that could randomise or spend."""
     code = (
         "import sys; import postri.engines.process.worker; "
@@ -263,7 +270,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from postri.engines.process.engine import QuestionScans
-from postri.engines.process.pool import Workers
+from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.rows import Rows
 from postri.policy import open_dataset, read_policy
 from services.odd_worker import odd_program

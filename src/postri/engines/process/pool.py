@@ -6,6 +6,7 @@ They are started anew, never forked: nothing of this process goes on in them.
 
 from __future__ import annotations
 
+import os
 import pickle
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from postri.errors import EngineError, PostriError
 
 # With -P, the folder in which it is started has no say in what is loaded.
 PROGRAM = (sys.executable, "-P", "-m", "postri.engines.process.worker")
+LEAST_MEMORY = 100 * 10**6
 GONE = "the process that counted has ended before it was done"
 # How long the system may take to end a process that it was told to kill, in seconds.
 PATIENCE = 5.0
@@ -35,6 +37,14 @@ KINDS: dict[str, type[PostriError]] = {
         errors.EngineError,
     )
 }
+
+
+def share_of_memory(workers: int) -> int:
+    """What each of so many workers may use if all together leave a fifth of the machine's memory to
+    others, in bytes.
+    """
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(LEAST_MEMORY, machine * 4 // 5 // workers)
 
 
 class Worker:

@@ -15,7 +15,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -32,6 +33,7 @@ PRELOADED = (csv, parquet)
 # Standard input is a pipe to whoever started this process. Nothing is ever sent through it.
 LIFELINE = 0
 GIGABYTE = 10**9
+FIRST_TO_END = "1000"
 # What may be asked of an engine by its name.
 CALLS = ("type_of", "windows", "check_indexed", "totals", "sizes", "matching")
 
@@ -132,6 +134,9 @@ def _limit(memory: int) -> None:
     limit_memory(memory)
     most = 2 * memory + GIGABYTE
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    # Where memory is short, the system ends this process before the one that waits for it.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_END)
     # A crash leaves no cells on a disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
