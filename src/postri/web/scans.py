@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 GRACE = 2.0
 
 
-class Question:
+class PendingQuestion:
     """A question on its way: it waits for its turn, then a thread finds its outcome."""
 
     def __init__(self, timeout: float) -> None:
@@ -87,7 +87,7 @@ class Scans:
     def __init__(self, scans: int, waiting: int, waiting_each: int, timeout: float) -> None:
         self._queue = FairQueue(scans, waiting, waiting_each)
         self._timeout = timeout
-        self._questions: set[Question] = set()
+        self._questions: set[PendingQuestion] = set()
         # A loop forgets tasks that nobody else knows.
         self._tasks: set[asyncio.Task[Any]] = set()
         self.is_stopping = False
@@ -113,7 +113,7 @@ class Scans:
         return await asyncio.shield(task)
 
     async def _answered(self, analyst: str, work: Callable[[], Value]) -> Value:
-        question = Question(self._timeout)
+        question = PendingQuestion(self._timeout)
         is_over = partial(self._questions.discard, question)
         self._questions.add(question)
         try:

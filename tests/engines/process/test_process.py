@@ -245,6 +245,11 @@ def test_duckdb_keeps_to_its_memory(tmp_path):
         workers.close()
 
 
+def test_a_program_that_is_not_there_is_a_failure_of_the_engine():
+    with pytest.raises(EngineError, match="no process could be started"):
+        Workers(MEMORY, ["/no/such/program"]).take()
+
+
 def test_all_workers_together_leave_memory_to_others():
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert share_of_memory(1) == machine * 4 // 5

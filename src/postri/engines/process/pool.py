@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Lock
 from typing import Any
 
@@ -52,7 +52,8 @@ class Worker:
 
     def __init__(self, program: Sequence[str], memory: int) -> None:
         self._socket, theirs = socket.socketpair()
-        with theirs:
+        with theirs, ExitStack() as unless_started:
+            unless_started.enter_context(self._socket)
             descriptor = theirs.fileno()
             # A group of its own: Ctrl-C is for whoever waits for it.
             self._process = subprocess.Popen(
@@ -63,6 +64,7 @@ class Worker:
                 pass_fds=[descriptor],
                 process_group=0,
             )
+            unless_started.pop_all()
         self._pipe = self._socket.makefile("rwb")
 
     @property
