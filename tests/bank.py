@@ -172,7 +172,7 @@ def seeded(path: Path, seed: int = 3) -> Session:
 def in_memory(rows: int = 50) -> Iterator[None]:
     """A bank that takes no time to open: what is left is the session and its ledger."""
     table = postri.open(bank(rows))
-    with patch.object(module, "open_dataset", lambda policy, dataset: table):
+    with patch.object(module, "open_dataset", lambda policy, dataset, opener: table):
         yield
 
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
+import sys
+from functools import partial
 from pathlib import Path
 
 from postri.cli import main
 
 if __name__ == "__main__":
     if gate := os.environ.get("POSTRI_TEST_GATE"):
-        from postri.engines.duckdb import source as duckdb
-        from postri.engines.progress import check_cancelled
+        sys.path.insert(0, str(Path(__file__).parents[1]))
+        from postri.web import service
+        from services.odd_worker import odd_program
 
-        counted = duckdb.run_query
-
-        def gated(*given):
-            Path(f"{gate}.waiting").touch()
-            while not Path(gate).exists():
-                check_cancelled()
-                time.sleep(0.01)
-            return counted(*given)
-
-        duckdb.run_query = gated
+        service.Workers = partial(service.Workers, program=odd_program("wait", Path(gate)))
     main()

@@ -21,11 +21,13 @@ from typing import Any
 import duckdb
 
 from bank import dataset_text
+from postri.engines.process.pool import Workers
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.web.server import Server, _bound, _config
 from postri.web.service import Service
 from postri.web.tokens import Tokens
+from services.odd_worker import odd_program
 
 HERE = Path(__file__).parent
 # A cell that nothing but the table holds.
@@ -174,12 +176,16 @@ class Served(Client):
         return self.tokens.add(name, role, **how)[1]
 
 
+# Workers that all services in threads share, for it takes a while to start one.
+WORKERS = Workers(2 * 10**9)
+
+
 @contextmanager
-def in_thread(path: Path) -> Iterator[Served]:
+def in_thread(path: Path, workers: Workers = WORKERS) -> Iterator[Served]:
     policy, ready = read_policy(path), threading.Event()
     listener = _bound(policy.service.host, policy.service.port)
     with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
-        service = Service(policy, ledger, tokens)
+        service = Service(policy, ledger, tokens, workers)
         server = Server(_config(service, None, None), service, ready.set)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
         thread.start()
@@ -191,6 +197,16 @@ def in_thread(path: Path) -> Iterator[Served]:
             server.should_exit = True
             thread.join(60)
             assert not thread.is_alive()
+
+
+@contextmanager
+def odd_workers(how: str, place: Path) -> Iterator[Workers]:
+    """Workers with odd queries: see `odd_worker.py`."""
+    workers = Workers(10**9, odd_program(how, place))
+    try:
+        yield workers
+    finally:
+        workers.close()
 
 
 class Process(Client):

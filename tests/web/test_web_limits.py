@@ -8,32 +8,23 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from serving import QUESTION, SLOW, in_thread, until, write_policy
+from serving import QUESTION, SLOW, in_thread, odd_workers, until, write_policy
 
-from postri.engines.duckdb import source as duckdb
 from postri.engines.progress import check_cancelled
 from postri.ledger import SqliteLedger, verify
 from postri.web import limits, requests
-from postri.web.limits import Rate, Scans, TimeGrid
+from postri.web import scans as scans_module
+from postri.web.limits import Rate, TimeGrid
 from postri.web.refusals import Refusal, Timeout
+from postri.web.scans import Scans
 
 
 @contextmanager
-def gate():
-    """Scans that wait until the event is set."""
-    opened, counted = threading.Event(), duckdb.run_query
-
-    def gated(*given):
-        while not opened.wait(0.01):
-            check_cancelled()
-        return counted(*given)
-
-    duckdb.run_query = gated
-    try:
-        yield opened
-    finally:
-        opened.set()
-        duckdb.run_query = counted
+def gate(folder):
+    """Workers whose scans wait until the gate is opened, and what opens it."""
+    place = folder / "gate"
+    with odd_workers("wait", place) as workers:
+        yield workers, place.touch
 
 
 def until_cancelled():
@@ -124,10 +115,8 @@ class TestRate:
 @pytest.mark.slow
 class TestScans:
     def test_too_many_questions_at_once_are_refused_before_anything_is_spent(self, tmp_path):
-        with (
-            in_thread(write_policy(tmp_path, service="scans = 1\nwaiting = 1")) as served,
-            gate() as opened,
-        ):
+        path = write_policy(tmp_path, service="scans = 1\nwaiting = 1")
+        with gate(tmp_path) as (workers, opened), in_thread(path, workers) as served:
             first = served.later(served.ann, {**QUESTION, "epsilon": "1/4"})
             until(lambda: served.service.scans.running == 1)
             second = served.later(served.ann, {**QUESTION, "epsilon": "1/8"})
@@ -135,19 +124,20 @@ class TestScans:
             third = served.ask(served.ann, {**QUESTION, "epsilon": "1/16"})
             assert (third.status, third.code, third.headers["retry-after"]) == (503, "busy", "1")
             assert served.get("/v1/me", served.ann).status == 200
-            opened.set()
+            opened()
             assert [each.reply().status for each in (first, second)] == [200, 200]
             assert spent(served) == "3/8"
 
     def test_new_draws_of_one_question_do_not_wait_for_one_another(self, tmp_path):
         """Nor do retries with other keys; both are reserved while neither is answered."""
-        with in_thread(write_policy(tmp_path)) as served, gate() as opened:
+        path = write_policy(tmp_path)
+        with gate(tmp_path) as (workers, opened), in_thread(path, workers) as served:
             asked = [
                 served.later(served.ann, {**QUESTION, "fresh": True}, Idempotency_Key=key)
                 for key in "ab"
             ]
             until(lambda: served.service.ledger.spent("bank").epsilon == 1)
-            opened.set()
+            opened()
             assert [each.reply().json["charged"] for each in asked] == ["1/2", "1/2"]
 
     def test_no_more_scans_run_at_once_than_the_policy_allows(self):
@@ -166,8 +156,8 @@ class TestScans:
             return 1
 
         async def ask():
-            scans = Scans(2, 10, 60)
-            return await asyncio.gather(*(scans.run(work) for _ in range(8)))
+            scans = Scans(2, 10, 10, 60)
+            return await asyncio.gather(*(scans.run("ann", work) for _ in range(8)))
 
         assert asyncio.run(ask()) == [1] * 8
         assert most == 2
@@ -214,13 +204,13 @@ class TestScans:
             assert served.service.ledger.summary() == {}
 
     def test_a_scan_that_does_not_hear_is_not_waited_for(self, monkeypatch):
-        monkeypatch.setattr(limits, "GRACE", 0.05)
+        monkeypatch.setattr(scans_module, "GRACE", 0.05)
         deaf = threading.Event()
 
         async def ask():
-            scans = Scans(1, 0, 0.05)
+            scans = Scans(1, 0, 0, 0.05)
             with pytest.raises(Timeout) as caught:
-                await scans.run(lambda: deaf.wait(30))
+                await scans.run("ann", lambda: deaf.wait(30))
             held = scans.running
             deaf.set()
             while scans.running:
@@ -231,16 +221,16 @@ class TestScans:
         assert asyncio.run(ask()) == (1, False)
 
     def test_whoever_goes_away_has_paid_and_finds_the_answer_later(self, tmp_path):
-        with in_thread(write_policy(tmp_path)) as served:
-            with gate() as opened:
-                body = b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}'
-                head = (
-                    "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-                    f"{served.ann}\r\nContent-Length: {len(body)}\r\n\r\n"
-                )
-                with served.raw(head.encode() + body):
-                    until(served.service.ledger.summary)
-                opened.set()
+        path = write_policy(tmp_path)
+        with gate(tmp_path) as (workers, opened), in_thread(path, workers) as served:
+            body = b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}'
+            head = (
+                "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                f"{served.ann}\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
+            with served.raw(head.encode() + body):
+                until(served.service.ledger.summary)
+            opened()
             until(lambda: served.service.ledger.history("ann")[0].answer_text)
             assert served.get("/v1/answers", served.ann).json["answers"][0]["status"] == "answered"
             assert verify(served.service.ledger) == []

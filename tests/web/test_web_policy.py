@@ -55,6 +55,8 @@ scans = 2
 waiting = 0
 scan_timeout = 0.5
 shutdown_timeout = 0
+waiting_each = 3
+memory = "500 MB"
 """
     service = read(tmp_path, lines).service
     assert service == ServicePolicy(
@@ -71,6 +73,8 @@ shutdown_timeout = 0
         0,
         Fraction(1, 2),
         Fraction(0),
+        3,
+        500_000_000,
     )
 
 
@@ -97,6 +101,18 @@ WRONG = {
     "tokens of a century": ("token_days = 36500\n", "token_days must be from 1 to 3660, got 36500"),
     "no scans": ("scans = 0\n", "scans must be from 1 to 256, got 0"),
     "fewer than none that wait": ("waiting = -1\n", "waiting must be from 0 to 100000, got -1"),
+    "fewer than none of each": (
+        "waiting_each = -1\n",
+        "waiting_each must be from 0 to 100000, got -1",
+    ),
+    "memory without a unit": (
+        "memory = 2000000000\n",
+        'memory must be a size of at least 100MB, such as "2GB" or "500MB", got 2000000000',
+    ),
+    "no memory": (
+        'memory = "0GB"\n',
+        'memory must be a size of at least 100MB, such as "2GB" or "500MB", got \'0GB\'',
+    ),
     "no time": ("scan_timeout = 0\n", "scan_timeout must be from 0.01 to 86400 seconds, got 0"),
     "for ever": (
         "shutdown_timeout = 1e9\n",

@@ -9,7 +9,7 @@ import shutil
 from fractions import Fraction
 
 import pytest
-from serving import QUESTION, SECRET_CELL, in_thread, write_policy
+from serving import QUESTION, SECRET_CELL, in_thread, odd_workers, write_policy
 
 import postri
 from postri.errors import BudgetExceeded, InputError, RetryKeyUsed
@@ -131,21 +131,21 @@ class TestRetries:
         assert (reply.status, reply.code) == (422, "retry_key_used")
         assert budget(served)["spent"] == "1/2"
 
-    def test_a_question_that_failed_stays_failed(self, served, monkeypatch):
-        from postri.engines.duckdb import source as duckdb
-
-        def broken(*given):
-            raise postri.EngineError(f"DuckDB failed at {SECRET_CELL}")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(duckdb, "run_query", broken)
+    def test_a_question_that_failed_stays_failed(self, tmp_path):
+        place = tmp_path / "broken"
+        place.touch()
+        with (
+            odd_workers("broken", place) as workers,
+            in_thread(write_policy(tmp_path), workers) as served,
+        ):
             reply = served.ask(served.ann, QUESTION, Idempotency_Key="k")
             assert (reply.status, reply.code, reply.json["spent"]) == (502, "question_failed", True)
-        again = served.ask(served.ann, QUESTION, Idempotency_Key="k")
-        assert again.status == 502
-        assert {**again.json, "request_id": ""} == {**reply.json, "request_id": ""}
-        assert again.json["charged"] == "1/2"
-        assert budget(served)["spent"] == "1/2"
+            place.unlink()
+            again = served.ask(served.ann, QUESTION, Idempotency_Key="k")
+            assert again.status == 502
+            assert {**again.json, "request_id": ""} == {**reply.json, "request_id": ""}
+            assert again.json["charged"] == "1/2"
+            assert budget(served)["spent"] == "1/2"
 
     @pytest.mark.parametrize("key", ["", "x" * 201, "\xe9", "a\tb"])
     def test_a_key_is_printable_ascii(self, shared, key):
@@ -156,8 +156,6 @@ class TestRetries:
 
 class TestFailures:
     def test_an_error_that_is_not_ours_tells_its_kind_alone(self, served, monkeypatch):
-        from postri.engines.duckdb import source as duckdb
-
         def broken(*given):
             raise KeyError(SECRET_CELL)
 
@@ -169,10 +167,23 @@ class TestFailures:
             assert str(SECRET_CELL) not in reply.text.decode()
             assert budget(served)["spent"] == "0"
         # Once it is paid for, not even the kind is told.
-        monkeypatch.setattr(duckdb, "run_query", broken)
+        monkeypatch.setattr(local, "write_answers", broken)
         reply = served.ask(served.ann)
         assert (reply.status, reply.code) == (502, "question_failed")
         assert "KeyError" not in reply.text.decode()
+
+    def test_one_of_a_worker_does_so_too(self, tmp_path):
+        place = tmp_path / "strange"
+        place.write_text(str(SECRET_CELL))
+        with (
+            odd_workers("strange", place) as workers,
+            in_thread(write_policy(tmp_path), workers) as served,
+        ):
+            reply = served.ask(served.ann)
+            assert (reply.status, reply.json["spent"]) == (502, True)
+            assert str(SECRET_CELL) not in reply.text.decode()
+            place.unlink()
+            assert served.ask(served.ann).status == 200
 
     def test_where_the_data_are_is_not_told(self, served):
         folder = served.service.policy.path.parent

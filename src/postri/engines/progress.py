@@ -53,9 +53,13 @@ PACE = 0.1
 
 
 class Cancel:
-    """Cancels the scans of one question: `now` from any thread."""
+    """Cancels the scans of one question: `now` from any thread.
 
-    def __init__(self) -> None:
+    Whoever watches over the question cancels it after `limit` seconds, if that is not None.
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        self.limit = limit
         self._error: Exception | None = None
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
@@ -202,3 +206,13 @@ def paying() -> Iterator[Callable[[Abandon], None]]:
     with cancel.paying:
         cancel.check()
         yield partial(setattr, cancel, "abandon")
+
+
+def time_limit() -> float | None:
+    """How many seconds the question may take, for a server that can see to that by itself; None if
+    it may take any time.
+    """
+    cancel = _cancel.get()
+    if cancel is None:
+        return None
+    return cancel.limit

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from postri.columns import DECLARABLE, UNTYPED, ColumnType
 from postri.engines.csv_format import CsvFormat
@@ -58,6 +58,9 @@ class PolicySource(ABC):
     is_path = True
     """Whether the text is a path, which is seen from the policy's folder."""
 
+    counts_here = True
+    """Whether a scan runs in this process, where nobody else can end it; a server's does not."""
+
     declares_types = True
     """Whether the source declares the types of its columns; CSV files do not."""
 
@@ -78,6 +81,17 @@ class PolicySource(ABC):
         if folder is None or os.path.isabs(source):
             return source, ""
         return Path(os.path.relpath(source, folder)).as_posix(), ""
+
+
+class Opener(Protocol):
+    """From a kind of sources, and what it needs to open one, to the engine."""
+
+    def __call__(self, kind: PolicySource, *given: Any) -> Engine: ...
+
+
+def open_here(kind: PolicySource, *given: Any) -> Engine:
+    """The engine in this process."""
+    return kind.open(*given)
 
 
 @dataclass(frozen=True)
@@ -127,13 +141,22 @@ def accepted_sources() -> str:
 
 def policy_source_of(source: str, table: str | None) -> PolicySource:
     """What the source of a policy is, by its text alone, or InputError."""
-    known = [each for kind in KINDS for each in kind.policy_sources]
+    known = _policy_sources()
     for each in known:
         if each.takes(source, table):
             return each
     endings = ", ".join(ending for each in known for ending in each.endings)
     others = " or ".join(sorted(each.described for each in known if each.described))
     raise InputError(f"source must end in one of {endings}, or be {others}, with table = ...")
+
+
+def policy_source_named(name: str) -> PolicySource:
+    """A kind of a policy's sources, by its name."""
+    return next(each for each in _policy_sources() if each.name == name)
+
+
+def _policy_sources() -> list[PolicySource]:
+    return [each for kind in KINDS for each in kind.policy_sources]
 
 
 def _declared_types(declared: Declared | None) -> dict[str, ColumnType]:

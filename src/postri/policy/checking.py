@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from postri.columns import ColumnType
+from postri.engines.resolve import Opener, open_here
 from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
 from postri.errors import (
@@ -58,12 +59,12 @@ class Findings:
         return False
 
 
-def open_dataset(policy: Policy, dataset: Dataset) -> Table:
-    """The table of a dataset.
+def open_dataset(policy: Policy, dataset: Dataset, opener: Opener = open_here) -> Table:
+    """The table of a dataset; `opener` says in which process.
 
     Looks at names and declared types, at no row; PolicyError if they are not what the policy says.
     """
-    table = open_with(policy, dataset, dataset.columns.values())
+    table = open_with(policy, dataset, dataset.columns.values(), opener)
     found = Findings()
     for column in dataset.columns.values():
         found.tried(column.line, partial(_check_declared, table, column))

@@ -100,6 +100,12 @@ class ServicePolicy:
     waiting: int = 64
     scan_timeout: Fraction = Fraction(60)
     shutdown_timeout: Fraction = Fraction(30)
+    waiting_each: int = 32
+    """Questions of one analyst that may wait."""
+    memory: int | None = None
+    """Bytes that one scan may use, of files and of DuckDB's databases; None for a share of the
+    machine's.
+    """
 
 
 @dataclass(frozen=True)

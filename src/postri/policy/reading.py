@@ -85,6 +85,8 @@ SERVICE_READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "token_days": partial(v.a_whole_between, low=1, high=3_660),
     "scans": partial(v.a_whole_between, low=1, high=256),
     "waiting": partial(v.a_whole_between, low=0, high=100_000),
+    "waiting_each": partial(v.a_whole_between, low=0, high=100_000),
+    "memory": v.a_size,
     "scan_timeout": partial(v.some_seconds, low=Fraction(1, 100)),
     "shutdown_timeout": v.some_seconds,
 }

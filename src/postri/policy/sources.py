@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from postri.domain import Domain
 from postri.engines.duckdb import PATTERN
-from postri.engines.resolve import PolicySource, policy_source_of
+from postri.engines.resolve import Opener, PolicySource, open_here, policy_source_of
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.ledger.entries import canonical
@@ -24,10 +24,12 @@ KEYS = (
 )
 
 
-def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy]) -> Table:
+def open_with(
+    policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy], opener: Opener = open_here
+) -> Table:
     """The table of a dataset, where these columns are declared if the source declares none.
 
-    Looks at names and types, at no row.
+    Looks at names and types, at no row. `opener` says in which process.
     """
     kind = policy_source_of(dataset.source, dataset.table)
     declared: dict[str, str | None] = dict.fromkeys(dataset.names)
@@ -35,7 +37,7 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
         declared.update({column.name: _declared_type(column) for column in columns})
     place = _located(policy, dataset, kind)
     try:
-        return Table(kind.open(place, dataset.table, declared, dataset.csv))
+        return Table(opener(kind, place, dataset.table, declared, dataset.csv))
     except InputError as error:
         raise InputError(_in_keys(str(error))) from None
 

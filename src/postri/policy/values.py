@@ -19,6 +19,9 @@ from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, parameter, plain, shown
 from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, check_share
 
+SIZES = {"MB": 10**6, "GB": 10**9}
+SIZE = re.compile(r"([0-9]{1,6}) ?(MB|GB)", re.ASCII)
+LEAST_SIZE = 100 * SIZES["MB"]
 ACCEPTED = re.compile(r"up to ([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
 
@@ -152,6 +155,19 @@ def a_whole_between(what: str, value: object, low: int, high: int) -> int:
     if not low <= number <= high:
         raise InputError(f"{what} must be from {low} to {high}, got {given(value)}")
     return number
+
+
+def a_size(what: str, value: object) -> int:
+    """A size of memory in bytes: "2GB" or "500MB"."""
+    found = SIZE.fullmatch(value) if isinstance(value, str) else None
+    size = 0
+    if found is not None:
+        size = int(found[1]) * SIZES[found[2]]
+    if size < LEAST_SIZE:
+        raise InputError(
+            f'{what} must be a size of at least 100MB, such as "2GB" or "500MB", got {given(value)}'
+        )
+    return size
 
 
 def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 86_400) -> Fraction:

@@ -22,6 +22,7 @@ from postri.answer import Answer
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
+from postri.engines.progress import check_cancelled
 from postri.engines.rows import Groups, Key, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.exact import Number
@@ -250,6 +251,8 @@ class BoundQuestion:
             groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
             for (places, batch), counts in zip(self.batches, counted, strict=True):
                 for group, count in zip(groups, counts, strict=True):
+                    # Draws of many groups take their time too.
+                    check_cancelled()
                     drawn = batch.draw(count, self.question.coins)
                     group.update(zip(places, drawn, strict=True))
         order = range(len(self.question.asked))

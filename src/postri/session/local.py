@@ -20,6 +20,7 @@ from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
 from postri.engines.progress import paying
+from postri.engines.resolve import Opener, open_here
 from postri.engines.table import Table
 from postri.errors import (
     DatasetClosed,
@@ -120,12 +121,15 @@ class LocalSession(Session):
     ) -> None:
         self.analyst = analyst
         self._policy = policy
+        # Those that the analyst may know of.
+        self._datasets: Mapping[str, Dataset] = policy.datasets
         self._ledger = ledger
         self._allowance = allowance
         self._coins = coins
+        self._opener: Opener = open_here
 
     def _facts(self) -> Mapping[str, DatasetFacts]:
-        return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
+        return {name: facts_of(dataset) for name, dataset in self._datasets.items()}
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for.
@@ -196,7 +200,7 @@ class LocalSession(Session):
 
     def _budgets(self) -> Mapping[str, DatasetBudget]:
         budgets = {}
-        for name, dataset in self._policy.datasets.items():
+        for name, dataset in self._datasets.items():
             people = people_of(self._policy, dataset)
             limits = limits_of(dataset, people, self.analyst, self._allowance)
             failed = _failures(self._ledger.unanswered(name))
@@ -225,7 +229,7 @@ class LocalSession(Session):
             question = self._question(wording, self._dataset(wording.dataset))
             Result.check_names(question.by, question.names)
             return ParsedWording(question, None)
-        statement = read_sql(wording.sql, self._policy.datasets)
+        statement = read_sql(wording.sql, self._datasets)
         structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
         dataset = self._dataset(statement.dataset)
         return ParsedWording(self._question(structured, dataset, statement), statement)
@@ -260,8 +264,7 @@ class LocalSession(Session):
         )
 
     def _dataset(self, name: object) -> Dataset:
-        datasets = self._policy.datasets
-        return datasets[check_dataset(name, datasets)]
+        return self._datasets[check_dataset(name, self._datasets)]
 
     # ---- from a question to an answer that is paid for
 
@@ -405,7 +408,7 @@ class LocalSession(Session):
             raise PolicyError(str(self._policy.path), [problem]) from None
 
     def _open(self, dataset: Dataset) -> Table:
-        return open_dataset(self._policy, dataset)
+        return open_dataset(self._policy, dataset, self._opener)
 
     def _charge(self, question: DatasetQuestion) -> Charge:
         return Charge(

@@ -61,7 +61,9 @@ def create_app(service: Service) -> ASGIApp:
     for kind in (PostriError, Refusal, Exception):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(HTTPException, _refused_by_starlette)
-    gate = Gate(app, service.tokens, service.rate, service.policy.service.max_body, service.threads)
+    gate = Gate(
+        app, service.tokens, service.rate, service.policy.service.max_body, service.token_threads
+    )
     return Envelope(gate)
 
 
@@ -92,7 +94,7 @@ def public_routes(service: Service, page: Path = PAGE) -> APIRouter:
     async def ready(request: Request) -> Response:
         if service.scans.is_stopping:
             raise Refusal("not_ready", "the service is shutting down")
-        if trouble := await service.do(service.readiness.trouble):
+        if trouble := await service.trouble():
             raise Refusal("not_ready", trouble)
         return reply({"status": "ready"})
 

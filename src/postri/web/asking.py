@@ -47,10 +47,13 @@ def asking_routes(service: Service) -> APIRouter:
     async def query(request: Request) -> Response:
         wording = await _wording(service, request)
         retry = _retry_key(request)
-        session = service.session(token_of(request))
+        token = token_of(request)
+        session = service.session(token)
         # Whatever comes of it, refusals too, leaves on the time grid.
         try:
-            text = await service.scans.run(lambda: _answer_text(session, wording, retry))
+            text = await service.scans.run(
+                token.name, lambda: _answer_text(session, wording, retry)
+            )
         finally:
             await service.grid.wait(visit_of(request).arrived)
         return json_reply(text)
@@ -83,8 +86,9 @@ def asking_routes(service: Service) -> APIRouter:
     async def answers(request: Request) -> Response:
         limit = query_number(request, "limit", 50, least=1, most=MOST_PAST)
         before = request.query_params.get("before")
-        session = service.session(token_of(request))
-        return json_reply(await service.do(_history_text, session, before, limit))
+        token = token_of(request)
+        session = service.session(token)
+        return json_reply(await service.listing(token.name, _history_text, session, before, limit))
 
     @router.get("/v1/me", **description.ME)
     async def me(request: Request) -> Response:

@@ -1,27 +1,15 @@
-"""How much one may ask of the service, and when its answers leave: requests per minute, questions
-at once, and a time grid.
+"""How often one may ask the service, and when its answers leave: requests per minute, and a time
+grid.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from math import ceil
-from threading import Timer
 from time import monotonic
-from typing import TypeVar
 
-from postri.engines.progress import Cancel, cancelled_by
-from postri.web.refusals import Shutdown, Timeout, wait
-
-Value = TypeVar("Value")
-
-# How long a scan that was cancelled may take to end before the reply is sent without it, in
-# seconds.
-GRACE = 10.0
-BUSY_WAIT = 1
+from postri.web.refusals import wait
 
 
 class Rate:
@@ -46,107 +34,6 @@ class Rate:
                 seconds,
             )
         self._buckets[token] = (left - 1, now)
-
-
-class Scans:
-    """Threads that answer questions: `scans` at once, while up to `waiting` more wait, none for
-    longer than the timeout.
-    """
-
-    def __init__(self, scans: int, waiting: int, timeout: float) -> None:
-        self._most = scans + waiting
-        self._timeout = timeout
-        self._threads = ThreadPoolExecutor(scans, "scan")
-        self._cancels: set[Cancel] = set()
-        self.is_stopping = False
-
-    @property
-    def running(self) -> int:
-        """How many questions are answered or wait."""
-        return len(self._cancels)
-
-    async def run(self, work: Callable[[], Value]) -> Value:
-        """What the work returns.
-
-        Refused, before anything is spent, if too many wait or the service ends.
-
-        The work goes on if whoever waits for it goes away: what was paid for is recorded.
-        """
-        if self.is_stopping:
-            raise Shutdown
-        if self.running >= self._most:
-            raise wait(
-                "busy",
-                "too many questions wait for their turn; nothing was spent, ask again soon",
-                BUSY_WAIT,
-            )
-        loop = asyncio.get_running_loop()
-        cancel = Cancel()
-        outcome: asyncio.Future[Value] = loop.create_future()
-        self._cancels.add(cancel)
-
-        def is_late() -> None:
-            # On a thread, for the ledger may be written.
-            timer = Timer(GRACE, give_up)
-            timer.daemon = True
-            timer.start()
-
-        def give_up() -> None:
-            if outcome.done():
-                return
-            error = cancel.abandoned(Timeout())
-            if error is not None:
-                with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
-                    loop.call_soon_threadsafe(_settle, outcome, None, error)
-
-        def done(future: asyncio.Future[Value]) -> None:
-            self._cancels.discard(cancel)
-            _settle(outcome, future, future.exception())
-
-        future = loop.run_in_executor(self._threads, self._watched, work, cancel, is_late)
-        future.add_done_callback(done)
-        return await outcome
-
-    def _watched(
-        self, work: Callable[[], Value], cancel: Cancel, is_late: Callable[[], object]
-    ) -> Value:
-        cancel.check()
-
-        def stop() -> None:
-            cancel.now(Timeout())
-            is_late()
-
-        timer = Timer(self._timeout, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            with cancelled_by(cancel):
-                return work()
-        finally:
-            timer.cancel()
-
-    def stop(self) -> None:
-        """Take no more questions; those that are here go on."""
-        self.is_stopping = True
-
-    def cancel(self) -> None:
-        """Cancel all that are still here. What was paid for is accounted for."""
-        for cancel in list(self._cancels):
-            cancel.now(Shutdown())
-
-
-def _settle(
-    outcome: asyncio.Future[Value],
-    future: asyncio.Future[Value] | None,
-    error: BaseException | None,
-) -> None:
-    # Whoever waited may have been told already that it took too long.
-    if outcome.done():
-        return
-    if error is not None:
-        outcome.set_exception(error)
-    elif future is not None:
-        outcome.set_result(future.result())
 
 
 class TimeGrid:

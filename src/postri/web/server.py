@@ -19,7 +19,7 @@ from postri.policy import Policy
 from postri.web import logs
 from postri.web.app import create_app
 from postri.web.connections import FIRST_HEADERS, NEXT_HEADERS, guarded
-from postri.web.limits import GRACE
+from postri.web.scans import GRACE
 from postri.web.service import Service
 from postri.web.tokens import Tokens
 
@@ -92,9 +92,12 @@ def serve(
         service = Service(policy, ledger, tokens)
         config = _config(service, certificate, private_key)
         logs.configure()
+        # The first question does not wait until a process has started.
+        service.workers.warm(1)
         server = Server(config, service, lambda: say(f"postri: listening on {url}"))
         server.run([listener])
         _leave(service)
+        service.workers.close()
 
 
 def _url(address: str, port: int, certificate: str | None) -> str:

@@ -14,7 +14,7 @@ from postri.ledger.trail import listed
 from postri.policy.values import an_epsilon
 from postri.web import description
 from postri.web.refusals import Refusal
-from postri.web.requests import check_steward, query_number, read_fields, reply
+from postri.web.requests import check_steward, query_number, read_fields, reply, token_of
 from postri.web.service import Service
 from postri.web.shapes import amount_text, made_token_fields
 from postri.web.tokens import check_datasets, read_expiry
@@ -89,7 +89,8 @@ def steward_routes(service: Service) -> APIRouter:
         check_steward(request)
         after = query_number(request, "after", 0, least=0, most=FARTHEST)
         limit = query_number(request, "limit", 100, least=1, most=MOST_ENTRIES)
-        return reply(await service.do(_trail, service, after, limit))
+        name = token_of(request).name
+        return reply(await service.listing(name, _trail, service, after, limit))
 
     return router
 

@@ -27,7 +27,12 @@ from postri.columns import ColumnType
 from postri.engines import engine as base
 from postri.engines.engine import SAMPLE
 from postri.engines.postgres.dialect import FIRST, LAST, PostgresDialect
-from postri.engines.postgres.source import PostgresSource, postgres_engine, split_name
+from postri.engines.postgres.source import (
+    OwnServer,
+    PostgresSource,
+    postgres_engine,
+    split_name,
+)
 from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.table import Table
 from postri.grid import grid_of
@@ -868,7 +873,7 @@ def test_a_missing_driver_prints_its_install_line():
 def endless(postgres):
     postgres.run(
         "DROP VIEW IF EXISTS endless",
-        "CREATE VIEW endless AS SELECT length(pg_sleep(120)::text) AS x",
+        "CREATE VIEW endless AS SELECT length(pg_sleep(1200)::text) AS x",
     )
     return opened(postgres, "endless")
 
@@ -901,6 +906,44 @@ def test_another_thread_cancels_the_query_in_the_server(postgres):
     threading.Thread(target=stop_it).start()
     with cancelled_by(cancel), pytest.raises(SourceChanged, match="stop"):
         windows(table)
+    wait_until(lambda: not running(postgres))
+
+
+def settings(url, *names, limit=None) -> list[str]:
+    """What holds inside a transaction of a question that may take `limit` seconds."""
+    with cancelled_by(Cancel(limit)), OwnServer(url).transaction() as connection:
+        return [connection.execute(f"SHOW {name}").fetchone()[0] for name in names]
+
+
+def test_the_server_itself_ends_what_takes_longer_than_a_question_may(postgres):
+    """So that nothing goes on there which it could not be told to cancel."""
+    names = ("statement_timeout", "idle_in_transaction_session_timeout")
+    assert settings(postgres.url(), *names) == ["0", "0"]
+    assert settings(postgres.url(), *names, limit=1.5) == ["1500ms", "1500ms"]
+    table = endless(postgres)
+    # Nobody cancels it: the limit is the server's to keep.
+    with cancelled_by(Cancel(0.2)), pytest.raises(EngineError, match="57014"):
+        windows(table)
+
+
+def test_a_lower_limit_of_the_role_stays(postgres):
+    lower = postgres.url() + "?options=-c%20statement_timeout%3D700"
+    assert settings(lower, "statement_timeout", limit=60) == ["700ms"]
+    assert settings(lower, "statement_timeout", limit=0.5) == ["500ms"]
+
+
+def test_the_server_notices_that_nobody_waits_any_more(postgres):
+    """The process that asked is killed, and can tell it nothing."""
+    endless(postgres)
+    code = (
+        "import sys; from postri import Table, median; "
+        "median(Table.from_postgres(sys.argv[1], 'endless'), column='x', epsilon=1)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, postgres.url()]) as asking:
+        try:
+            wait_until(lambda: running(postgres))
+        finally:
+            asking.kill()
     wait_until(lambda: not running(postgres))
 
 

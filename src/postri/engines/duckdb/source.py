@@ -91,6 +91,13 @@ NO_FUNCTIONS: Mapping[str, Function] = {}
 _beginning = Lock()
 
 
+def limit_memory(size: int) -> None:
+    """Databases that this process opens from now on keep to so many bytes; a query that needs more
+    fails.
+    """
+    CONFIG["memory_limit"] = f"{size}B"
+
+
 class Database:
     """A connection that can read these files alone, installs nothing and writes nothing."""
 

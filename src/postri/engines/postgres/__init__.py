@@ -46,6 +46,7 @@ class PostgresTables(PolicySource):
     name = "postgres"
     described = "a PostgreSQL URL"
     is_path = False
+    counts_here = False
 
     def takes(self, source: str, table: str | None) -> bool:
         """What looks like a URL, or like anything that may hold a password."""

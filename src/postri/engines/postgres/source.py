@@ -11,16 +11,17 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.postgres.dialect import PostgresDialect
-from postri.engines.progress import cancellable
+from postri.engines.progress import cancellable, time_limit
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
@@ -40,6 +41,32 @@ BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 # To compile the many small steps of a statement takes longer than it saves, unless there are far
 # more rows than a server likes to scan.
 UNCOMPILED = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_settings WHERE name = 'jit'"
+# The server itself ends a statement, or a transaction that nobody goes on with, after the time that
+# a question may take: also one that it could not be told to cancel. A lower limit of the role's own
+# stays.
+LIMITED = """
+SELECT set_config(name, '{limit}', true)
+FROM pg_catalog.pg_settings
+WHERE CASE
+    WHEN name IN ('statement_timeout', 'idle_in_transaction_session_timeout')
+    THEN setting::bigint NOT BETWEEN 1 AND {limit}
+END
+"""
+# While it runs a query, the server looks every second whether anybody waits for it. Not all can.
+WATCHFUL = """
+SELECT set_config(name, '1000', false)
+FROM pg_catalog.pg_settings
+WHERE name = 'client_connection_check_interval' AND setting = '0'
+"""
+# A server that has gone away without a word is given up, unless the URL or the environment says
+# when.
+PATIENCE: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 # The types of a result's columns, by the numbers that the server gives them.
 WIDTHS = {20: ">i8", 21: ">i2", 23: ">i4", 701: ">f8"}
 # How many rows a sample has, and how many of each group.
@@ -164,9 +191,19 @@ class OwnServer:
         return connection
 
     def _connect(self) -> Connection:
-        return psycopg.connect(
-            self._url, autocommit=True, client_encoding="utf8", fallback_application_name="postri"
+        stated = {**conninfo_to_dict(self._url)}
+        if "PGCONNECT_TIMEOUT" in os.environ:
+            stated["connect_timeout"] = os.environ["PGCONNECT_TIMEOUT"]
+        connection = psycopg.connect(
+            self._url,
+            autocommit=True,
+            client_encoding="utf8",
+            fallback_application_name="postri",
+            **{name: value for name, value in PATIENCE.items() if name not in stated},
         )
+        with suppress(Exception):
+            _executed(connection, WATCHFUL)
+        return connection
 
 
 def _close_all(connections: list[Connection], process: int) -> None:
@@ -230,20 +267,26 @@ class PostgresSource:
         with self.server.transaction() as connection:
             yield connection
 
-    def columns(self, query: str) -> list[NDArray[Any]]:
-        """What a query returns."""
+    @contextmanager
+    def _cancellable(self) -> Iterator[Connection]:
+        """The same, where what runs can be cancelled in the server."""
         with self._transaction() as connection:
 
             def cancel() -> None:
                 connection.cancel_safe(timeout=CANCEL_TIMEOUT)
 
             with cancellable(cancel):
-                return quietly(lambda: _arrays(connection, query), _failed)
+                yield connection
+
+    def columns(self, query: str) -> list[NDArray[Any]]:
+        """What a query returns."""
+        with self._cancellable() as connection:
+            return quietly(lambda: _arrays(connection, query), _failed)
 
     def estimate(self) -> int:
         """What the planner expects, which reads no row."""
         query = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {self.relation}"
-        with self._transaction() as connection:
+        with self._cancellable() as connection:
             return quietly(lambda: _planned(connection, query), _failed)
 
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
@@ -279,7 +322,7 @@ class PostgresSource:
         """How many pages a plain table has; 0 for others, and where this role may not see where a
         row lies.
         """
-        with self._transaction() as connection:
+        with self._cancellable() as connection:
             ((pages,),) = _rows(connection, PAGES, {"table": self.relation})
         return int(pages)
 
@@ -422,6 +465,9 @@ def _run(connection: Connection, command: str) -> None:
 def _begin(connection: Connection) -> None:
     _run(connection, BEGIN)
     _run(connection, UNCOMPILED)
+    limit = time_limit()
+    if limit is not None:
+        _run(connection, LIMITED.format(limit=ceil(1000 * limit)))
 
 
 def _rows(connection: Connection, query: str, values: dict[str, Any]) -> Sequence[tuple[Any, ...]]:

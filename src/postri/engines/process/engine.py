@@ -1,0 +1,119 @@
+"""An engine that lies in another process: each call goes there and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from postri.columns import ColumnType
+from postri.engines.engine import Engine
+from postri.engines.process.pool import Worker, Workers
+from postri.engines.resolve import PolicySource
+from postri.engines.rows import EVERY_ROW, Selection
+from postri.errors import PostriError
+from postri.expressions import Bound, Value
+from postri.grid import Grid
+from postri.window import RankWindow, Target, Total
+
+
+class ProcessEngine:
+    """A table that a worker counts, by the number that it has there.
+
+    It lives as long as the question for which the worker was taken.
+    """
+
+    def __init__(self, worker: Worker, number: int, names: Sequence[str] | None) -> None:
+        self._worker = worker
+        self._number = number
+        self._names = names
+        self._types: dict[str | None, ColumnType] = {}
+
+    @classmethod
+    def opened(cls, worker: Worker, kind: str, given: Sequence[Any]) -> ProcessEngine:
+        """The engine of a source, by the name of its kind and what is needed to open it."""
+        number, names = worker.call("open", kind, *given)
+        return cls(worker, number, names)
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """The names of the columns."""
+        return self._names
+
+    def type_of(self, column: str | None) -> ColumnType:
+        """The declared type of a column, asked for once."""
+        if column not in self._types:
+            self._types[column] = self._ask("type_of", column)
+        return self._types[column]
+
+    def computed(self, columns: Mapping[str, Value]) -> ProcessEngine:
+        """The same table, which can also be asked about these columns."""
+        return self._another(self._worker.call("computed", self._number, dict(columns)))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[ProcessEngine]:
+        """The same table, held still in the worker while the block lasts."""
+        still = self._another(self._worker.call("begin", self._number))
+        try:
+            yield still
+        finally:
+            # A worker that is gone holds nothing any more.
+            with suppress(PostriError):
+                self._worker.tell("end", still._number)
+
+    def windows(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> list[list[RankWindow]]:
+        """For each group the window of each target."""
+        found: list[list[RankWindow]] = self._ask("windows", column, grid, list(targets), rows)
+        return found
+
+    def check_indexed(self, column: str | None, grid: Grid) -> None:
+        """Refuse a grid on which cells cannot be given their indexes there."""
+        self._ask("check_indexed", column, grid)
+
+    def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
+        """For each group how many cells count, and the sum of their indexes."""
+        found: list[Total] = self._ask("totals", column, grid, rows)
+        return found
+
+    def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
+        """For each group how many rows there are, or how many in which a column has a cell."""
+        found: list[int] = self._ask("sizes", column, rows)
+        return found
+
+    def matching(self, conditions: Sequence[Bound]) -> list[int]:
+        """On how many rows each condition holds."""
+        found: list[int] = self._ask("matching", list(conditions))
+        return found
+
+    def _ask(self, call: str, *given: Any) -> Any:
+        return self._worker.call("ask", self._number, call, *given)
+
+    def _another(self, number: int) -> ProcessEngine:
+        return ProcessEngine(self._worker, number, self._names)
+
+
+class QuestionScans:
+    """Opens the sources of one question, in a worker that is taken for the first and given back at
+    the end. What a server counts needs none: there it can be cancelled.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._taken: Worker | None = None
+
+    def __enter__(self) -> QuestionScans:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._taken is not None:
+            self._workers.give_back(self._taken)
+
+    def open(self, kind: PolicySource, *given: Any) -> Engine:
+        """The engine of a source: of its kind, and what that needs to open it."""
+        if not kind.counts_here:
+            return kind.open(*given)
+        if self._taken is None:
+            self._taken = self._workers.take()
+        return ProcessEngine.opened(self._taken, kind.name, given)

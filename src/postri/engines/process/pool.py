@@ -1,0 +1,193 @@
+"""The processes that count for this one: each serves one question at a time, and is killed when the
+question is cancelled.
+
+They are started anew, never forked: nothing of this process goes on in them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from threading import Lock
+from typing import Any
+
+from postri import errors
+from postri.engines.progress import cancellable
+from postri.errors import EngineError, PostriError
+
+# With -P, the folder in which it is started has no say in what is loaded.
+PROGRAM = (sys.executable, "-P", "-m", "postri.engines.process.worker")
+LEAST_MEMORY = 100 * 10**6
+GONE = "the process that counted has ended before it was done"
+# How long the system may take to end a process that it was told to kill, in seconds.
+PATIENCE = 5.0
+# What a worker may raise here; all else is a failure of the engine.
+KINDS: dict[str, type[PostriError]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.PostriError,
+        errors.InputError,
+        errors.SourceError,
+        errors.SourceChanged,
+        errors.EngineError,
+    )
+}
+
+
+def share_of_memory(workers: int) -> int:
+    """What each of so many workers may use if all together leave a fifth of the machine's memory to
+    others, in bytes.
+    """
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(LEAST_MEMORY, machine * 4 // 5 // workers)
+
+
+class Worker:
+    """A process that counts, and the connection to it."""
+
+    def __init__(self, program: Sequence[str], memory: int) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs, ExitStack() as unless_started:
+            unless_started.enter_context(self._socket)
+            descriptor = theirs.fileno()
+            # A group of its own: Ctrl-C is for whoever waits for it.
+            self._process = subprocess.Popen(
+                [*program, str(descriptor), str(memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor],
+                process_group=0,
+            )
+            unless_started.pop_all()
+        self._pipe = self._socket.makefile("rwb")
+
+    @property
+    def process_id(self) -> int:
+        """The number that the system gave it."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._process.poll() is None
+
+    def call(self, call: str, *given: Any) -> Any:
+        """What the worker says; it is killed if the question is cancelled meanwhile."""
+        with cancellable(self.kill):
+            return self.tell(call, *given)
+
+    def tell(self, call: str, *given: Any) -> Any:
+        """The same for what takes no time, whether the question is cancelled or not."""
+        text = pickle.dumps((call, given), pickle.HIGHEST_PROTOCOL)
+        try:
+            self._pipe.write(text)
+            self._pipe.flush()
+            kind, found = pickle.load(self._pipe)
+        except Exception:
+            # Whatever it was, the next call would be taken for the rest of this one.
+            self.kill()
+            raise EngineError(GONE) from None
+        if kind is not None:
+            raise KINDS.get(kind, EngineError)(found)
+        return found
+
+    def kill(self) -> None:
+        """End the process at once. May be called from any thread, and more than once."""
+        self._process.kill()
+        # Who waits for a reply waits no longer, even if the system cannot end the process yet.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Kill it, and let go of what belongs to it."""
+        self.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE)
+        for end in (self._pipe, self._socket, self._process.stdin):
+            with suppress(OSError):
+                end.close()  # type: ignore[union-attr]  # standard input is a pipe
+
+
+class Workers:
+    """Workers that are kept for the next question. `memory` is what each may use, in bytes."""
+
+    def __init__(self, memory: int, program: Sequence[str] = PROGRAM) -> None:
+        self._memory = memory
+        self._program = program
+        self._lock = Lock()
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
+        self._is_closed = False
+
+    @property
+    def alive(self) -> list[Worker]:
+        """Those that run, with or without a question."""
+        with self._lock:
+            return [worker for worker in (*self._idle, *self._busy) if worker.is_alive]
+
+    def warm(self, number: int) -> None:
+        """Start workers until there are so many. Returns before they are ready."""
+        with self._lock:
+            while len(self._idle) + len(self._busy) < number and not self._is_closed:
+                self._idle.append(self._started())
+
+    def take(self) -> Worker:
+        """A worker for one question."""
+        with self._lock:
+            if self._is_closed:
+                raise EngineError(GONE)
+            worker = self._living() or self._started()
+            self._busy.add(worker)
+        return worker
+
+    def give_back(self, worker: Worker) -> None:
+        """The question is over. In place of a worker that was killed, another one is started."""
+        kept: Worker | None = None
+        with suppress(EngineError):
+            worker.tell("clear")
+            kept = worker
+        if kept is None:
+            worker.close()
+            # If none can be started now, the next question tries it again.
+            with suppress(EngineError):
+                kept = self._started()
+        with self._lock:
+            self._busy.discard(worker)
+            if kept is not None and not self._is_closed:
+                self._idle.append(kept)
+                return
+        if kept is not None:
+            kept.close()
+
+    def close(self) -> None:
+        """Kill all."""
+        with self._lock:
+            self._is_closed = True
+            # Whoever has one gives it back when its calls fail.
+            for worker in self._busy:
+                worker.kill()
+            idle = list(self._idle)
+            self._idle.clear()
+        for worker in idle:
+            worker.close()
+
+    def _living(self) -> Worker | None:
+        """One that waits, the last first; those that have died meanwhile are let go."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.is_alive:
+                return worker
+            worker.close()
+        return None
+
+    def _started(self) -> Worker:
+        try:
+            return Worker(self._program, self._memory)
+        except OSError:
+            raise EngineError("no process could be started to count") from None

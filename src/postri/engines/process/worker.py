@@ -1,0 +1,167 @@
+"""A process that counts for another one: `python -m postri.engines.process.worker SOCKET MEMORY`.
+
+It opens the sources that it is told to, and does what an engine is asked, one call at a time. It
+draws nothing and holds no coins: engines never see any. It ends with whoever started it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import resource
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from postri import errors
+from postri.engines.duckdb import csv, parquet
+from postri.engines.duckdb.source import limit_memory
+from postri.engines.engine import Engine
+from postri.engines.resolve import policy_source_named
+from postri.errors import PostriError
+from postri.expressions import Value
+
+# Loaded before the first question comes: who asks it does not wait for that.
+PRELOADED = (csv, parquet)
+# Standard input is a pipe to whoever started this process. Nothing is ever sent through it.
+LIFELINE = 0
+GIGABYTE = 10**9
+FIRST_TO_END = "1000"
+# What may be asked of an engine by its name.
+CALLS = ("type_of", "windows", "check_indexed", "totals", "sizes", "matching")
+
+
+class Desk:
+    """The engines of one question, by their numbers."""
+
+    def __init__(self) -> None:
+        self._engines: list[Engine] = []
+        # What ends the snapshot of an engine, by its number.
+        self._snapshots: dict[int, ExitStack] = {}
+
+    def open(self, kind: str, *given: Any) -> tuple[int, Sequence[str] | None]:
+        """The engine of a source: its number and the names of its columns."""
+        engine = policy_source_named(kind).open(*given)
+        return self._put(engine), engine.names
+
+    def computed(self, number: int, columns: Mapping[str, Value]) -> int:
+        """The same table with more columns to ask about."""
+        return self._put(self._engines[number].computed(columns))
+
+    def begin(self, number: int) -> int:
+        """The same table, held still until `end`."""
+        stack = ExitStack()
+        still = self._put(stack.enter_context(self._engines[number].snapshot()))
+        self._snapshots[still] = stack
+        return still
+
+    def end(self, number: int) -> None:
+        """Let the table go that `begin` held still."""
+        self._snapshots.pop(number).close()
+
+    def ask(self, number: int, call: str, *given: Any) -> Any:
+        """What the engine says."""
+        if call not in CALLS:
+            raise ValueError(call)
+        return getattr(self._engines[number], call)(*given)
+
+    def clear(self) -> None:
+        """The question is over: let go of all files."""
+        for stack in self._snapshots.values():
+            stack.close()
+        self._snapshots.clear()
+        self._engines.clear()
+
+    def _put(self, engine: Engine) -> int:
+        self._engines.append(engine)
+        return len(self._engines) - 1
+
+
+def serve(pipe: socket.SocketIO | Any) -> None:
+    """Do what is asked, until nobody is there to ask."""
+    desk = Desk()
+    known: Mapping[str, Callable[..., Any]] = {
+        "open": desk.open,
+        "computed": desk.computed,
+        "begin": desk.begin,
+        "end": desk.end,
+        "ask": desk.ask,
+        "clear": desk.clear,
+    }
+    while True:
+        try:
+            call, given = pickle.load(pipe)
+        except EOFError:
+            return
+        pickle.dump(_outcome(known[call], given), pipe, pickle.HIGHEST_PROTOCOL)
+        pipe.flush()
+
+
+def _outcome(work: Callable[..., Any], given: Sequence[Any]) -> tuple[str | None, Any]:
+    """What the work returns, or the kind of its error and the words that may be told."""
+    try:
+        return None, work(*given)
+    except PostriError as error:
+        return type(error).__name__, str(error)
+    except Exception as error:
+        # Not one of ours: what it says may carry a cell.
+        return errors.EngineError.__name__, f"counting failed with {type(error).__name__}"
+
+
+def main(words: Sequence[str]) -> None:
+    """Serve whoever is at the other end of a socket."""
+    descriptor, memory = map(int, words)
+    end_with_parent()
+    # Whoever started it is told to end by these, and lets questions finish first.
+    for told in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(told, signal.SIG_IGN)
+    _limit(memory)
+    with socket.socket(fileno=descriptor) as connection, connection.makefile("rwb") as pipe:
+        serve(pipe)
+
+
+def _limit(memory: int) -> None:
+    """Keep to so many bytes: DuckDB counts what it uses. Whatever it does not count meets the limit
+    of the system, which leaves room for what allocators hold in reserve.
+    """
+    limit_memory(memory)
+    most = 2 * memory + GIGABYTE
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    # Where memory is short, the system ends this process before the one that waits for it.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_END)
+    # A crash leaves no cells on a disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_with_parent() -> None:
+    """End when the other end of standard input is closed: so it is when its process ends, however.
+
+    On Linux the kernel sees to it, for a thread waits while a library holds the interpreter's lock.
+    """
+    if sys.platform == "linux":
+        fcntl.fcntl(LIFELINE, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(LIFELINE, fcntl.F_SETSIG, signal.SIGKILL)
+        flags = fcntl.fcntl(LIFELINE, fcntl.F_GETFL)
+        fcntl.fcntl(LIFELINE, fcntl.F_SETFL, flags | os.O_ASYNC)
+        # It may have been closed before that.
+        if select.select([LIFELINE], [], [], 0)[0]:
+            os._exit(1)
+    else:
+        Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    os.read(LIFELINE, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,147 @@
+"""Answering questions on threads: so many at once, in fair turns, none for longer than its time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
+
+from postri.engines.progress import Cancel, cancelled_by
+from postri.errors import PostriError
+from postri.web.queues import FairQueue
+from postri.web.refusals import Shutdown, Timeout
+
+Value = TypeVar("Value")
+
+# How long a question that was cancelled may take to end before its reply is sent without it and
+# its place is given to another, in seconds. What runs in a worker ends at once, for that is killed;
+# a server that cannot be reached may keep a thread waiting.
+GRACE = 2.0
+
+
+class PendingQuestion:
+    """A question on its way: it waits for its turn, then a thread finds its outcome."""
+
+    def __init__(self, timeout: float) -> None:
+        self.cancel = Cancel(timeout)
+        self._loop = asyncio.get_running_loop()
+        self._outcome: asyncio.Future[Any] | None = None
+
+    async def answered(self, work: Callable[[], Value], is_over: Callable[[], object]) -> Value:
+        """What the work returns or raises, on a thread of its own. `is_over` is called when the
+        thread ends, which may be later.
+        """
+        outcome: asyncio.Future[Value] = self._loop.create_future()
+        self._outcome = outcome
+
+        def settle(found: Any, error: BaseException | None) -> None:
+            is_over()
+            # Whoever waited may have been told already that it took too long.
+            if outcome.done():
+                return
+            if error is None:
+                outcome.set_result(found)
+            else:
+                outcome.set_exception(error)
+
+        def run() -> None:
+            found, error = None, None
+            try:
+                # It may have been cancelled while it waited.
+                self.cancel.check()
+                with cancelled_by(self.cancel):
+                    found = work()
+            except BaseException as raised:
+                error = raised
+            self._in_loop(partial(settle, found, error))
+
+        Thread(target=run, name="scan", daemon=True).start()
+        return await outcome
+
+    def stop(self, kind: type[PostriError]) -> None:
+        """Cancel it, from any thread; if it does not hear that, it is not waited for."""
+        self.cancel.now(kind())
+        self._in_loop(lambda: self._loop.call_later(GRACE, self._give_up, kind))
+
+    def _give_up(self, kind: type[PostriError]) -> None:
+        if self._outcome is None or self._outcome.done():
+            return
+        # On a thread, for the ledger may be written.
+        Thread(target=self._abandon, args=(self._outcome, kind()), daemon=True).start()
+
+    def _abandon(self, outcome: asyncio.Future[Any], cause: PostriError) -> None:
+        error = self.cancel.abandoned(cause)
+        if error is not None:
+            self._in_loop(lambda: outcome.done() or outcome.set_exception(error))
+
+    def _in_loop(self, work: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
+            self._loop.call_soon_threadsafe(work)
+
+
+class Scans:
+    """Threads that answer questions: `scans` at once, while up to `waiting` more wait, and up to
+    `waiting_each` of each analyst; none is answered for longer than the timeout.
+    """
+
+    def __init__(self, scans: int, waiting: int, waiting_each: int, timeout: float) -> None:
+        self._queue = FairQueue(scans, waiting, waiting_each)
+        self._timeout = timeout
+        self._questions: set[PendingQuestion] = set()
+        # A loop forgets tasks that nobody else knows.
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.is_stopping = False
+
+    @property
+    def running(self) -> int:
+        """How many questions are answered or wait, with those that do not hear that they are
+        cancelled.
+        """
+        return len(self._questions)
+
+    async def run(self, analyst: str, work: Callable[[], Value]) -> Value:
+        """What the work returns.
+
+        Refused, before anything is spent, if too many wait or the service ends. The work goes on if
+        whoever waits for it goes away: what was paid for is recorded.
+        """
+        if self.is_stopping:
+            raise Shutdown
+        task = asyncio.create_task(self._answered(analyst, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    async def _answered(self, analyst: str, work: Callable[[], Value]) -> Value:
+        question = PendingQuestion(self._timeout)
+        is_over = partial(self._questions.discard, question)
+        self._questions.add(question)
+        try:
+            await self._queue.enter(analyst)
+        except BaseException:
+            is_over()
+            raise
+        late = asyncio.get_running_loop().call_later(self._timeout, question.stop, Timeout)
+        try:
+            return await question.answered(work, is_over)
+        finally:
+            late.cancel()
+            self._queue.leave()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        # Nobody may be there to hear of its error, which is no failure of the loop.
+        if not task.cancelled():
+            task.exception()
+
+    def stop(self) -> None:
+        """Take no more questions; those that are here go on."""
+        self.is_stopping = True
+
+    def cancel(self) -> None:
+        """Cancel all that are still here, from any thread. What was paid for is accounted for."""
+        for question in list(self._questions):
+            question.stop(Shutdown)
