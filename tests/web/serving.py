@@ -187,7 +187,7 @@ def in_thread(path: Path) -> Iterator[Served]:
         try:
             yield Served(service, server)
         finally:
-            service.scans.cancel()
+            service.cut_off()
             server.should_exit = True
             thread.join(60)
             assert not thread.is_alive()

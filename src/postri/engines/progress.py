@@ -53,19 +53,28 @@ class Cancel:
         self._error: Exception | None = None
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
+        self.is_over = False
 
-    def now(self, error: Exception) -> None:
+    def now(self, error: Exception) -> bool:
         """The scan that runs, and every later one, raises this error, if it is the first.
 
-        Returns at once.
+        Returns at once; False if it comes too late, for all scans are over.
         """
         with self._lock:
+            if self.is_over:
+                return False
             if self._error is not None:
-                return
+                return True
             self._error = error
             running = list(self._running.items())
         for over, stop in running:
             Thread(target=_stop, args=(over, stop), daemon=True).start()
+        return True
+
+    def too_late(self) -> None:
+        """All scans of the question are over: there is nothing to cancel any more."""
+        with self._lock:
+            self.is_over = True
 
     def check(self) -> None:
         """Raise the error if it is cancelled."""
@@ -169,3 +178,10 @@ def check_cancelled() -> None:
     cancel = _cancel.get()
     if cancel is not None:
         cancel.check()
+
+
+def scans_are_over() -> None:
+    """The question has read all that it will read: whoever watches over it cancels nothing more."""
+    cancel = _cancel.get()
+    if cancel is not None:
+        cancel.too_late()

@@ -9,7 +9,15 @@ from postri.ledger.charges import Attempt, Charge, Limits, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
-from postri.ledger.store import Account, DatasetUsage, Ledger, Recorded, Reservation, Usage
+from postri.ledger.store import (
+    Account,
+    DatasetUsage,
+    Ledger,
+    Recorded,
+    Reservation,
+    Usage,
+    View,
+)
 from postri.ledger.trail import export_csv
 
 __all__ = [
@@ -29,6 +37,7 @@ __all__ = [
     "Reservation",
     "SqliteLedger",
     "Usage",
+    "View",
     "bounded_range",
     "check_retry",
     "export_csv",

@@ -27,7 +27,7 @@ from postri.ledger.connection import SqliteFile, create_private, worded
 from postri.ledger.entries import Answered, BudgetTerms, Entry, Failed, Reserved, Restored
 from postri.ledger.head import Head, HeadFile, trouble
 from postri.ledger.schema import migrate, schema_of
-from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation
+from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation, View
 
 ACCEPT = (
     "look for a newer copy, or accept this one: SqliteLedger(path, head, "
@@ -188,6 +188,13 @@ class SqliteLedger:
     def summary(self) -> Mapping[str, DatasetUsage]:
         with self._file.reading() as connection:
             return Book(connection).usage()
+
+    def view(self, last: View | None = None) -> View:
+        with self._file.reading() as connection:
+            book = Book(connection)
+            if last is not None and last.head.number == book.number:
+                return last
+            return View(book.head(), book.usage())
 
     # ---- audits
 

@@ -70,6 +70,18 @@ class DatasetUsage(Usage):
 
     analysts: Mapping[str, Usage] = field(default_factory=dict)
 
+    def of(self, analyst: str) -> Usage:
+        """One analyst's part."""
+        return self.analysts.get(analyst, Usage())
+
+
+@dataclass(frozen=True)
+class View:
+    """Where a ledger ended at some moment, and what was spent by then, by dataset."""
+
+    head: Head
+    usage: Mapping[str, DatasetUsage]
+
 
 @dataclass(frozen=True)
 class Account:
@@ -186,6 +198,10 @@ class Ledger(Protocol):
 
     def summary(self) -> Mapping[str, DatasetUsage]:
         """What was spent, by dataset and analyst."""
+        ...
+
+    def view(self, last: View | None = None) -> View:
+        """The ledger as it is now; the last view itself if nothing was written since."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

@@ -71,7 +71,7 @@ class ServicePolicy:
     host: str = "127.0.0.1"
     port: int = 8765
     time_grid: Fraction = Fraction(1, 2)
-    """Answers leave at whole multiples of this after their question came; 0 for at once."""
+    """Answers leave at whole multiples of this after their question was whole; 0 for at once."""
     max_body: int = 65_536
     rate: int = 600
     """Requests per minute and token."""
@@ -79,6 +79,8 @@ class ServicePolicy:
     waiting: int = 64
     scan_timeout: Fraction = Fraction(60)
     shutdown_timeout: Fraction = Fraction(30)
+    answers: int = 0
+    """Seconds between the fixed times at which answers leave; 0 for on the time grid."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.exact import plain
-from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure, Usage
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, Pure
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
@@ -148,12 +148,11 @@ class Budget(Mapping[str, DatasetBudget]):
 def budget_of(limits: Limits, usage: DatasetUsage, analyst: str) -> DatasetBudget:
     """What the ledger says was spent, beside what the policy allows."""
     accountant = limits.accountant
-    own = usage.analysts.get(analyst, Usage())
     return DatasetBudget(
         budget=limits.budget,
         spent=accountant.epsilon(usage.cost),
         entries=usage.entries,
-        own=accountant.epsilon(own.cost),
+        own=accountant.epsilon(usage.of(analyst).cost),
         allowance=limits.allowance,
         accountant=str(accountant),
     )

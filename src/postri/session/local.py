@@ -1,7 +1,8 @@
 """The session beside the data: the only place where ledger and data meet.
 
 The order of every answer: reserve, touch data, record, hand over. What fails before the reservation
-costs nothing; what fails after it has been paid for.
+costs nothing; what fails after it has been paid for. Between the data and the record stands the
+`Release`: from the record on, everybody can see what became of the question.
 """
 
 from __future__ import annotations
@@ -17,11 +18,20 @@ from weakref import WeakValueDictionary
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.progress import check_cancelled
+from postri.engines.progress import check_cancelled, scans_are_over
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
-from postri.ledger import Attempt, Charge, DatasetUsage, Ledger, Limits, Recorded, Reservation
+from postri.ledger import (
+    Attempt,
+    Charge,
+    DatasetUsage,
+    Ledger,
+    Limits,
+    Recorded,
+    Reservation,
+    View,
+)
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, Policy, open_dataset
 from postri.privacy import check_epsilon
@@ -36,6 +46,7 @@ from postri.question import (
 )
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
+from postri.session.release import AT_ONCE, Release
 from postri.session.session import PastAnswer, Session, check_dataset
 from postri.sql import Statement, read_sql
 
@@ -67,7 +78,8 @@ class LocalSession(Session):
     """Questions of an analyst to the datasets of a policy, paid for from its ledger.
 
     `allowance` is the most that the analyst may spend on each dataset; where the policy allows
-    less, that binds. `coins` are drawn anew for every question: the system's, if None.
+    less, that binds. `coins` are drawn anew for every question: the system's, if None. `release`
+    says when what became of a question may be seen.
     """
 
     def __init__(
@@ -78,12 +90,14 @@ class LocalSession(Session):
         *,
         allowance: Fraction | None = None,
         coins: Callable[[], Coins | None] = lambda: None,
+        release: Release = AT_ONCE,
     ) -> None:
         self.analyst = analyst
         self._policy = policy
         self._ledger = ledger
         self._allowance = allowance
         self._coins = coins
+        self._release = release
 
     def _facts(self) -> Mapping[str, DatasetFacts]:
         return {name: facts_of(dataset) for name, dataset in self._policy.datasets.items()}
@@ -100,6 +114,7 @@ class LocalSession(Session):
         attempt = Attempt(wording.text, retry)
         try:
             with self._turn(question, retry, fresh=wording.fresh):
+                self._release.begin()
                 result = self._tried_before(question, attempt)
                 if result is None:
                     result = self._answer(question, attempt, fresh=wording.fresh)
@@ -118,12 +133,13 @@ class LocalSession(Session):
             check_expect(expect)
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
+        usage = self._view().usage.get(dataset.name, DatasetUsage())
         return price_of(
             question,
             self._charge(question),
             limits_of(dataset, self.analyst, self._allowance),
-            self._ledger.spent(dataset.name),
-            self._ledger.spent(dataset.name, self.analyst),
+            usage.cost,
+            usage.of(self.analyst).cost,
             recorded=recorded,
             expect=expect,
         )
@@ -131,8 +147,12 @@ class LocalSession(Session):
     def close(self) -> None:
         self._ledger.close()
 
+    def _view(self) -> View:
+        """The ledger as prices, budgets and histories tell it."""
+        return self._ledger.view()
+
     def _budgets(self) -> Mapping[str, DatasetBudget]:
-        usage = self._ledger.summary()
+        usage = self._view().usage
         budgets = {}
         for name, dataset in self._policy.datasets.items():
             limits = limits_of(dataset, self.analyst, self._allowance)
@@ -230,14 +250,19 @@ class LocalSession(Session):
         limits = limits_of(dataset, self.analyst, self._allowance)
         charged = self._charged(question, limits)
         reservation = self._ledger.reserve(self._charge(question), limits, attempt)
+        self._release.paid()
         try:
             answers = bound.answers()
         except BaseException as error:
+            scans_are_over()
+            self._release.failed()
             # Its budget stays spent, whether the ledger can say why or not.
             with suppress(LedgerError):
                 self._ledger.fail(reservation, type(error).__name__)
             _mark_paid(error)
             raise
+        scans_are_over()
+        self._release.answered()
         return self._handed_over(question, reservation, answers, charged)
 
     def _charged(self, question: DatasetQuestion, limits: Limits) -> Fraction | None:
@@ -265,6 +290,7 @@ class LocalSession(Session):
                 past = self._ledger.past(reservation)
                 if past.answer_text is not None:
                     return self._from_ledger(question, reservation, past.answer_text)
+            self._release.failed()
             _mark_paid(error)
             raise
         groups = question.arranged(answers)
@@ -309,7 +335,11 @@ class LocalSession(Session):
     # ---- past answers
 
     def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
-        history = self._ledger.history(self.analyst, before, limit)
+        # What the view does not know of yet has a higher number than all that it knows.
+        end = self._view().head.number + 1
+        if before is not None:
+            end = min(end, before)
+        history = self._ledger.history(self.analyst, end, limit)
         return [self._past_answer(past) for past in history]
 
     def _past_answer(self, past: Reservation) -> PastAnswer:

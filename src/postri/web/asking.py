@@ -30,7 +30,6 @@ from postri.web.requests import (
     read_body,
     reply,
     token_of,
-    visit_of,
 )
 from postri.web.service import Service
 from postri.web.shapes import amount_text, me_fields
@@ -42,19 +41,24 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/query", **description.QUERY)
     async def query(request: Request) -> Response:
-        wording = await _wording(service, request)
+        raw = await read_body(request)
+        # Its clock starts when the question is whole, not when its first byte came.
+        departure = service.departure()
+        wording = await _wording(service, raw)
         retry = _retry_key(request)
-        session = service.session(token_of(request))
+        session = service.session(token_of(request), departure)
         # Whatever comes of it, refusals too, leaves on the time grid.
         try:
             text = await service.scans.run(lambda: result_text(session.answer(wording, retry)))
         finally:
-            await service.grid.wait(visit_of(request).arrived)
+            await departure.leave()
+            # Who has the reply finds the question in the history and in the budget.
+            await service.do(service.public.catch_up)
         return json_reply(text)
 
     @router.post("/v1/price", **description.PRICE)
     async def price(request: Request) -> Response:
-        wording = await _wording(service, request)
+        wording = await _wording(service, await read_body(request))
         session = service.session(token_of(request))
         return json_reply(await service.do(_price_text, session, wording))
 
@@ -90,9 +94,8 @@ def asking_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _wording(service: Service, request: Request) -> Wording:
-    """The question of the body. A long one takes a while to read, so a thread does it."""
-    raw = await read_body(request)
+async def _wording(service: Service, raw: bytes) -> Wording:
+    """The question of a body. A long one takes a while to read, so a thread does it."""
     return await service.do(lambda: read_wording(as_object(raw)))
 
 
@@ -117,7 +120,7 @@ def _history_text(session: Session, before: str | None, limit: int) -> str:
 
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     """Who spent how much of each dataset, and what each may spend."""
-    usage = service.ledger.summary()
+    usage = service.public.now().usage
     given = service.tokens.allowances()
     by_dataset = {}
     for name, dataset in service.policy.datasets.items():

@@ -1,6 +1,4 @@
-"""How much one may ask of the service, and when its answers leave: requests per minute, questions
-at once, and a time grid.
-"""
+"""How much one may ask of the service: requests per minute, and questions at once."""
 
 from __future__ import annotations
 
@@ -87,9 +85,12 @@ class Scans:
 
         def is_late() -> None:
             with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
-                loop.call_soon_threadsafe(
-                    loop.call_later, GRACE, _settle, outcome, None, _too_late()
-                )
+                loop.call_soon_threadsafe(loop.call_later, GRACE, give_up)
+
+        def give_up() -> None:
+            # One that is over waits for its point, and has its own error.
+            if not cancel.is_over:
+                _settle(outcome, None, _too_late())
 
         def done(future: asyncio.Future[Value]) -> None:
             self._cancels.discard(cancel)
@@ -105,8 +106,8 @@ class Scans:
         cancel.check()
 
         def stop() -> None:
-            cancel.now(Timeout())
-            is_late()
+            if cancel.now(Timeout()):
+                is_late()
 
         timer = Timer(self._timeout, stop)
         timer.daemon = True
@@ -146,32 +147,3 @@ def _too_late() -> Timeout:
     error = Timeout()
     error.spent = True
     return error
-
-
-class TimeGrid:
-    """Points in time at every multiple of `step` seconds after a request came; a step of 0 is no
-    grid.
-
-    Answers leave at these points alone, so that how long one took tells less.
-    """
-
-    def __init__(self, step: float) -> None:
-        self._step = step
-
-    def point(self, arrived: float, now: float) -> float:
-        """The first point that is not before now.
-
-        >>> TimeGrid(0.5).point(10.0, 10.2), TimeGrid(0.5).point(10.0, 11.0)
-        (10.5, 11.0)
-        >>> TimeGrid(0).point(10.0, 10.2)
-        10.2
-        """
-        if not self._step:
-            return now
-        return arrived + ceil((now - arrived) / self._step) * self._step
-
-    async def wait(self, arrived: float) -> None:
-        """Sleep until the next point."""
-        point = self.point(arrived, monotonic())
-        while (rest := point - monotonic()) > 0:
-            await asyncio.sleep(rest)

@@ -34,6 +34,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._ready = ready
+        self._watch: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops it, the second does not wait."""
@@ -45,15 +46,18 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets)
+        self._watch = asyncio.create_task(self._service.watch())
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the questions that are here, then cancel those that are left."""
         logs.log("shutdown")
         patience = float(self._service.policy.service.shutdown_timeout)
-        later = asyncio.get_running_loop().call_later(patience, self._service.scans.cancel)
+        later = asyncio.get_running_loop().call_later(patience, self._service.cut_off)
         await super().shutdown(sockets)
         later.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
 
 
 def serve(

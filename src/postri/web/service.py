@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from time import monotonic
 from typing import TypeVar
 
@@ -17,10 +17,12 @@ from anyio import CapacityLimiter, to_thread
 
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
-from postri.ledger import SqliteLedger
+from postri.ledger import SqliteLedger, View
 from postri.policy import Dataset, Policy
 from postri.session.local import LocalSession
-from postri.web.limits import Rate, Scans, TimeGrid
+from postri.session.release import AT_ONCE, Release
+from postri.web.limits import GRACE, Rate, Scans
+from postri.web.time_grid import Departure, PublicView, TimeGrid
 from postri.web.tokens import Token, Tokens
 
 Value = TypeVar("Value")
@@ -38,7 +40,18 @@ UNREADABLE = "the ledger or the file of tokens cannot be read"
 
 
 class ServedSession(LocalSession):
-    """A session that tells nothing of where the data are, whatever goes wrong with them."""
+    """A session that tells nothing of where the data are, whatever goes wrong with them, and of the
+    ledger no more than the service tells all.
+    """
+
+    def __init__(self, service: Service, token: Token, release: Release) -> None:
+        super().__init__(
+            service.policy, service.ledger, token.name, allowance=token.allowance, release=release
+        )
+        self._service = service
+
+    def _view(self) -> View:
+        return self._service.public.now()
 
     def _open(self, dataset: Dataset) -> Table:
         try:
@@ -63,7 +76,9 @@ class Service:
         self.ledger = ledger
         self.tokens = tokens
         self.scans = Scans(limits.scans, limits.waiting, float(limits.scan_timeout))
-        self.grid = TimeGrid(float(limits.time_grid))
+        self.grid = TimeGrid(float(limits.time_grid), longest=float(limits.scan_timeout) + GRACE)
+        self.public = PublicView(ledger, float(limits.time_grid))
+        self._ending = Event()
         self.rate = Rate(limits.rate)
         self.threads = CapacityLimiter(SHORT)
         folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
@@ -71,13 +86,26 @@ class Service:
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
 
-    def session(self, token: Token) -> LocalSession:
+    def session(self, token: Token, release: Release = AT_ONCE) -> LocalSession:
         """The session of whoever has this token."""
-        return ServedSession(self.policy, self.ledger, token.name, allowance=token.allowance)
+        return ServedSession(self, token, release)
+
+    def departure(self) -> Departure:
+        """The release of a question that is whole now."""
+        return Departure(self.grid, self._ending)
 
     async def do(self, work: Callable[..., Value], *given: object) -> Value:
         """Do something short on a thread: it may wait for the disk."""
         return await to_thread.run_sync(partial(work, *given), limiter=self.threads)
+
+    async def watch(self) -> None:
+        """Show the ledger as it is at every point of the grid, until this is cancelled."""
+        await self.public.keep(self.do)
+
+    def cut_off(self) -> None:
+        """End now: cancel what is still counted, and let go what waits for its point."""
+        self._ending.set()
+        self.scans.cancel()
 
     def close(self) -> None:
         """Let go of the files."""
