@@ -191,6 +191,7 @@ def in_thread(path: Path) -> Iterator[Served]:
             server.should_exit = True
             thread.join(60)
             assert not thread.is_alive()
+            service.close()
 
 
 class Process(Client):

@@ -339,7 +339,7 @@ class TestBetweenPoints:
         service = 'time_grid = "0.3"\nscans = 1'
         with in_thread(write_policy(tmp_path, service=service)) as served, gate() as opened:
             first = served.later(served.ann)
-            until(lambda: served.service.ledger.summary())
+            until(served.service.ledger.summary)
             second = served.later(served.ann, {**QUESTION, "epsilon": "1/4"})
             until(lambda: served.service.scans.running == 2)
             opened.set()

@@ -11,6 +11,7 @@ from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
 from postri.ledger.store import (
     Account,
+    Asked,
     DatasetUsage,
     Ledger,
     Recorded,
@@ -24,6 +25,7 @@ __all__ = [
     "ZCDP",
     "Account",
     "Accountant",
+    "Asked",
     "Attempt",
     "Charge",
     "Cost",

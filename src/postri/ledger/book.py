@@ -33,7 +33,7 @@ from postri.ledger.entries import (
 )
 from postri.ledger.head import Head
 from postri.ledger.schema import check_schema
-from postri.ledger.store import DatasetUsage, Indexes, Reservation, Usage
+from postri.ledger.store import Asked, DatasetUsage, Indexes, Reservation, Usage
 
 BATCH = 500
 # How often the file keeps up to which entry all is known: a process that opens it reads no more
@@ -62,8 +62,8 @@ INDEX_ANSWER = """
     ON CONFLICT (dataset, version, key) DO UPDATE
     SET reservation = max(reservation, excluded.reservation)
 """
-HISTORY = """
-    SELECT reservation, wording FROM wordings
+ASKED = """
+    SELECT reservation, hash, wording FROM wordings JOIN entries ON number = reservation
     WHERE analyst = ? AND reservation < ? ORDER BY reservation DESC LIMIT ?
 """
 
@@ -275,10 +275,14 @@ class Book:
 
     def history(self, analyst: str, before: int | None, limit: int) -> list[Reservation]:
         """What an analyst asked, newest first."""
+        asked = self.asked(analyst, before, limit)
+        return [self.past(each.number, each.wording) for each in asked]
+
+    def asked(self, analyst: str, before: int | None, limit: int) -> list[Asked]:
+        """What an analyst asked, newest first, without what became of it."""
         if before is None:
             before = self.number + 1
-        rows = self._do(HISTORY, (analyst, before, limit)).fetchall()
-        return [self.past(number, wording) for number, wording in rows]
+        return [Asked(*row) for row in self._do(ASKED, (analyst, before, limit))]
 
     def is_kept(self, reservation: int, analyst: str, attempt: Attempt) -> bool:
         """Whether there is nothing more to keep."""

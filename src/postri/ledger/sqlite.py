@@ -27,7 +27,7 @@ from postri.ledger.connection import SqliteFile, create_private, worded
 from postri.ledger.entries import Answered, BudgetTerms, Entry, Failed, Reserved, Restored
 from postri.ledger.head import Head, HeadFile, trouble
 from postri.ledger.schema import migrate, schema_of
-from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation, View
+from postri.ledger.store import Asked, DatasetUsage, Indexes, Recorded, Reservation, View
 
 ACCEPT = (
     "look for a newer copy, or accept this one: SqliteLedger(path, head, "
@@ -142,6 +142,10 @@ class SqliteLedger:
     ) -> list[Reservation]:
         with self._reading() as book:
             return book.history(analyst, before, limit)
+
+    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+        with self._reading() as book:
+            return book.asked(analyst, before, limit)
 
     def record(self, reservation: int, answer: str) -> None:
         check_text(answer, "the answer")

@@ -50,6 +50,17 @@ class Reservation:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """That an analyst asked a question, and in which words: the number and the hash of its
+    reservation.
+    """
+
+    number: int
+    hash: str
+    wording: str
+
+
+@dataclass(frozen=True)
 class Usage:
     """What was spent, and in how many entries."""
 
@@ -168,6 +179,10 @@ class Ledger(Protocol):
         self, analyst: str, before: int | None = None, limit: int = 50
     ) -> list[Reservation]:
         """What an analyst asked, newest first, below a number."""
+        ...
+
+    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+        """The same questions as `history`, without what became of them."""
         ...
 
     def record(self, reservation: int, answer: str) -> None:

@@ -100,6 +100,11 @@ class Policy:
         """The file of the service's tokens."""
         return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")
 
+    @property
+    def past_texts(self) -> Path:
+        """The file of past answers that the service has ready."""
+        return self.ledger.with_name(f"{self.ledger.name}.texts")
+
 
 def type_name(declared: ColumnType) -> str | None:
     """What a policy calls a declared type; None where nothing is declared.

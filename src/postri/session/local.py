@@ -123,7 +123,12 @@ class LocalSession(Session):
             raise
         except InputError as error:
             raise parsed.located(error) from None
-        return parsed.shaped(result)
+        shaped = parsed.shaped(result)
+        self._handed(parsed, shaped)
+        return shaped
+
+    def _handed(self, parsed: ParsedWording, result: Result) -> None:
+        """An answer is recorded and on its way. The service keeps it for the history."""
 
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
@@ -335,14 +340,19 @@ class LocalSession(Session):
     # ---- past answers
 
     def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
-        # What the view does not know of yet has a higher number than all that it knows.
-        end = self._view().head.number + 1
-        if before is not None:
-            end = min(end, before)
-        history = self._ledger.history(self.analyst, end, limit)
+        history = self._ledger.history(self.analyst, self._end(before), limit)
         return [self._past_answer(past) for past in history]
 
-    def _past_answer(self, past: Reservation) -> PastAnswer:
+    def _end(self, before: int | None) -> int:
+        """The number that all of the history lies below, and of that what lies below another."""
+        # What the view does not know of yet has a higher number than all that it knows.
+        end = self._view().head.number + 1
+        if before is None:
+            return end
+        return min(end, before)
+
+    def _past_answer(self, past: Reservation, parsed: ParsedWording | None = None) -> PastAnswer:
+        """A past answer; `parsed` is its wording if it was understood already."""
         wording = read_wording(json.loads(past.wording or "null"))
         epsilon = past.cost.epsilon
         if epsilon is None:
@@ -362,15 +372,19 @@ class LocalSession(Session):
             return replace(found, status="failed", reason=past.reason)
         if past.answer_text is None:
             return found
-        result = self._shown_again(wording, past, past.answer_text)
+        result = self._shown_again(parsed or wording, past, past.answer_text)
         if result is None:
             return replace(found, status="answered", reason=CHANGED)
         return replace(found, status="answered", result=result)
 
-    def _shown_again(self, wording: Wording, past: Reservation, text: str) -> Result | None:
+    def _shown_again(
+        self, wording: Wording | ParsedWording, past: Reservation, text: str
+    ) -> Result | None:
         """A past answer as it was asked for; None if the words mean another question by now."""
         try:
-            parsed = self._parsed(wording)
+            parsed = wording
+            if isinstance(parsed, Wording):
+                parsed = self._parsed(parsed)
         except InputError:
             return None
         if not _is_same(parsed.question, past):

@@ -18,7 +18,6 @@ from postri.session.wire import (
     AnalystFields,
     budget_fields,
     datasets_fields,
-    history_fields,
     price_fields,
 )
 from postri.statistics.registry import described
@@ -85,7 +84,7 @@ def asking_routes(service: Service) -> APIRouter:
         limit = query_number(request, "limit", 50, least=1, most=MOST_PAST)
         before = request.query_params.get("before")
         session = service.session(token_of(request))
-        return json_reply(await service.do(_history_text, session, before, limit))
+        return json_reply(await service.do(session.answers_text, before, limit))
 
     @router.get("/v1/me", **description.ME)
     async def me(request: Request) -> Response:
@@ -112,10 +111,6 @@ def _retry_key(request: Request) -> str | None:
 
 def _price_text(session: Session, wording: Wording) -> str:
     return json_text(price_fields(session.quote(wording)))
-
-
-def _history_text(session: Session, before: str | None, limit: int) -> str:
-    return json_text(history_fields(session.answers(before, limit), limit))
 
 
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:

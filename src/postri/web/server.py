@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from ipaddress import ip_address
 from types import FrameType
 
@@ -88,11 +89,12 @@ def serve(
                 "steward'"
             )
         service = Service(policy, ledger, tokens)
-        config = _config(service, certificate, private_key)
-        logs.configure()
-        server = Server(config, service, lambda: say(f"postri: listening on {url}"))
-        server.run([listener])
-        _leave(service)
+        with closing(service):
+            config = _config(service, certificate, private_key)
+            logs.configure()
+            server = Server(config, service, lambda: say(f"postri: listening on {url}"))
+            server.run([listener])
+            _leave(service)
 
 
 def _url(address: str, port: int, certificate: str | None) -> str:

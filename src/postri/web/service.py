@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -15,13 +16,18 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from postri.answer import Result
+from postri.answer.forms import json_text
 from postri.engines.table import Table
-from postri.errors import PolicyError, PostriError, SourceError
-from postri.ledger import SqliteLedger, View
+from postri.errors import LedgerError, PolicyError, PostriError, SourceError
+from postri.ledger import Asked, SqliteLedger, View
 from postri.policy import Dataset, Policy
-from postri.session.local import LocalSession
+from postri.session.local import LocalSession, ParsedWording
 from postri.session.release import AT_ONCE, Release
+from postri.session.session import answer_number, check_limit
+from postri.session.wire import history_text, past_fields
 from postri.web.limits import GRACE, Rate, Scans
+from postri.web.past_texts import PastText, PastTexts
 from postri.web.time_grid import Departure, PublicView, TimeGrid
 from postri.web.tokens import Token, Tokens
 
@@ -53,6 +59,43 @@ class ServedSession(LocalSession):
     def _view(self) -> View:
         return self._service.public.now()
 
+    def answers_text(self, before: str | None, limit: int) -> str:
+        """A page of the history as JSON: texts that are ready, and those that are made now."""
+        check_limit(limit)
+        asked = self._ledger.asked(self.analyst, self._end(answer_number(before)), limit)
+        ready = self._service.texts.of(self.analyst, asked)
+        texts = [ready.get(each.number) or self._text_of(each) for each in asked]
+        last = None
+        if asked:
+            last = str(asked[-1].number)
+        return history_text(texts, limit, last)
+
+    def _text_of(self, asked: Asked) -> str:
+        texts = self._service.texts
+        # One at a time: who wants the same page at the same time finds it made.
+        with texts.filling:
+            ready = texts.of(self.analyst, [asked])
+            return ready.get(asked.number) or self._made_text(asked)
+
+    def _made_text(self, asked: Asked, parsed: ParsedWording | None = None) -> str:
+        """The text of one past answer, kept ready if nothing will change it."""
+        (found,) = self._ledger.history(self.analyst, asked.number + 1, 1)
+        past = self._past_answer(found, parsed)
+        text = json_text(past_fields(past))
+        if past.status == "answered":
+            self._service.texts.keep(self.analyst, asked, PastText(past.dataset, text))
+        return text
+
+    def _handed(self, parsed: ParsedWording, result: Result) -> None:
+        if result.answer_id is None:
+            return
+        number = int(result.answer_id)
+        # An answer is given whether its copy can be kept or not.
+        with suppress(LedgerError):
+            for asked in self._ledger.asked(self.analyst, number + 1, 1):
+                if asked.number == number and not self._service.texts.of(self.analyst, [asked]):
+                    self._made_text(asked, parsed)
+
     def _open(self, dataset: Dataset) -> Table:
         try:
             return super()._open(dataset)
@@ -77,6 +120,7 @@ class Service:
         self.tokens = tokens
         self.scans = Scans(limits.scans, limits.waiting, float(limits.scan_timeout))
         self.grid = TimeGrid(float(limits.time_grid), longest=float(limits.scan_timeout) + GRACE)
+        self.texts = PastTexts(policy.past_texts, policy)
         self.public = PublicView(ledger, float(limits.time_grid))
         self._ending = Event()
         self.rate = Rate(limits.rate)
@@ -86,7 +130,7 @@ class Service:
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
 
-    def session(self, token: Token, release: Release = AT_ONCE) -> LocalSession:
+    def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token."""
         return ServedSession(self, token, release)
 
@@ -111,6 +155,7 @@ class Service:
         """Let go of the files."""
         self.ledger.close()
         self.tokens.close()
+        self.texts.close()
 
 
 class Readiness:
