@@ -117,6 +117,7 @@ def history_page() -> dict[str, float]:
     """What a page of long questions costs the processor, beside reading as many texts of the same
     lengths.
     """
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=FOLDER) as folder:
         numbers = Path(folder) / "numbers.parquet"
         duckdb.sql("SELECT range AS fare FROM range(1000)").write_parquet(str(numbers))
