@@ -97,6 +97,18 @@ class TestReady:
             assert parsed == []
             assert '"number"' not in pages[0] and '"number"' in pages[1]
 
+    def test_the_words_of_the_first_time_stay(self, tmp_path):
+        """Also where the text is made by somebody who asks again in other words."""
+        path = write_policy(tmp_path)
+        other = {**SQL, "sql": SQL["sql"].replace("AS n", "AS number")}
+        with opened(path) as session:
+            ask(session(), SQL)
+            before = page(session())
+            with sqlite3.connect(read_policy(path).past_texts) as connection:
+                connection.execute("DELETE FROM texts")
+            ask(session(), other)
+            assert page(session()) == before == page_made_anew(session())
+
     def test_pages_follow_one_another(self, tmp_path):
         with opened(write_policy(tmp_path)) as session:
             for epsilon in ("1/4", "1/8", "1/16"):

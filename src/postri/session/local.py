@@ -123,11 +123,11 @@ class LocalSession(Session):
             raise
         except InputError as error:
             raise parsed.located(error) from None
-        shaped = parsed.shaped(result)
-        self._handed(parsed, shaped)
-        return shaped
+        if result.answer_id is not None:
+            self._handed(attempt.wording, parsed, result.answer_id)
+        return parsed.shaped(result)
 
-    def _handed(self, parsed: ParsedWording, result: Result) -> None:
+    def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
         """An answer is recorded and on its way. The service keeps it for the history."""
 
     def quote(self, wording: Wording) -> Price:

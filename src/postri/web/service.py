@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from postri.answer import Result
 from postri.answer.forms import json_text
 from postri.engines.table import Table
 from postri.errors import LedgerError, PolicyError, PostriError, SourceError
@@ -86,14 +85,14 @@ class ServedSession(LocalSession):
             self._service.texts.keep(self.analyst, asked, PastText(past.dataset, text))
         return text
 
-    def _handed(self, parsed: ParsedWording, result: Result) -> None:
-        if result.answer_id is None:
-            return
-        number = int(result.answer_id)
+    def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
+        number = int(answer_id)
         # An answer is given whether its copy can be kept or not.
         with suppress(LedgerError):
             for asked in self._ledger.asked(self.analyst, number + 1, 1):
-                if asked.number == number and not self._service.texts.of(self.analyst, [asked]):
+                # The history keeps the words in which an analyst asked a question first.
+                is_first = (asked.number, asked.wording) == (number, words)
+                if is_first and not self._service.texts.of(self.analyst, [asked]):
                     self._made_text(asked, parsed)
 
     def _open(self, dataset: Dataset) -> Table:
@@ -119,7 +118,11 @@ class Service:
         self.ledger = ledger
         self.tokens = tokens
         self.scans = Scans(limits.scans, limits.waiting, float(limits.scan_timeout))
-        self.grid = TimeGrid(float(limits.time_grid), longest=float(limits.scan_timeout) + GRACE)
+        self.grid = TimeGrid(
+            float(limits.time_grid),
+            longest=float(limits.scan_timeout) + GRACE,
+            period=float(limits.answers),
+        )
         self.texts = PastTexts(policy.past_texts, policy)
         self.public = PublicView(ledger, float(limits.time_grid))
         self._ending = Event()
