@@ -348,6 +348,18 @@ class TestBetweenPoints:
             assert [each.reply().status for each in (first, second)] == [200, 200]
             assert starts[1] >= points[0]
 
+    def test_a_reservation_shows_at_the_next_point(self, tmp_path):
+        """Of the service's own grid, with no reply to help it."""
+        with (
+            in_thread(write_policy(tmp_path, service='time_grid = "0.1"')) as served,
+            gate() as opened,
+        ):
+            assert seen_by_others(served) == NOTHING_YET
+            asked = served.later(served.ann)
+            until(lambda: seen_by_others(served)[2] == ["open"])
+            opened.set()
+            assert asked.reply().status == 200
+
     def test_who_has_the_reply_finds_it_everywhere(self, tmp_path):
         with in_thread(write_policy(tmp_path, service='time_grid = "0.1"')) as served:
             # So that no point of the service's grid helps.
