@@ -17,12 +17,12 @@ from serving import QUESTION, SLOW, in_thread, until, write_policy
 from test_web_limits import gate
 
 from postri.engines.duckdb import source as duckdb
-from postri.engines.progress import scans_are_over
+from postri.engines.progress import check_cancelled, scans_are_over, waiting_for_others
 from postri.errors import EngineError
 from postri.ledger import Pure, SqliteLedger
 from postri.web import limits, time_grid
 from postri.web import service as web_service
-from postri.web.limits import Scans
+from postri.web.limits import Scans, TimeLimit
 from postri.web.time_grid import Departure, PublicView, TimeGrid
 
 # A grid whose points no test waits for.
@@ -326,6 +326,32 @@ class TestBetweenPoints:
             return await Scans(1, 0, 1.0).run(work)
 
         assert asyncio.run(ask()) == "answer"
+
+    def test_nor_does_it_count_the_wait_for_another_question(self):
+        """As for the same one of somebody else, whose point is far."""
+        came = threading.Event()
+
+        def waits():
+            with waiting_for_others():
+                came.wait(60)
+            check_cancelled()
+            return "answer"
+
+        async def ask():
+            scans = Scans(1, 0, 2.0)
+            asyncio.get_running_loop().call_later(3.0, came.set)
+            return await scans.run(waits)
+
+        assert asyncio.run(ask()) == "answer"
+
+    def test_the_limit_goes_on_after_a_wait(self):
+        over = threading.Event()
+        limit = TimeLimit(2.0, over.set)
+        with limit.paused():
+            assert limit._timer.finished.is_set()
+            time.sleep(0.1)
+        assert 0 < limit._rest <= 2.0
+        assert over.wait(60)
 
     def test_who_waited_for_others_starts_when_the_turn_comes(self, tmp_path, monkeypatch):
         """Else the end of another question would choose the place of this one on its grid."""

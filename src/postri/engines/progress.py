@@ -54,6 +54,8 @@ class Cancel:
         self._running: dict[Event, Stop] = {}
         self._lock = Lock()
         self.is_over = False
+        self.untimed: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Stops the clock of whoever limits the time of the question, for the time of a block."""
 
     def now(self, error: Exception) -> bool:
         """The scan that runs, and every later one, raises this error, if it is the first.
@@ -178,6 +180,14 @@ def check_cancelled() -> None:
     cancel = _cancel.get()
     if cancel is not None:
         cancel.check()
+
+
+def waiting_for_others() -> AbstractContextManager[None]:
+    """A wait for another question: no limit on the time of this one counts it."""
+    cancel = _cancel.get()
+    if cancel is None:
+        return nullcontext()
+    return cancel.untimed()
 
 
 def scans_are_over() -> None:

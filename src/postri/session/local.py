@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.progress import check_cancelled, scans_are_over
+from postri.engines.progress import check_cancelled, scans_are_over, waiting_for_others
 from postri.engines.table import Table
 from postri.errors import InputError, LedgerError, PostriError, QuestionFailed, RetryKeyUsed
 from postri.expressions import Predicate
@@ -428,5 +428,9 @@ def turn(question: Hashable) -> Iterator[None]:
     # Without this lock two threads could each put a turn of their own in place.
     with _choosing:
         mine = _turns.setdefault(question, Turn())
-    with mine.lock:
+    with waiting_for_others():
+        mine.lock.acquire()
+    try:
         yield
+    finally:
+        mine.lock.release()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from math import ceil
 from threading import Timer
 from time import monotonic
@@ -44,6 +44,35 @@ class Rate:
                 seconds,
             )
         self._buckets[token] = (left - 1, now)
+
+
+class TimeLimit:
+    """Calls `stop` from a thread of its own when its seconds are over, unless it ends before."""
+
+    def __init__(self, seconds: float, stop: Callable[[], None]) -> None:
+        self._rest = seconds
+        self._stop = stop
+        self._start()
+
+    def _start(self) -> None:
+        self._since = monotonic()
+        self._timer = Timer(self._rest, self._stop)
+        self._timer.daemon = True
+        self._timer.start()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time of this block does not count."""
+        self.end()
+        self._rest = max(0.0, self._rest - (monotonic() - self._since))
+        try:
+            yield
+        finally:
+            self._start()
+
+    def end(self) -> None:
+        """Call nothing any more."""
+        self._timer.cancel()
 
 
 class Scans:
@@ -109,14 +138,13 @@ class Scans:
             if cancel.now(Timeout()):
                 is_late()
 
-        timer = Timer(self._timeout, stop)
-        timer.daemon = True
-        timer.start()
+        limit = TimeLimit(self._timeout, stop)
+        cancel.untimed = limit.paused
         try:
             with cancelled_by(cancel):
                 return work()
         finally:
-            timer.cancel()
+            limit.end()
 
     def stop(self) -> None:
         """Take no more questions; those that are here go on."""
