@@ -429,15 +429,15 @@ class TestPublicView:
         async def do(work):
             nonlocal now
             taken.append(round(now, 6))
-            now += (0.1, 0.7, 0.0)[len(taken) - 1]
-            if len(taken) == 3:
+            now += (0.1, 0.1, 0.7, 0.0)[len(taken) - 1]
+            if len(taken) == 4:
                 raise asyncio.CancelledError
 
         monkeypatch.setattr(time_grid, "monotonic", lambda: now)
         monkeypatch.setattr(time_grid.asyncio, "sleep", sleep)
         with SqliteLedger(tmp_path / "l") as ledger, pytest.raises(asyncio.CancelledError):
             asyncio.run(PublicView(ledger, 0.5).keep(do))
-        assert taken == [100.5, 101.0, 102.0]
+        assert taken == [100.0, 100.5, 101.0, 102.0]
 
     def test_a_ledger_that_cannot_be_read_leaves_the_last_view(self, tmp_path):
         with SqliteLedger(tmp_path / "l") as ledger:

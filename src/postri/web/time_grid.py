@@ -169,11 +169,11 @@ class PublicView:
                 self.renew()
 
     async def keep(self, do: Callable[[Callable[[], object]], Awaitable[object]]) -> None:
-        """Take the view at every point, for ever. `do` does it where it holds up nobody."""
+        """Take the view now and at every point, for ever. `do` does it where it holds up nobody."""
         if not self._step:
             return
         start = monotonic()
         while True:
+            await do(self.catch_up)
             passed = int((monotonic() - start) / self._step)
             await asyncio.sleep(start + (passed + 1) * self._step - monotonic())
-            await do(self.catch_up)
