@@ -196,7 +196,7 @@ class SqliteLedger:
     def view(self, last: View | None = None) -> View:
         with self._file.reading() as connection:
             book = Book(connection)
-            if last is not None and last.head.number == book.number:
+            if last is not None and last.head.hash == book.hash:
                 return last
             return View(book.head(), book.usage())
 
