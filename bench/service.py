@@ -1,18 +1,19 @@
 """Latency through the service against the bare session, both under 32 clients at once on the same
-table, with the time grid off.
+table, with the time grid off; and what a page of the history costs.
 """
 
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 
 import duckdb
 import numpy as np
@@ -20,6 +21,11 @@ import numpy as np
 import postri
 from engines import FARE, FOLDER
 from postri import Session
+from postri.ledger import SqliteLedger
+from postri.policy import read_policy
+from postri.question import Wording
+from postri.web.service import ServedSession, Service
+from postri.web.tokens import Tokens
 
 ROWS, CLIENTS, QUERIES, TURNS = 1_000_000, 32, 2_000, 4
 POLICY = """
@@ -104,3 +110,52 @@ def latencies(sessions: list[Session], queries: int) -> list[float]:
 
     with ThreadPoolExecutor(len(sessions)) as pool:
         return [each for part in pool.map(client, sessions) for each in part]
+
+
+# Long questions, as long as one may be; and how often a page of them is read.
+LONG, READS = 120, 20
+
+
+def history_page() -> dict[str, float]:
+    """What a page of long questions costs the processor, beside reading as many texts of the same
+    lengths.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=FOLDER) as folder:
+        numbers = Path(folder) / "numbers.parquet"
+        duckdb.sql("SELECT range AS fare FROM range(1000)").write_parquet(str(numbers))
+        place = Path(folder) / "postri.toml"
+        place.write_text(POLICY.format(source=numbers, rows=1000))
+        policy = read_policy(place)
+        with SqliteLedger(policy.ledger) as ledger, Tokens(policy.tokens) as tokens:
+            service = Service(policy, ledger, tokens)
+            session = service.session(tokens.add("ann", "analyst")[0])
+            for number in range(LONG):
+                session.answer(Wording(sql=long_question(number), epsilon="1/100"))
+            taken = page_times(session, policy.past_texts)
+            service.close()
+    return {"history_page_vs_texts": taken["page"] / taken["texts"]}
+
+
+def long_question(number: int) -> str:
+    """A question of nearly 10,000 characters, another for each number."""
+    conditions = " OR ".join(f"fare = {number} AND fare <> {other}" for other in range(330))
+    return f"SELECT COUNT(*) AS n FROM trips WHERE {conditions}"
+
+
+def page_times(session: ServedSession, file: Path) -> dict[str, float]:
+    """The time of the processor for a page, and for its texts alone, taken in turns."""
+
+    def texts() -> str:
+        with closing(sqlite3.connect(file)) as connection:
+            rows = connection.execute("SELECT text FROM texts ORDER BY number DESC LIMIT 200")
+            return ", ".join(text for (text,) in rows)
+
+    actions = {"page": lambda: session.answers_text(None, 200), "texts": texts}
+    taken = dict.fromkeys(actions, 0.0)
+    for _ in range(READS):
+        for name, action in actions.items():
+            start = process_time()
+            action()
+            taken[name] += process_time() - start
+    return taken

@@ -13,6 +13,7 @@ from some_charges import ENOUGH, charge, key, limits
 from postri.errors import BudgetExceeded, InputError, LedgerError
 from postri.ledger import (
     ZCDP,
+    Attempt,
     Charge,
     Cost,
     Limits,
@@ -36,6 +37,41 @@ def kinds(ledger):
 def reserve_all(ledger, charges, limits):
     for each in charges:
         ledger.reserve(each, limits)
+
+
+class TestViews:
+    """A ledger at one moment, and what was asked."""
+
+    def test_a_view_stays_as_it_was(self, ledger):
+        before = ledger.view()
+        assert (before.head.number, before.usage) == (0, {})
+        ledger.reserve(charge(), ENOUGH)
+        after = ledger.view(before)
+        assert (before.head.number, before.usage) == (0, {})
+        assert after.head == ledger.head() and after.usage == ledger.summary()
+        assert after.usage["bank"].of("ann").cost == TENTH
+        assert after.usage["bank"].of("ben") == Usage()
+
+    def test_a_view_is_taken_anew_when_something_was_written_alone(self, ledger):
+        number = ledger.reserve(charge(), ENOUGH)
+        view = ledger.view()
+        assert ledger.view(view) is view
+        ledger.record(number, "{}")
+        assert ledger.view(view).head.number == view.head.number + 1
+
+    def test_what_was_asked_is_the_history_without_its_fates(self, ledger):
+        for place, (analyst, words) in enumerate([("ann", "a"), ("ben", "b"), ("ann", "c")]):
+            asked = charge(place, analyst=analyst)
+            ledger.reserve(asked, ENOUGH, Attempt(words))
+        for before in (None, 4, 2):
+            history = ledger.history("ann", before, 50)
+            asked = ledger.asked("ann", before, 50)
+            assert [each.number for each in asked] == [past.id for past in history]
+            assert [each.wording for each in asked] == [past.wording for past in history]
+        newest, oldest = ledger.asked("ann")
+        assert ledger.asked("ann", limit=1) == [newest]
+        hashes = {entry.number: entry.hash for entry in ledger.entries()}
+        assert [newest.hash, oldest.hash] == [hashes[newest.number], hashes[oldest.number]]
 
 
 class TestCharges:

@@ -193,10 +193,11 @@ def in_thread(path: Path, workers: Workers = WORKERS) -> Iterator[Served]:
         try:
             yield Served(service, server)
         finally:
-            service.scans.cancel()
+            service.cut_off()
             server.should_exit = True
             thread.join(60)
             assert not thread.is_alive()
+            service.close()
 
 
 @contextmanager

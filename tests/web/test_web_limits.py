@@ -1,4 +1,4 @@
-"""Limits: size, rate, questions at once, time; and the grid on which answers leave."""
+"""Limits: size, rate, questions at once, and time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from serving import QUESTION, SLOW, in_thread, odd_workers, until, write_policy
 
 from postri.engines.progress import check_cancelled
 from postri.ledger import SqliteLedger, verify
-from postri.web import limits, requests
+from postri.web import requests
 from postri.web import scans as scans_module
-from postri.web.limits import Rate, TimeGrid
+from postri.web.limits import Rate
 from postri.web.refusals import Refusal, Timeout
 from postri.web.scans import Scans
 
@@ -186,8 +186,8 @@ class TestScans:
         with in_thread(write_policy(tmp_path, service='scan_timeout = "0.05"')) as served:
             opened = served.service.session
 
-            def slow(token):
-                session = opened(token)
+            def slow(*given):
+                session = opened(*given)
                 open_dataset = session._open
                 monkeypatch.setattr(
                     session,
@@ -234,59 +234,6 @@ class TestScans:
             until(lambda: served.service.ledger.history("ann")[0].answer_text)
             assert served.get("/v1/answers", served.ann).json["answers"][0]["status"] == "answered"
             assert verify(served.service.ledger) == []
-
-
-class TestTimeGrid:
-    def test_points_are_multiples_after_the_question_came(self):
-        grid = TimeGrid(0.5)
-        assert [grid.point(10.0, now) for now in (10.001, 10.5, 10.501, 12.3)] == [
-            10.5,
-            10.5,
-            11.0,
-            12.5,
-        ]
-        assert TimeGrid(0).point(10.0, 10.3) == 10.3
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("question", "status"),
-        [
-            (QUESTION, 200),
-            ({**QUESTION, "dataset": "bnak"}, 400),
-            ({**QUESTION, "epsilon": 100}, 409),
-            ({"sql": "SELECT x FROM bank", "epsilon": 1}, 400),
-        ],
-        ids=["answer", "wrong", "budget", "sql"],
-    )
-    def test_no_reply_to_a_question_comes_before_its_point(self, tmp_path, question, status):
-        with in_thread(write_policy(tmp_path, service='time_grid = "0.2"')) as served:
-            for _ in range(2):  # The second answer is recorded.
-                start = time.monotonic()
-                assert served.ask(served.ann, question).status == status
-                assert time.monotonic() - start >= 0.2
-
-    def test_it_waits_for_the_point_and_for_nothing_else(self, monkeypatch):
-        """On a clock of the test's own."""
-        now, slept = 100.3, []
-
-        async def sleep(seconds):
-            nonlocal now
-            slept.append(round(seconds, 6))
-            now += seconds
-
-        monkeypatch.setattr(limits, "monotonic", lambda: now)
-        monkeypatch.setattr(limits.asyncio, "sleep", sleep)
-        asyncio.run(TimeGrid(0.5).wait(100.0))
-        assert slept == [0.2] and now >= 100.5
-        asyncio.run(TimeGrid(0).wait(100.0))
-        assert slept == [0.2]
-
-    def test_what_is_refused_before_the_question_is_read_does_not_wait(self, tmp_path):
-        with in_thread(write_policy(tmp_path, service="time_grid = 30")) as served:
-            assert served.ask("nonsense").status == 401
-            assert served.ask(served.ann, b"{").status == 400
-            assert served.ask(served.ann, b" " * 70_000).status == 413
-            assert served.get("/v1/me", served.ann).status == 200
 
 
 class TestReadiness:

@@ -57,6 +57,7 @@ scan_timeout = 0.5
 shutdown_timeout = 0
 waiting_each = 3
 memory = "500 MB"
+answers = "at the next full minute"
 """
     service = read(tmp_path, lines).service
     assert service == ServicePolicy(
@@ -73,9 +74,24 @@ memory = "500 MB"
         0,
         Fraction(1, 2),
         Fraction(0),
-        3,
-        500_000_000,
+        waiting_each=3,
+        memory=500_000_000,
+        answers=60,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("on the time grid", 0),
+        ("at the next full second", 1),
+        ("at the next full 10 seconds", 10),
+        ("at the next full 15 minutes", 900),
+        ("at the next full hour", 3600),
+    ],
+)
+def test_answers_leave_on_the_grid_or_at_fixed_times(tmp_path, words, seconds):
+    assert read(tmp_path, f'answers = "{words}"\n').service.answers == seconds
 
 
 def test_tokens_lie_beside_a_ledger_that_is_elsewhere(tmp_path):
@@ -117,6 +133,21 @@ WRONG = {
     "for ever": (
         "shutdown_timeout = 1e9\n",
         "shutdown_timeout must be from 0 to 86400 seconds, got 1000000000.0",
+    ),
+    "answers at no time": (
+        'answers = "at noon"\n',
+        'answers must be "on the time grid", or at fixed times, such as "at the next full minute" '
+        "or \"at the next full 10 seconds\", got 'at noon'",
+    ),
+    "answers at times that wander": (
+        'answers = "at the next full 7 minutes"\n',
+        "answers must be at times that every day has alike: a number of minutes that divides 60, "
+        "got 7",
+    ),
+    "answers every nothing": (
+        'answers = "at the next full 0 hours"\n',
+        "answers must be at times that every day has alike: a number of hours that divides 24, "
+        "got 0",
     ),
     "a host that is no text": ("host = 1\n", "host must be text in quotes, got 1"),
     "tokens at a URL": ("tokens = 'http://x'\n", "tokens must be the path of a file, not a URL"),

@@ -65,6 +65,9 @@ class Cancel:
         self._lock = Lock()
         self.abandon: Abandon | None = None
         self.paying = Lock()
+        self.is_over = False
+        self.untimed: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Stops the clock of whoever limits the time of the question, for the time of a block."""
 
     def abandoned(self, error: Exception) -> Exception | None:
         """What to tell of a question that does not end although it was cancelled."""
@@ -75,18 +78,26 @@ class Cancel:
             return error
         return abandon(error)
 
-    def now(self, error: Exception) -> None:
+    def now(self, error: Exception) -> bool:
         """The scan that runs, and every later one, raises this error, if it is the first.
 
-        Returns at once.
+        Returns at once; False if it comes too late, for all scans are over.
         """
         with self._lock:
+            if self.is_over:
+                return False
             if self._error is not None:
-                return
+                return True
             self._error = error
             running = list(self._running.items())
         for over, stop in running:
             Thread(target=_stop, args=(over, stop), daemon=True).start()
+        return True
+
+    def too_late(self) -> None:
+        """All scans of the question are over: there is nothing to cancel any more."""
+        with self._lock:
+            self.is_over = True
 
     def check(self) -> None:
         """Raise the error if it is cancelled."""
@@ -216,3 +227,18 @@ def time_limit() -> float | None:
     if cancel is None:
         return None
     return cancel.limit
+
+
+def waiting_for_others() -> AbstractContextManager[None]:
+    """A wait for another question: no limit on the time of this one counts it."""
+    cancel = _cancel.get()
+    if cancel is None:
+        return nullcontext()
+    return cancel.untimed()
+
+
+def scans_are_over() -> None:
+    """The question has read all that it will read: whoever watches over it cancels nothing more."""
+    cancel = _cancel.get()
+    if cancel is not None:
+        cancel.too_late()

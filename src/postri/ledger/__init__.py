@@ -11,12 +11,14 @@ from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
 from postri.ledger.store import (
     Account,
+    Asked,
     DatasetUsage,
     Ledger,
     Recorded,
     Reservation,
     Unanswered,
     Usage,
+    View,
 )
 from postri.ledger.trail import export_csv
 
@@ -24,6 +26,7 @@ __all__ = [
     "ZCDP",
     "Account",
     "Accountant",
+    "Asked",
     "Attempt",
     "Charge",
     "Cost",
@@ -39,6 +42,7 @@ __all__ = [
     "SqliteLedger",
     "Unanswered",
     "Usage",
+    "View",
     "bounded_range",
     "check_retry",
     "export_csv",

@@ -30,7 +30,7 @@ from postri.ledger.entries import (
 from postri.ledger.head import Head
 from postri.ledger.parts import Share, epsilon_text, rational, read_epsilon
 from postri.ledger.schema import check_schema
-from postri.ledger.store import DatasetUsage, Indexes, Reservation, Unanswered, Usage
+from postri.ledger.store import Asked, DatasetUsage, Indexes, Reservation, Unanswered, Usage
 from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 BATCH = 500
@@ -77,8 +77,8 @@ LATER_SPENDS = """
     SELECT number, time, kind, body, previous, hash FROM entries
     WHERE number > ? AND kind NOT IN ('answer', 'failure', 'reopened') ORDER BY number LIMIT ?
 """
-HISTORY = """
-    SELECT reservation, wording FROM wordings
+ASKED = """
+    SELECT reservation, hash, wording FROM wordings JOIN entries ON number = reservation
     WHERE analyst = ? AND reservation < ? ORDER BY reservation DESC LIMIT ?
 """
 
@@ -363,10 +363,14 @@ class Book:
 
     def history(self, analyst: str, before: int | None, limit: int) -> list[Reservation]:
         """What an analyst asked, newest first."""
+        asked = self.asked(analyst, before, limit)
+        return [self.past(each.number, each.wording) for each in asked]
+
+    def asked(self, analyst: str, before: int | None, limit: int) -> list[Asked]:
+        """What an analyst asked, newest first, without what became of it."""
         if before is None:
             before = self.number + 1
-        rows = self._do(HISTORY, (analyst, before, limit)).fetchall()
-        return [self.past(number, wording) for number, wording in rows]
+        return [Asked(*row) for row in self._do(ASKED, (analyst, before, limit))]
 
     def is_kept(self, reservation: int, analyst: str, attempt: Attempt) -> bool:
         """Whether there is nothing more to keep."""

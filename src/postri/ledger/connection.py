@@ -86,7 +86,8 @@ class SqliteFile:
     """One SQLite file.
 
     Threads take turns on one connection, and each process has its own. `check` refuses a file that
-    is somebody else's; messages call the file `what`.
+    is somebody else's; messages call the file `what`. What is not `durable` may lose its last
+    transactions if the power fails, and waits for no disk.
     """
 
     def __init__(
@@ -95,10 +96,13 @@ class SqliteFile:
         patience: float,
         check: Callable[[sqlite3.Connection], object],
         what: str = LEDGER,
+        *,
+        durable: bool = True,
     ) -> None:
         self.path = path
         self.patience = patience
         self.what = what
+        self.durable = durable
         self._check = check
         self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
@@ -170,11 +174,13 @@ class SqliteFile:
             # First the check: a file of somebody else's keeps its mode.
             self._patiently(lambda: self._check(connection))
             self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-            # FULL waits for the disk at every commit: what was reserved stays reserved if the power
-            # fails. WAL alone would not wait.
-            connection.execute("PRAGMA synchronous = FULL")
-            # On macOS the disk's own cache needs to be told.
-            connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if self.durable:
+                # FULL waits for the disk at every commit: what was reserved stays reserved if the
+                # power fails. WAL alone would not wait.
+                connection.execute("PRAGMA synchronous = FULL")
+                # On macOS the disk's own cache needs to be told.
+                connection.execute("PRAGMA fullfsync = ON")
         except BaseException:
             connection.close()
             raise

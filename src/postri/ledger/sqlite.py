@@ -45,7 +45,15 @@ from postri.ledger.people import (
 )
 from postri.ledger.protection import Protections
 from postri.ledger.schema import MIGRATIONS, migrate, schema_of
-from postri.ledger.store import DatasetUsage, Indexes, Recorded, Reservation, Unanswered
+from postri.ledger.store import (
+    Asked,
+    DatasetUsage,
+    Indexes,
+    Recorded,
+    Reservation,
+    Unanswered,
+    View,
+)
 from postri.ledger.terms import ProtectionAccepted
 
 ACCEPT = (
@@ -171,6 +179,10 @@ class SqliteLedger:
         with self._reading() as book:
             return book.history(analyst, before, limit)
 
+    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+        with self._reading() as book:
+            return book.asked(analyst, before, limit)
+
     def record(self, reservation: int, answer: str) -> None:
         check_text(answer, "the answer")
         with self._writing() as book:
@@ -217,13 +229,15 @@ class SqliteLedger:
                 return Standing(book.same_people(dataset)).spent(book, analyst)
             return self._standing(book, dataset, people).spent(book, analyst)
 
-    def usage(self, dataset: str, people: People) -> DatasetUsage:
+    def usage(self, dataset: str, people: People, view: View | None = None) -> DatasetUsage:
         with self._file.reading() as connection:
             book = Book(connection)
             try:
                 standing = self._standing(book, dataset, people)
             except TermsRefused:
                 standing = Standing(book.same_people(dataset, people.same_people))
+            if view is not None:
+                return standing.usage(view.usage)
             return standing.usage(book.usage())
 
     def datasets(self) -> list[str]:
@@ -291,6 +305,13 @@ class SqliteLedger:
     def summary(self) -> Mapping[str, DatasetUsage]:
         with self._file.reading() as connection:
             return Book(connection).usage()
+
+    def view(self, last: View | None = None) -> View:
+        with self._file.reading() as connection:
+            book = Book(connection)
+            if last is not None and last.head.hash == book.hash:
+                return last
+            return View(book.head(), book.usage())
 
     # ---- audits
 

@@ -60,6 +60,17 @@ class Unanswered:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """That an analyst asked a question, and in which words: the number and the hash of its
+    reservation.
+    """
+
+    number: int
+    hash: str
+    wording: str
+
+
+@dataclass(frozen=True)
 class Usage:
     """What was spent, in how many entries, and on how many questions."""
 
@@ -94,6 +105,18 @@ class DatasetUsage(Usage):
             analysts[analyst] = own.and_also(usage)
         both = self.and_also(other)
         return DatasetUsage(both.cost, both.entries, analysts, questions=both.questions)
+
+    def of(self, analyst: str) -> Usage:
+        """One analyst's part."""
+        return self.analysts.get(analyst, Usage())
+
+
+@dataclass(frozen=True)
+class View:
+    """Where a ledger ended at some moment, and what was spent by then, by dataset."""
+
+    head: Head
+    usage: Mapping[str, DatasetUsage]
 
 
 @dataclass(frozen=True)
@@ -190,6 +213,10 @@ class Ledger(Protocol):
         """What an analyst asked, newest first, below a number."""
         ...
 
+    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+        """The same questions as `history`, without what became of them."""
+        ...
+
     def record(self, reservation: int, answer: str) -> None:
         """Keep the answer of a reservation, durably."""
         ...
@@ -227,8 +254,10 @@ class Ledger(Protocol):
         """
         ...
 
-    def usage(self, dataset: str, people: People) -> DatasetUsage:
-        """The same for everybody; where a question is refused, as the entries add up."""
+    def usage(self, dataset: str, people: People, view: View | None = None) -> DatasetUsage:
+        """The same for everybody, now or in a view; where a question is refused, as the entries add
+        up.
+        """
         ...
 
     def datasets(self) -> list[str]:
@@ -262,6 +291,10 @@ class Ledger(Protocol):
 
     def summary(self) -> Mapping[str, DatasetUsage]:
         """What was spent, by dataset and analyst: each dataset by itself."""
+        ...
+
+    def view(self, last: View | None = None) -> View:
+        """The ledger as it is now; the last view itself if nothing was written since."""
         ...
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

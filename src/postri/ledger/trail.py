@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TextIO, TypedDict
 
 from postri.errors import LedgerError
@@ -95,11 +95,12 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
             lines.writerow([safe(str(cell)) for cell in cells])
 
 
-def listed(ledger: Ledger, after: int, limit: int) -> list[EntryFields]:
-    """Some entries of the trail as plain values: who spent what on which question, and what became
-    of it; never an answer.
+def listed(ledger: Ledger, after: int, limit: int, *, until: int) -> list[EntryFields]:
+    """Some entries of the trail as plain values, none above the number `until`: who spent what on
+    which question, and what became of it; never an answer.
     """
-    return [_fields(entry, ledger) for entry in islice(ledger.entries(after), limit)]
+    known = takewhile(lambda entry: entry.number <= until, ledger.entries(after))
+    return [_fields(entry, ledger) for entry in islice(known, limit)]
 
 
 def _fields(entry: Entry, ledger: Ledger) -> EntryFields:

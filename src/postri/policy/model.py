@@ -86,7 +86,7 @@ class ServicePolicy:
     host: str = "127.0.0.1"
     port: int = 8765
     time_grid: Fraction = Fraction(1, 2)
-    """Answers leave at whole multiples of this after their question came; 0 for at once."""
+    """Answers leave at whole multiples of this after their question was whole; 0 for at once."""
     max_body: int = 65_536
     rate: int = 600
     """Requests per minute and token."""
@@ -106,6 +106,8 @@ class ServicePolicy:
     """Bytes that one scan may use, of files and of DuckDB's databases; None for a share of the
     machine's.
     """
+    answers: int = 0
+    """Seconds between the fixed times at which answers leave; 0 for on the time grid."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,11 @@ class Policy:
     def tokens(self) -> Path:
         """The file of the service's tokens."""
         return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")
+
+    @property
+    def past_texts(self) -> Path:
+        """The file of past answers that the service has ready."""
+        return self.ledger.with_name(f"{self.ledger.name}.texts")
 
 
 def type_name(declared: ColumnType) -> str | None:

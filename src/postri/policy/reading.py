@@ -78,6 +78,7 @@ SERVICE_READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "host": v.a_name,
     "port": partial(v.a_whole_between, low=0, high=65_535),
     "time_grid": partial(v.some_seconds, high=60),
+    "answers": v.answer_times,
     "max_body": partial(v.a_whole_between, low=1_024, high=16 * 1024 * 1024),
     "rate": v.a_count,
     "connections": partial(v.a_whole_between, low=1, high=10_000),

@@ -22,6 +22,9 @@ from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, che
 SIZES = {"MB": 10**6, "GB": 10**9}
 SIZE = re.compile(r"([0-9]{1,6}) ?(MB|GB)", re.ASCII)
 LEAST_SIZE = 100 * SIZES["MB"]
+FULL_TIME = re.compile(r"at the next full (?:([0-9]{1,2}) )?(second|minute|hour)s?", re.ASCII)
+FULL_UNITS = {"second": 1, "minute": 60, "hour": 3600}
+ON_THE_GRID = "on the time grid"
 ACCEPTED = re.compile(r"up to ([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", re.ASCII)
 
 
@@ -178,6 +181,35 @@ def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 
             f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}"
         )
     return number
+
+
+def answer_times(what: str, value: object) -> int:
+    """When answers leave, as the seconds between two fixed times; 0 for on the time grid.
+
+    >>> answer_times("answers", "at the next full minute")
+    60
+    >>> answer_times("answers", "at the next full 10 seconds")
+    10
+    """
+    words = a_name(what, value)
+    if words == ON_THE_GRID:
+        return 0
+    found = FULL_TIME.fullmatch(words)
+    if found is None:
+        raise InputError(
+            f'{what} must be "{ON_THE_GRID}", or at fixed times, such as "at the next full minute" '
+            f'or "at the next full 10 seconds", got {given(value)}'
+        )
+    number = int(found[1] or 1)
+    of_a_larger = 60
+    if found[2] == "hour":
+        of_a_larger = 24
+    if number == 0 or of_a_larger % number:
+        raise InputError(
+            f"{what} must be at times that every day has alike: a number of {found[2]}s that "
+            f"divides {of_a_larger}, got {number}"
+        )
+    return number * FULL_UNITS[found[2]]
 
 
 def a_decimal(what: str, value: object) -> int | Decimal:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.exact import plain
-from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, People, Pure, Usage
+from postri.ledger import ZCDP, Accountant, DatasetUsage, Limits, People, Pure
 from postri.policy import Dataset
 from postri.privacy import ProtectedChange
 
@@ -156,12 +156,11 @@ def budget_of(limits: Limits, usage: DatasetUsage, analyst: str, failed: int = 0
     opened, beside what the policy allows.
     """
     accountant = limits.accountant
-    own = usage.analysts.get(analyst, Usage())
     return DatasetBudget(
         budget=limits.budget,
         spent=accountant.epsilon(usage.cost),
         entries=usage.entries,
-        own=accountant.epsilon(own.cost),
+        own=accountant.epsilon(usage.of(analyst).cost),
         allowance=limits.allowance,
         accountant=str(accountant),
         closed=limits.failures is not None and failed >= limits.failures,

@@ -3,7 +3,8 @@
 The order of every answer: reserve, touch data, record, hand over. What fails before the reservation
 costs nothing. What fails after it has been paid for, and has one face: whatever an engine, a draw
 or the ledger did, the analyst gets the same QuestionFailed, and the ledger keeps the cause for the
-steward.
+steward. Between the data and the record stands the `Release`: from the record on, everybody can see
+what became of the question.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from time import monotonic, sleep
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
 from postri.answer.words import from_ledger
-from postri.engines.progress import paying
+from postri.engines.progress import paying, scans_are_over, waiting_for_others
 from postri.engines.resolve import Opener, open_here
 from postri.engines.table import Table
 from postri.errors import (
@@ -39,11 +40,13 @@ from postri.ledger import (
     Attempt,
     Charge,
     Cost,
+    DatasetUsage,
     Ledger,
     Limits,
     Recorded,
     Reservation,
     Unanswered,
+    View,
 )
 from postri.ledger.charges import check_open, check_questions, question_epsilon
 from postri.mechanisms.coins import Coins
@@ -68,6 +71,7 @@ from postri.question import (
 )
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
+from postri.session.release import AT_ONCE, Release
 from postri.session.session import PastAnswer, Session, check_dataset
 from postri.session.turns import turn
 from postri.sql import Statement, read_sql
@@ -107,7 +111,8 @@ class LocalSession(Session):
     """Questions of an analyst to the datasets of a policy, paid for from its ledger.
 
     `allowance` is the most that the analyst may spend on each dataset; where the policy allows
-    less, that binds. `coins` are drawn anew for every question: the system's, if None.
+    less, that binds. `coins` are drawn anew for every question: the system's, if None. `release`
+    says when what became of a question may be seen.
     """
 
     def __init__(
@@ -118,6 +123,7 @@ class LocalSession(Session):
         *,
         allowance: Fraction | None = None,
         coins: Callable[[], Coins | None] = lambda: None,
+        release: Release = AT_ONCE,
     ) -> None:
         self.analyst = analyst
         self._policy = policy
@@ -127,6 +133,7 @@ class LocalSession(Session):
         self._allowance = allowance
         self._coins = coins
         self._opener: Opener = open_here
+        self._release = release
 
     def _facts(self) -> Mapping[str, DatasetFacts]:
         return {name: facts_of(dataset) for name, dataset in self._datasets.items()}
@@ -143,6 +150,7 @@ class LocalSession(Session):
         attempt = Attempt(wording.text, retry)
         try:
             with self._turn(question, retry, fresh=wording.fresh):
+                self._release.begin()
                 result = self._tried_before(question, attempt)
                 if result is None:
                     result = self._answer(question, attempt, fresh=wording.fresh)
@@ -151,6 +159,10 @@ class LocalSession(Session):
             raise
         except InputError as error:
             raise parsed.located(error) from None
+        if result.answer_id is not None:
+            # An answer is given whether its copy can be kept or not.
+            with suppress(Exception):
+                self._handed(attempt.wording, parsed, result.answer_id)
         return self._shaped(parsed, result)
 
     def _shaped(self, parsed: ParsedWording, result: Result) -> Result:
@@ -161,6 +173,9 @@ class LocalSession(Session):
             return parsed.shaped(result)
         raise QuestionFailed(str(result.answer_id), _told_epsilon(parsed.question))
 
+    def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
+        """An answer is recorded and on its way. The service keeps it for the history."""
+
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
         question = self._asked(wording).question
@@ -170,12 +185,13 @@ class LocalSession(Session):
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
         limits = self._limits(dataset)
+        usage = self._usage(dataset, limits)
         return price_of(
             question,
             self._charge(question),
             limits,
-            self._spent(dataset, limits),
-            self._spent(dataset, limits, self.analyst),
+            usage.cost,
+            usage.of(self.analyst).cost,
             recorded=recorded,
             refused=self._refusal(question),
             expect=expect,
@@ -198,13 +214,17 @@ class LocalSession(Session):
     def close(self) -> None:
         self._ledger.close()
 
+    def _view(self) -> View:
+        """The ledger as prices, budgets and histories tell it."""
+        return self._ledger.view()
+
     def _budgets(self) -> Mapping[str, DatasetBudget]:
         budgets = {}
         for name, dataset in self._datasets.items():
             people = people_of(self._policy, dataset)
             limits = limits_of(dataset, people, self.analyst, self._allowance)
             failed = _failures(self._ledger.unanswered(name))
-            usage = self._ledger.usage(name, people)
+            usage = self._ledger.usage(name, people, self._view())
             budgets[name] = budget_of(limits, usage, self.analyst, failed)
         return budgets
 
@@ -324,11 +344,13 @@ class LocalSession(Session):
                 with paying() as if_abandoned, self._in_policy(dataset):
                     reservation = self._ledger.reserve(charge, limits, attempt)
                     if_abandoned(partial(self._abandoned, question, reservation))
+                self._release.paid()
                 return reservation
             except DatasetClosed as closed:
                 if not closed.running or monotonic() > patient_until:
                     raise
-            sleep(PACE)
+            with waiting_for_others():
+                sleep(PACE)
 
     def _paid_for(
         self,
@@ -340,7 +362,10 @@ class LocalSession(Session):
         """Touch data, record, hand over; or one failure, whatever went wrong on the way."""
         try:
             answers = bound.answers()
-            self._ledger.record(reservation, write_answers(answers))
+            text = write_answers(answers)
+            scans_are_over()
+            self._release.answered()
+            self._ledger.record(reservation, text)
             groups = question.arranged(answers)
             return Result(
                 question.by, question.names, groups, answer_id=str(reservation), charged=charged
@@ -350,6 +375,8 @@ class LocalSession(Session):
             raise
         except BaseException as error:
             # Some libraries raise what is no Exception when they panic.
+            scans_are_over()
+            self._release.failed()
             self._keep_cause(reservation, error)
         # Outside that block, so that nothing of the cause is in the chain. A reservation ends once:
         # if a retry at the same time was faster, its answer is the one, for all.
@@ -365,6 +392,7 @@ class LocalSession(Session):
         """For whoever stops waiting for a question that does not end: it has failed, unless its
         answer was recorded in the last moment.
         """
+        self._release.failed()
         self._keep_cause(reservation, cause)
         with suppress(LedgerError):
             if self._ledger.past(reservation).answer_text is not None:
@@ -394,9 +422,14 @@ class LocalSession(Session):
         people = located_people(self._policy, dataset)
         return limits_of(dataset, people, self.analyst, self._allowance)
 
-    def _spent(self, dataset: Dataset, limits: Limits, analyst: str | None = None) -> Cost:
+    def _spent(self, dataset: Dataset, limits: Limits) -> Cost:
         with self._in_policy(dataset):
-            return self._ledger.spent(dataset.name, analyst, limits.people)
+            return self._ledger.spent(dataset.name, people=limits.people)
+
+    def _usage(self, dataset: Dataset, limits: Limits) -> DatasetUsage:
+        """What was spent, as prices tell it; PolicyError where a question would be refused."""
+        self._spent(dataset, limits)
+        return self._ledger.usage(dataset.name, limits.people, self._view())
 
     @contextmanager
     def _in_policy(self, dataset: Dataset) -> Iterator[None]:
@@ -447,10 +480,19 @@ class LocalSession(Session):
     # ---- past answers
 
     def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
-        history = self._ledger.history(self.analyst, before, limit)
+        history = self._ledger.history(self.analyst, self._end(before), limit)
         return [self._past_answer(past) for past in history]
 
-    def _past_answer(self, past: Reservation) -> PastAnswer:
+    def _end(self, before: int | None) -> int:
+        """The number that all of the history lies below, and of that what lies below another."""
+        # What the view does not know of yet has a higher number than all that it knows.
+        end = self._view().head.number + 1
+        if before is None:
+            return end
+        return min(end, before)
+
+    def _past_answer(self, past: Reservation, parsed: ParsedWording | None = None) -> PastAnswer:
+        """A past answer; `parsed` is its wording if it was understood already."""
         wording = None
         with suppress(InputError):
             wording = read_wording(json.loads(past.wording or "null"))
@@ -477,15 +519,19 @@ class LocalSession(Session):
             return found
         if wording is None:
             return replace(found, status="answered", reason=UNKNOWN_WORDS)
-        result = self._shown_again(wording, past, past.answer_text)
+        result = self._shown_again(parsed or wording, past, past.answer_text)
         if result is None:
             return replace(found, status="answered", reason=CHANGED)
         return replace(found, status="answered", result=result)
 
-    def _shown_again(self, wording: Wording, past: Reservation, text: str) -> Result | None:
+    def _shown_again(
+        self, wording: Wording | ParsedWording, past: Reservation, text: str
+    ) -> Result | None:
         """A past answer as it was asked for; None if the words mean another question by now."""
         try:
-            parsed = self._parsed(wording)
+            parsed = wording
+            if isinstance(parsed, Wording):
+                parsed = self._parsed(parsed)
         except InputError:
             return None
         if not _is_same(parsed.question, past):

@@ -273,8 +273,8 @@ class Session(ABC):
         """What this analyst asked, newest first, with the answers as they were given; below the
         number of an answer, if one is given.
         """
-        _check_limit(limit)
-        return self._past_answers(_answer_number(before), limit)
+        check_limit(limit)
+        return self._past_answers(answer_number(before), limit)
 
     def __enter__(self) -> Self:
         return self
@@ -316,12 +316,14 @@ def _sql_text(text: object) -> str:
     return text
 
 
-def _check_limit(limit: object) -> None:
+def check_limit(limit: object) -> None:
+    """InputError if it is no number of past answers."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_PAST:
         raise InputError(f"limit must be a whole number from 1 to {MOST_PAST}, got {shown(limit)}")
 
 
-def _answer_number(answer_id: object) -> int | None:
+def answer_number(answer_id: object) -> int | None:
+    """The number of an answer; InputError if it is no id of one."""
     if answer_id is None:
         return None
     if (

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from threading import Lock
 from weakref import WeakValueDictionary
 
+from postri.engines.progress import waiting_for_others
+
 
 class Turn:
     """A lock that is forgotten when nobody holds or awaits it."""
@@ -27,5 +29,9 @@ def turn(question: Hashable) -> Iterator[None]:
     # Without this lock two threads could each put a turn of their own in place.
     with _choosing:
         mine = _turns.setdefault(question, Turn())
-    with mine.lock:
+    with waiting_for_others():
+        mine.lock.acquire()
+    try:
         yield
+    finally:
+        mine.lock.release()

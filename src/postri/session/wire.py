@@ -9,6 +9,7 @@ What reads raises ValueError, KeyError or TypeError for fields of another form.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -404,12 +405,14 @@ class HistoryFields(TypedDict):
     next: str | None
 
 
-def history_fields(answers: Sequence[PastAnswer], limit: int) -> HistoryFields:
-    """A page of past answers. If it is full, there may be another."""
-    more = None
+def history_text(answers: Sequence[str], limit: int, last: str | None) -> str:
+    """A page of past answers as JSON, of the text of each. If it is full, there may be another,
+    below the id of the last one.
+    """
+    more = "null"
     if len(answers) == limit:
-        more = answers[-1].answer_id
-    return {"answers": [past_fields(each) for each in answers], "next": more}
+        more = json.dumps(last)
+    return f'{{"answers": [{", ".join(answers)}], "next": {more}}}'
 
 
 def read_history(fields: Mapping[str, Any]) -> list[PastAnswer]:

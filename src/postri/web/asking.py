@@ -21,7 +21,6 @@ from postri.session.wire import (
     AnalystFields,
     budget_fields,
     datasets_fields,
-    history_fields,
     price_fields,
 )
 from postri.statistics.registry import described
@@ -33,7 +32,6 @@ from postri.web.requests import (
     read_body,
     reply,
     token_of,
-    visit_of,
 )
 from postri.web.service import Service
 from postri.web.shapes import amount_text, me_fields
@@ -45,22 +43,27 @@ def asking_routes(service: Service) -> APIRouter:
 
     @router.post("/v1/query", **description.QUERY)
     async def query(request: Request) -> Response:
-        wording = await _wording(service, request)
+        raw = await read_body(request)
+        # Its clock starts when the question is whole, not when its first byte came.
+        departure = service.departure()
+        wording = await _wording(service, raw)
         retry = _retry_key(request)
         token = token_of(request)
-        session = service.session(token)
+        session = service.session(token, departure)
         # Whatever comes of it, refusals too, leaves on the time grid.
         try:
             text = await service.scans.run(
                 token.name, lambda: _answer_text(session, wording, retry)
             )
         finally:
-            await service.grid.wait(visit_of(request).arrived)
+            await departure.leave()
+            # Who has the reply finds the question in the history and in the budget.
+            await service.do(service.public.catch_up)
         return json_reply(text)
 
     @router.post("/v1/price", **description.PRICE)
     async def price(request: Request) -> Response:
-        wording = await _wording(service, request)
+        wording = await _wording(service, await read_body(request))
         session = service.session(token_of(request))
         return json_reply(await service.do(_price_text, session, wording))
 
@@ -88,7 +91,7 @@ def asking_routes(service: Service) -> APIRouter:
         before = request.query_params.get("before")
         token = token_of(request)
         session = service.session(token)
-        return json_reply(await service.listing(token.name, _history_text, session, before, limit))
+        return json_reply(await service.listing(token.name, session.answers_text, before, limit))
 
     @router.get("/v1/me", **description.ME)
     async def me(request: Request) -> Response:
@@ -98,9 +101,8 @@ def asking_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _wording(service: Service, request: Request) -> Wording:
-    """The question of the body. A long one takes a while to read, so a thread does it."""
-    raw = await read_body(request)
+async def _wording(service: Service, raw: bytes) -> Wording:
+    """The question of a body. A long one takes a while to read, so a thread does it."""
     return await service.do(lambda: read_wording(as_object(raw)))
 
 
@@ -127,10 +129,6 @@ def _price_text(session: Session, wording: Wording) -> str:
     return json_text(price_fields(session.quote(wording)))
 
 
-def _history_text(session: Session, before: str | None, limit: int) -> str:
-    return json_text(history_fields(session.answers(before, limit), limit))
-
-
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     """Who spent how much of each dataset, and what each may spend."""
     given = service.tokens.allowances()
@@ -138,7 +136,8 @@ def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:
     for name, dataset in service.policy.datasets.items():
         accountant = accountant_of(dataset)
         analysts: dict[str, AnalystFields] = {}
-        usage = service.ledger.usage(name, people_of(service.policy, dataset))
+        people = people_of(service.policy, dataset)
+        usage = service.ledger.usage(name, people, service.public.now())
         for analyst, spent in usage.analysts.items():
             # Of the policy's allowance and the token's, the lower one binds.
             own = given.get(analyst, service.policy.service.allowance)

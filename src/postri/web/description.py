@@ -34,7 +34,7 @@ from postri.session.wire import (
     PriceFields,
     budget_fields,
     datasets_fields,
-    history_fields,
+    past_fields,
     price_fields,
     problem_members,
 )
@@ -348,7 +348,7 @@ BUDGETS = _operation(
 ANSWERS = _operation(
     "Own answers, newest first; seeing them again is free",
     HistoryFields,
-    history_fields([PAST], limit=50),
+    {"answers": [past_fields(PAST)], "next": None},
     "invalid_request",
     parameters=[
         _parameter(

@@ -1,10 +1,7 @@
-"""How often one may ask the service, and when its answers leave: requests per minute, and a time
-grid.
-"""
+"""How often one may ask the service: requests per minute."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from math import ceil
 from time import monotonic
@@ -34,32 +31,3 @@ class Rate:
                 seconds,
             )
         self._buckets[token] = (left - 1, now)
-
-
-class TimeGrid:
-    """Points in time at every multiple of `step` seconds after a request came; a step of 0 is no
-    grid.
-
-    Answers leave at these points alone, so that how long one took tells less.
-    """
-
-    def __init__(self, step: float) -> None:
-        self._step = step
-
-    def point(self, arrived: float, now: float) -> float:
-        """The first point that is not before now.
-
-        >>> TimeGrid(0.5).point(10.0, 10.2), TimeGrid(0.5).point(10.0, 11.0)
-        (10.5, 11.0)
-        >>> TimeGrid(0).point(10.0, 10.2)
-        10.2
-        """
-        if not self._step:
-            return now
-        return arrived + ceil((now - arrived) / self._step) * self._step
-
-    async def wait(self, arrived: float) -> None:
-        """Sleep until the next point."""
-        point = self.point(arrived, monotonic())
-        while (rest := point - monotonic()) > 0:
-            await asyncio.sleep(rest)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from time import monotonic
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -32,12 +31,9 @@ PATIENCE = 30.0
 
 @dataclass
 class Visit:
-    """A request: its own id, when it came, whose token it has, and the code of its refusal if it
-    was refused.
-    """
+    """A request: its own id, whose token it has, and the code of its refusal if it was refused."""
 
     id: str = field(default_factory=lambda: secret_bytes(8).hex())
-    arrived: float = field(default_factory=monotonic)
     token: Token | None = None
     code: str | None = None
 

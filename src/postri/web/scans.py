@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Thread
+from threading import Thread, Timer
+from time import monotonic
 from typing import Any, TypeVar
 
 from postri.engines.progress import Cancel, cancelled_by
@@ -20,6 +21,35 @@ Value = TypeVar("Value")
 # its place is given to another, in seconds. What runs in a worker ends at once, for that is killed;
 # a server that cannot be reached may keep a thread waiting.
 GRACE = 2.0
+
+
+class TimeLimit:
+    """Calls `stop` from a thread of its own when its seconds are over, unless it ends before."""
+
+    def __init__(self, seconds: float, stop: Callable[[], object]) -> None:
+        self._rest = seconds
+        self._stop = stop
+        self._start()
+
+    def _start(self) -> None:
+        self._since = monotonic()
+        self._timer = Timer(self._rest, self._stop)
+        self._timer.daemon = True
+        self._timer.start()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time of this block does not count."""
+        self.end()
+        self._rest = max(0.0, self._rest - (monotonic() - self._since))
+        try:
+            yield
+        finally:
+            self._start()
+
+    def end(self) -> None:
+        """Call nothing any more."""
+        self._timer.cancel()
 
 
 class PendingQuestion:
@@ -63,19 +93,24 @@ class PendingQuestion:
 
     def stop(self, kind: type[PostriError]) -> None:
         """Cancel it, from any thread; if it does not hear that, it is not waited for."""
-        self.cancel.now(kind())
-        self._in_loop(lambda: self._loop.call_later(GRACE, self._give_up, kind))
+        if self.cancel.now(kind()):
+            self._in_loop(lambda: self._loop.call_later(GRACE, self._give_up, kind))
 
     def _give_up(self, kind: type[PostriError]) -> None:
-        if self._outcome is None or self._outcome.done():
+        # One that is over waits for its point, and has its own error.
+        if self._outcome is None or self._outcome.done() or self.cancel.is_over:
             return
         # On a thread, for the ledger may be written.
         Thread(target=self._abandon, args=(self._outcome, kind()), daemon=True).start()
 
     def _abandon(self, outcome: asyncio.Future[Any], cause: PostriError) -> None:
         error = self.cancel.abandoned(cause)
-        if error is not None:
-            self._in_loop(lambda: outcome.done() or outcome.set_exception(error))
+
+        def settle() -> None:
+            if error is not None and not outcome.done():
+                outcome.set_exception(error)
+
+        self._in_loop(settle)
 
     def _in_loop(self, work: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # The loop has ended: nobody waits any more.
@@ -124,11 +159,12 @@ class Scans:
         except BaseException:
             is_over()
             raise
-        late = asyncio.get_running_loop().call_later(self._timeout, question.stop, Timeout)
+        limit = TimeLimit(self._timeout, partial(question.stop, Timeout))
+        question.cancel.untimed = limit.paused
         try:
             return await question.answered(work, is_over)
         finally:
-            late.cancel()
+            limit.end()
             self._queue.leave()
 
     def _forget(self, task: asyncio.Task[Any]) -> None:

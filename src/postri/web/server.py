@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from ipaddress import ip_address
 from types import FrameType
@@ -34,6 +35,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._ready = ready
+        self._watch: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops it, the second does not wait."""
@@ -51,15 +53,18 @@ class Server(uvicorn.Server):
             hurried = partial(loop.create_server, ssl_handshake_timeout=FIRST_HEADERS)
             loop.create_server = hurried  # type: ignore[method-assign]  # see above
         await super().startup(sockets)
+        self._watch = asyncio.create_task(self._service.watch())
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the questions that are here, then cancel those that are left."""
         logs.log("shutdown")
         patience = float(self._service.policy.service.shutdown_timeout)
-        later = asyncio.get_running_loop().call_later(patience, self._service.scans.cancel)
+        later = asyncio.get_running_loop().call_later(patience, self._service.cut_off)
         await super().shutdown(sockets)
         later.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
 
 
 def serve(
@@ -90,14 +95,14 @@ def serve(
                 "steward'"
             )
         service = Service(policy, ledger, tokens)
-        config = _config(service, certificate, private_key)
-        logs.configure()
-        # The first question does not wait until a process has started.
-        service.workers.warm(1)
-        server = Server(config, service, lambda: say(f"postri: listening on {url}"))
-        server.run([listener])
-        _leave(service)
-        service.workers.close()
+        with closing(service):
+            config = _config(service, certificate, private_key)
+            logs.configure()
+            # The first question does not wait until a process has started.
+            service.workers.warm(1)
+            server = Server(config, service, lambda: say(f"postri: listening on {url}"))
+            server.run([listener])
+            _leave(service)
 
 
 def _url(address: str, port: int, certificate: str | None) -> str:

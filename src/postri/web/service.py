@@ -7,30 +7,35 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from time import monotonic
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
 from postri.answer import Result
+from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
-from postri.ledger import SqliteLedger
+from postri.ledger import Asked, SqliteLedger, View
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.question import Wording
-from postri.session.local import LocalSession
-from postri.web.limits import Rate, TimeGrid
+from postri.session.local import LocalSession, ParsedWording
+from postri.session.release import AT_ONCE, Release
+from postri.session.session import answer_number, check_limit
+from postri.session.wire import history_text, past_fields
+from postri.web.limits import Rate
+from postri.web.past_texts import PastText, PastTexts
 from postri.web.queues import FairQueue
-from postri.web.scans import Scans
+from postri.web.scans import GRACE, Scans
+from postri.web.time_grid import Departure, PublicView, TimeGrid
 from postri.web.tokens import Token, Tokens
 
 Value = TypeVar("Value")
@@ -55,26 +60,68 @@ UNREADABLE = "the ledger or the file of tokens cannot be read"
 
 
 class ServedSession(LocalSession):
-    """A session that counts in a process of its own, and tells nothing of where the data are,
-    whatever goes wrong with them.
+    """A session that counts in a process of its own, tells nothing of where the data are, whatever
+    goes wrong with them, and of the ledger no more than the service tells all.
 
     One question at a time.
     """
 
-    def __init__(self, service: Service, token: Token) -> None:
+    def __init__(self, service: Service, token: Token, release: Release) -> None:
         super().__init__(
-            service.policy, service.ledger, token.name, allowance=service.allowance(token)
+            service.policy,
+            service.ledger,
+            token.name,
+            allowance=service.allowance(token),
+            release=release,
         )
         self._datasets = {
             name: dataset for name, dataset in self._datasets.items() if token.opens(name)
         }
-        self._workers = service.workers
+        self._service = service
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for."""
-        with QuestionScans(self._workers) as scans:
+        with QuestionScans(self._service.workers) as scans:
             self._opener = scans.open
             return super().answer(wording, retry)
+
+    def _view(self) -> View:
+        return self._service.public.now()
+
+    def answers_text(self, before: str | None, limit: int) -> str:
+        """A page of the history as JSON: texts that are ready, and those that are made now."""
+        check_limit(limit)
+        asked = self._ledger.asked(self.analyst, self._end(answer_number(before)), limit)
+        ready = self._service.texts.of(self.analyst, asked)
+        texts = [ready.get(each.number) or self._text_of(each) for each in asked]
+        last = None
+        if asked:
+            last = str(asked[-1].number)
+        return history_text(texts, limit, last)
+
+    def _text_of(self, asked: Asked) -> str:
+        texts = self._service.texts
+        # One at a time: who wants the same page at the same time finds it made.
+        with texts.filling:
+            ready = texts.of(self.analyst, [asked])
+            return ready.get(asked.number) or self._made_text(asked)
+
+    def _made_text(self, asked: Asked, parsed: ParsedWording | None = None) -> str:
+        """The text of one past answer, kept ready if nothing will change it."""
+        (found,) = self._ledger.history(self.analyst, asked.number + 1, 1)
+        past = self._past_answer(found, parsed)
+        text = json_text(past_fields(past))
+        if past.status == "answered":
+            self._service.texts.keep(self.analyst, asked, PastText(past.dataset, text))
+        return text
+
+    def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
+        number = int(answer_id)
+        for asked in self._ledger.asked(self.analyst, number + 1, 1):
+            # The history keeps the words in which an analyst asked a question first.
+            is_first = (asked.number, asked.wording) == (number, words)
+            if is_first and not self._service.texts.of(self.analyst, [asked]):
+                self._made_text(asked, parsed)
 
     def _open(self, dataset: Dataset) -> Table:
         try:
@@ -112,7 +159,14 @@ class Service:
             limits.waiting_each,
             float(limits.scan_timeout),
         )
-        self.grid = TimeGrid(float(limits.time_grid))
+        self.grid = TimeGrid(
+            float(limits.time_grid),
+            longest=float(limits.scan_timeout) + GRACE,
+            period=float(limits.answers),
+        )
+        self.texts = PastTexts(policy.past_texts, policy)
+        self.public = PublicView(ledger, float(limits.time_grid))
+        self._ending = Event()
         self.rate = Rate(limits.rate)
         self.token_threads = CapacityLimiter(TOKENS)
         self._short_threads = CapacityLimiter(SHORT)
@@ -124,9 +178,9 @@ class Service:
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
 
-    def session(self, token: Token) -> LocalSession:
+    def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token: it knows of no other datasets."""
-        return ServedSession(self, token)
+        return ServedSession(self, token, release)
 
     def allowance(self, token: Token) -> Fraction | None:
         """What its name may spend on each dataset: that of an analyst who has none is the
@@ -135,6 +189,10 @@ class Service:
         if token.allowance is None and token.role == "analyst":
             return self.policy.service.allowance
         return token.allowance
+
+    def departure(self) -> Departure:
+        """The release of a question that is whole now."""
+        return Departure(self.grid, self._ending)
 
     async def do(self, work: Callable[..., Value], *given: object) -> Value:
         """Do something short on a thread: it may wait for the disk."""
@@ -149,11 +207,21 @@ class Service:
         """Why no question could be paid for now; None if all is well."""
         return await to_thread.run_sync(self.readiness.trouble, limiter=self._probe_threads)
 
+    async def watch(self) -> None:
+        """Show the ledger as it is at every point of the grid, until this is cancelled."""
+        await self.public.keep(self.do)
+
+    def cut_off(self) -> None:
+        """End now: cancel what is still counted, and let go what waits for its point."""
+        self._ending.set()
+        self.scans.cancel()
+
     def close(self) -> None:
         """Let go of the files."""
         self.workers.close()
         self.ledger.close()
         self.tokens.close()
+        self.texts.close()
 
 
 class Readiness:

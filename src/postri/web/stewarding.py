@@ -96,11 +96,12 @@ def steward_routes(service: Service) -> APIRouter:
 
 
 def _trail(service: Service, after: int, limit: int) -> dict[str, Any]:
-    entries = listed(service.ledger, after, limit)
+    view = service.public.now()
+    entries = listed(service.ledger, after, limit, until=view.head.number)
     more = None
     if len(entries) == limit:
         more = entries[-1]["number"]
-    return {"head": service.ledger.head().line, "entries": entries, "next": more}
+    return {"head": view.head.line, "entries": entries, "next": more}
 
 
 def _amount(allowance: object) -> Fraction | None:
