@@ -152,12 +152,21 @@ def _looks(policy: Policy) -> list[Look]:
 
 
 def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
+    from rich.console import Console
+
+    from postri.policy import Vouched
+
+    console = Console(soft_wrap=True)
     for kind, problems in ("", errors), ("warning: ", warnings):
         for problem in problems:
             place = policy
             if problem.line:
                 place += f":{problem.line}"
-            typer.echo(f"{place}: {kind}{problem.text}")
+            text = f"{place}: {kind}{problem.text}"
+            if isinstance(problem, Vouched):
+                console.print(text, style="red", markup=False, highlight=False)
+            else:
+                typer.echo(text)
     if errors:
         return
     if not warnings:

@@ -5,7 +5,7 @@
 writes a first file from a schema. Only the looks read rows.
 """
 
-from postri.policy.checking import check_policy, open_dataset
+from postri.policy.checking import Vouched, check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, UnitLook, look, look_at_file
 from postri.policy.model import ColumnPolicy, Dataset, Policy, ServicePolicy
 from postri.policy.reading import read_policy
@@ -19,6 +19,7 @@ __all__ = [
     "Policy",
     "ServicePolicy",
     "UnitLook",
+    "Vouched",
     "check_policy",
     "look",
     "look_at_file",

@@ -60,6 +60,8 @@ class Dataset:
     line: int
     names: tuple[str, ...] = ()
     """The names of all columns of a CSV file without a header."""
+    vouched: bool = False
+    """Whether the steward vouches that a source that could fail on a row fails on none."""
 
 
 @dataclass(frozen=True)

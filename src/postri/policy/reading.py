@@ -60,6 +60,7 @@ DATASET_KEYS = (
     "max_epsilon_per_question",
     "allowances",
     "columns",
+    "vouched",
     *CSV_KEYS,
 )
 COLUMN_NEEDS = {"type": f"what the column holds: {', '.join(TYPES)}"}
@@ -160,6 +161,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     units = section.get("units", v.a_count)
     most = section.get("max_epsilon_per_question", v.an_epsilon)
     allowances = _allowances(section)
+    vouched = section.get("vouched", v.a_truth)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     # Whatever is missing was noted, so the policy is refused in the end.
@@ -182,6 +184,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         csv=csv,
         line=section.line,
         names=names,
+        vouched=vouched is True,
     )
 
 

@@ -85,8 +85,10 @@ class SqlEngine:
         source: Source,
         types: dict[str, str],
         computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED,
+        doubts: Sequence[str] = (),
     ) -> None:
         self._source = source
+        self.doubts = doubts
         self._types = types
         self._computed = computed
 
