@@ -208,7 +208,8 @@ class PostgresSource:
     def _check_unchanged(self, connection: Connection) -> None:
         """Refuse a table that became something else after it was opened."""
         # Who reads none of its rows keeps others from replacing it until the end.
-        _run(connection, f"SELECT FROM {self.relation} LIMIT 0")
+        no_rows = f"SELECT FROM {self.relation} LIMIT 0"
+        quietly(lambda: _executed(connection, no_rows), lambda: SourceChanged(REPLACED))
         ((table,),) = _rows(connection, NUMBER, {"table": self.relation})
         if definition_of(table, partial(_rows, connection)) != self.definition:
             raise SourceChanged(REPLACED)
