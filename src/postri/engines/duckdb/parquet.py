@@ -36,7 +36,11 @@ IN_RANGES_OF_GROUP = 1 << 10
 ROW_NUMBER = "file_row_number"
 # What DuckDB calls texts.
 TEXT = "VARCHAR"
-UNSAFE = {"TIMESTAMP_MILLIS": "timestamps in milliseconds", "INT96": "INT96 timestamps"}
+# How many bytes DuckDB has for decimals of at most so many digits: a cell of more makes it fail.
+DECIMAL_BYTES = {4: 2, 9: 4, 18: 8}
+MILLISECONDS = "MILLIS=MilliSeconds"
+INSTANTS = "{}, which cannot be read safely; store it in microseconds"
+DECIMALS = "decimals {}, which cannot be read safely; store it in as few bytes as its digits need"
 
 # How DuckDB reads a byte that is no UTF-8: as a question mark, or not at all.
 MARKED = "replace"
@@ -59,7 +63,8 @@ DECODED_TEXT = "CASE WHEN marked.{text} = left_out.{text} THEN marked.{text} END
 NO_TEXT = "marked.{text} <> left_out.{text} AS {name}"
 SAMPLED_RANGES = "(SELECT * FROM {numbered} WHERE {ranges}) AS sampled"
 STORED_TYPES = """
-    SELECT coalesce(converted_type, ''), coalesce(type, '')
+    SELECT coalesce(converted_type, '') || ' ' || coalesce(logical_type, ''), coalesce(type, ''),
+        coalesce(try_cast(type_length AS BIGINT), 0), coalesce(precision, 0)
     FROM parquet_schema({files})
     WHERE name = ?
 """
@@ -149,7 +154,7 @@ class ParquetEngine(SqlEngine):
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
         declared = super().type_of(column)
-        if declared.kind == "timestamp":
+        if declared.kind == "timestamp" or declared.name.startswith("decimal"):
             self._check_stored(str(column))
         return declared
 
@@ -208,16 +213,27 @@ class ParquetEngine(SqlEngine):
         return (name for name in map("no text {}".format, count()) if name not in taken)
 
     def _check_stored(self, column: str) -> None:
-        """Refuse, by their declared type, timestamps that DuckDB converts while it reads: on some
-        cells that fails.
+        """Refuse, by their declared type, cells that DuckDB converts while it reads where that
+        fails on some.
         """
         found = self._files.database.columns(
             filled(STORED_TYPES, files=self._files.files), [column]
         )
-        stored = {str(word) for words in found for word in words}
-        unsafe = stored & set(UNSAFE)
-        if unsafe:
-            raise InputError(
-                f"the column {column!r} is stored as {UNSAFE[unsafe.pop()]}, which cannot be "
-                "read safely; store it in microseconds"
-            )
+        for meaning, stored, width, digits in zip(*found, strict=True):
+            unsafe = _unsafe(str(meaning), str(stored), int(width), int(digits))
+            if unsafe:
+                raise InputError(f"the column {column!r} is stored as {unsafe}")
+
+
+def _unsafe(meaning: str, stored: str, width: int, digits: int) -> str:
+    """What is stored, and what to do, if reading it may fail on a cell; nothing if it cannot."""
+    if stored == "INT96":
+        return INSTANTS.format("INT96 timestamps")
+    if "TIMESTAMP_MILLIS" in meaning or MILLISECONDS in meaning:
+        return INSTANTS.format("timestamps in milliseconds")
+    if digits and stored == "BYTE_ARRAY":
+        return DECIMALS.format("of any length")
+    room = min((room for most, room in DECIMAL_BYTES.items() if digits <= most), default=width)
+    if digits and width > room:
+        return DECIMALS.format(f"of {width} bytes for {digits} digits")
+    return ""

@@ -233,7 +233,7 @@ class RowSource:
     def _cell(self) -> str:
         if self.cells.literal is None:
             return self.cells.raw
-        return self.dialect.name(str(self.column))
+        return self.cells.own or self.dialect.name(str(self.column))
 
     @property
     def _keep(self) -> list[str]:
