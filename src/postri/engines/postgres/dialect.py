@@ -192,7 +192,7 @@ class PostgresDialect:
             raise InputError(
                 f"the column {column!r} is declared numeric without a number of digits; "
                 f"cast it to a numeric of at most {MOST_DIGITS} digits, such as "
-                "numeric(18,2), in a view"
+                "numeric(18,2), in a materialized view"
             )
         if found := self.NUMERIC.fullmatch(declared):
             return self._decimal(*check_digits(declared, int(found[1]), int(found[2])), cell)
