@@ -59,7 +59,9 @@ DECODED = """
             POSITIONAL JOIN {left_out} AS left_out
     ) AS decoded
 """
-DECODED_TEXT = "CASE WHEN marked.{text} = left_out.{text} THEN marked.{text} END AS {text}"
+DECODED_TEXT = """
+    CASE WHEN marked.{text} <> left_out.{text} THEN NULL ELSE marked.{text} END AS {text}
+"""
 NO_TEXT = "marked.{text} <> left_out.{text} AS {name}"
 SAMPLED_RANGES = "(SELECT * FROM {numbered} WHERE {ranges}) AS sampled"
 STORED_TYPES = """
