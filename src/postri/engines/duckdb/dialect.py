@@ -30,7 +30,6 @@ from postri.engines.sql.dialect import (
 )
 from postri.expressions.pattern import Pattern
 
-
 NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
 ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
 
