@@ -16,6 +16,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 from serving import Served, in_thread
@@ -104,6 +105,7 @@ class Desk:
         self._names = {
             **{name: getattr(postri, name) for name in postri.__all__},
             "postri": postri,
+            "duckdb": duckdb,
             "agg": agg,
             "df": data_frame(),
             "db": postri.connect("postri.toml", analyst="ann"),

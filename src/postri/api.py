@@ -43,6 +43,7 @@ def open(
     date_format: str | None = None,
     timestamp_format: str | None = None,
     line_breaks: bool = False,
+    vouched: bool = False,
 ) -> Table:
     """Open a source for many questions: a `Table` is accepted wherever a source is, and keeps what
     it counted.
@@ -51,6 +52,9 @@ def open(
     source declares none: lists, object arrays, CSV. The others say how a CSV file is written;
     nothing is guessed. Without a header, `columns` names all columns in order; None leaves one
     undeclared. Cells with line breaks are refused, with the reason.
+
+    A source that computes its cells, such as a view or a query, may fail on a row. It is refused,
+    unless you say by `vouched` that it fails on none.
 
     >>> table = open({"salary": [30_500, 41_000, 38_200]}, columns={"salary": "integer"})
     >>> table.columns
@@ -67,7 +71,7 @@ def open(
         timestamp_format=timestamp_format,
         line_breaks=line_breaks,
     )
-    return Table(engine_of(source, columns, style))
+    return Table(engine_of(source, columns, style, vouched=vouched))
 
 
 def median(

@@ -127,6 +127,22 @@ def test_warnings_alone_exit_with_0(folder):
     assert out.splitlines()[-1] == "postri.toml: no errors, 1 warning"
 
 
+def test_a_view_is_refused_until_the_steward_vouches_which_is_shown_in_red(folder):
+    with duckdb.connect(str(folder / "staff.duckdb")) as connection:
+        connection.execute("CREATE VIEW staff AS SELECT 30 AS age, 'a' AS team")
+    run("init", "staff.duckdb", "--table", "staff", folder=folder)
+    text = fill(folder)
+    assert "# vouched = true" in text and "it is a view" in text
+    out, _ = run("check", folder=folder, code=2)
+    assert "the source is a view" in out and "say vouched = true" in out
+    (folder / "postri.toml").write_text(text.replace("# vouched = true", "vouched = true"))
+    plain, _ = run("check", folder=folder)
+    assert "vouched for" in plain and "one bit of that row" in plain
+    assert plain.splitlines()[-1] == "postri.toml: no errors, 1 warning"
+    shown, _ = run("check", folder=folder, FORCE_COLOR="1")
+    assert shown.startswith("\x1b[31m") and "\x1b[31m" not in plain
+
+
 def test_the_policy_is_named_by_option_by_variable_or_by_default(folder):
     run("init", "staff.csv", folder=folder)
     fill(folder)

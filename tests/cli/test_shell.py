@@ -25,6 +25,7 @@ POLICY = dataset_text(
     "slow",
     source="slow.duckdb",
     table="main.slow",
+    more="vouched = true",
     budget="3",
     rows=None,
     columns={"x": 'type = "integer"\nlower = 0\nupper = 100'},

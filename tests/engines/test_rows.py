@@ -646,7 +646,7 @@ def unreadable_duckdb(request: pytest.FixtureRequest) -> Table:
         for name, kind in SQL.items()
     )
     connection.execute(f"CREATE VIEW nobody AS SELECT {cells} FROM one")
-    return Table.from_duckdb(connection, "nobody")
+    return Table.from_duckdb(connection, "nobody", vouched=True)
 
 
 def unreadable_postgres(request: pytest.FixtureRequest) -> Table:
@@ -657,7 +657,7 @@ def unreadable_postgres(request: pytest.FixtureRequest) -> Table:
         "CREATE TABLE zero AS SELECT 0 AS y",
         f"CREATE VIEW nobody AS SELECT {cells} FROM zero",
     )
-    return Table.from_postgres(server.url(), "nobody")
+    return Table.from_postgres(server.url(), "nobody", vouched=True)
 
 
 def unreadable_spark(request: pytest.FixtureRequest) -> Table:
@@ -666,7 +666,8 @@ def unreadable_spark(request: pytest.FixtureRequest) -> Table:
         f"CAST(raise_error(concat('a cell', id)) AS {kind}) AS {name}"
         for name, kind in kinds.items()
     ]
-    return postri.open(request.getfixturevalue("spark").session.range(1).selectExpr(*cells))
+    frame = request.getfixturevalue("spark").session.range(1).selectExpr(*cells)
+    return postri.open(frame, vouched=True)
 
 
 UNREADABLE = {

@@ -147,6 +147,11 @@ class TestRightFiles:
         text = COLUMN + f'type = "float"\nunreadable = "{said}"\n'
         assert dataset_of(tmp_path, text).columns["x"].unreadable == Fraction(share)
 
+    @pytest.mark.parametrize(("line", "vouched"), [("", False), ("false", False), ("true", True)])
+    def test_nobody_vouches_for_a_source_unless_the_steward_does(self, tmp_path, line, vouched):
+        text = DATASET + (line and f"vouched = {line}\n")
+        assert dataset_of(tmp_path, text).vouched is vouched
+
     def test_the_number_of_units_is_public_and_approximate(self, tmp_path):
         assert dataset_of(tmp_path, DATASET + "units = 4000\n").units == 4_000
 
@@ -398,6 +403,7 @@ WRONG = {
         DATASET.replace('version = "1"', "version = ''"),
         [(3, "version must not be empty")],
     ),
+    "vouched": (DATASET + "vouched = 1\n", [(6, "vouched must be true or false, got 1")]),
     "rows": (DATASET + "rows = 0\n", [(6, "rows must be at least 1, got 0")]),
     "units": (DATASET + "units = 0\n", [(6, "units must be at least 1, got 0")]),
     "rows in part": (DATASET + "rows = 1.5\n", [(6, "rows must be a whole number, got 1.5")]),

@@ -77,6 +77,7 @@ def write_policy(folder: Path, *, service: str = "", budget: str = "5", dataset:
         source="bank.duckdb",
         table="main.endless",
         rows=None,
+        more="vouched = true",
         columns={"x": CITIES["x"]},
     )
     path.write_text(SERVICE.format(service=service) + bank + endless)

@@ -96,6 +96,8 @@ def sources(folder: Path) -> Iterator[dict[str, Any]]:
             "untyped csv": str(folder / "staff.csv"),
             "parquet": folder / "staff.parquet",
             "duckdb table": connection.table("staff"),
-            "duckdb query": connection.sql("SELECT * FROM staff WHERE age >= 0"),
+            "duckdb query": postri.open(
+                connection.sql("SELECT * FROM staff WHERE age >= 0"), vouched=True
+            ),
             "from_duckdb": Table.from_duckdb(connection, "main.staff"),
         }

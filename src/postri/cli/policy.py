@@ -156,16 +156,18 @@ def _looks(policy: Policy) -> list[Look]:
 
 
 def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
+    from postri.policy import Vouched
+
     for kind, problems in ("", errors), ("warning: ", warnings):
         for problem in problems:
             place = policy
             if problem.line:
                 place += f":{problem.line}"
-            words = f"{place}: {kind}{problem.text}"
-            if kind:
-                typer.echo(words)
+            text = f"{place}: {kind}{problem.text}"
+            if kind and not isinstance(problem, Vouched):
+                typer.echo(text)
             else:
-                typer.secho(words, fg=typer.colors.RED)
+                typer.secho(text, fg=typer.colors.RED)
     if errors:
         return
     if not warnings:

@@ -61,6 +61,10 @@ class Engine(Protocol):
     def names(self) -> Sequence[str] | None:
         """The names of its columns; None if it is one column without a name."""
 
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why reading may fail on a row, as the catalogue tells; nothing for stored rows."""
+
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from postri.columns import DECLARABLE, UNTYPED, ColumnType
 from postri.engines.csv_format import CsvFormat
+from postri.engines.doubts import checked
 from postri.engines.engine import Engine
 from postri.errors import InputError, nearest
 from postri.exact import shown
@@ -111,9 +112,11 @@ def register(kind: EngineKind) -> None:
     KINDS.append(kind)
 
 
-def engine_of(source: Any, declared: Declared | None, csv: CsvFormat) -> Engine:
+def engine_of(
+    source: Any, declared: Declared | None, csv: CsvFormat, *, vouched: bool = False
+) -> Engine:
     """The engine for an object, with the types that the user declares of columns whose source
-    declares none.
+    declares none. One that may fail on a row is refused, unless the user vouches for it.
     """
     kind = _python_source(source)
     if csv.formats and not kind.is_csv(source):
@@ -121,7 +124,7 @@ def engine_of(source: Any, declared: Declared | None, csv: CsvFormat) -> Engine:
         raise InputError(f"only a CSV file has {named}, and the source is none; leave that out")
     engine = kind.open(source, _declared_types(declared), csv)
     _check_names(declared or {}, engine.names)
-    return engine
+    return checked(engine, vouched=vouched)
 
 
 def _python_source(source: Any) -> PythonSource:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from postri.columns import ColumnType, no_order
+from postri.engines.doubts import checked
 from postri.engines.engine import Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
@@ -52,22 +53,33 @@ class Table:
         self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
 
     @classmethod
-    def from_duckdb(cls, database: Any, table: str) -> Table:
-        """A table or view of DuckDB: of a connection, or of a database file, which is opened for
-        reading alone.
+    def from_duckdb(cls, database: Any, table: str, *, vouched: bool = False) -> Table:
+        """A table of DuckDB: of a connection, or of a database file, which is opened for reading
+        alone.
+
+        What may fail on a row, such as a view, is refused unless you say by `vouched` that it
+        fails on none.
         """
         from postri.engines.duckdb.source import database_engine
 
-        return cls(database_engine(database, table))
+        return cls(checked(database_engine(database, table), vouched=vouched))
 
     @classmethod
-    def from_postgres(cls, url_or_connection: Any, table: str) -> Table:
-        """A table or view of PostgreSQL, named as `schema.table`: of a server, by its URL, or of a
+    def from_postgres(cls, url_or_connection: Any, table: str, *, vouched: bool = False) -> Table:
+        """A table of PostgreSQL, named as `schema.table`: of a server, by its URL, or of a
         connection of psycopg 3.
+
+        What may fail on a row, such as a view or a foreign table, is refused unless you say by
+        `vouched` that it fails on none.
         """
         from postri.engines.postgres.source import postgres_engine
 
-        return cls(postgres_engine(url_or_connection, table))
+        return cls(checked(postgres_engine(url_or_connection, table), vouched=vouched))
+
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why reading may fail on a row, as the catalogue tells; nothing for stored rows."""
+        return self._engine.doubts
 
     @property
     def columns(self) -> list[str]:

@@ -80,7 +80,8 @@ def both(one: Booleans | None, other: Booleans | None) -> Booleans | None:
 
 def without_nan(vector: Vector) -> Vector:
     """Floats of double precision, of which NaN counts as null."""
-    with np.errstate(over="ignore"):
+    # A NaN of fewer bits may be one that NumPy warns of.
+    with np.errstate(over="ignore", invalid="ignore"):
         values = np.asarray(vector.values, np.float64)
     gone = np.isnan(values)
     if not gone.any():

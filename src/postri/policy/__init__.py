@@ -6,7 +6,7 @@ writes a first file from a schema. `people_of` and `check_people` say whom datas
 which of them share their spends. Only the looks read rows.
 """
 
-from postri.policy.checking import check_policy, open_dataset
+from postri.policy.checking import Vouched, check_policy, open_dataset
 from postri.policy.looking import ColumnLook, Look, UnitLook, look, look_at_file
 from postri.policy.model import ColumnPolicy, Dataset, Policy, ServicePolicy
 from postri.policy.people import check_people, located_people, people_of
@@ -21,6 +21,7 @@ __all__ = [
     "Policy",
     "ServicePolicy",
     "UnitLook",
+    "Vouched",
     "check_people",
     "check_policy",
     "located_people",

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from postri.columns import ColumnType
+from postri.engines.doubts import IN_POLICY, refusal
 from postri.engines.resolve import Opener, open_here
 from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
@@ -33,6 +34,15 @@ from postri.policy.people import (
 )
 from postri.policy.sources import open_with
 from postri.privacy import AddOrRemoveUnits, ReplaceUnits
+
+NOTHING_TO_VOUCH = (
+    "the source of dataset {name!r} holds stored rows, which can be read: leave vouched out"
+)
+VOUCHED = "dataset {name!r} is vouched for, and nothing here can check that: its source is {doubt}"
+
+
+class Vouched(Problem):
+    """What a steward vouches for. Nobody can check it, and if it fails it tells a bit of a row."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,8 @@ def open_dataset(policy: Policy, dataset: Dataset, opener: Opener = open_here) -
     """
     table = open_with(policy, dataset, dataset.columns.values(), opener)
     found = Findings()
+    if table.doubts and not dataset.vouched:
+        found.error(dataset.line, str(refusal(table.doubts, IN_POLICY)))
     for column in dataset.columns.values():
         found.tried(column.line, partial(_check_declared, table, column))
     if found.errors:
@@ -166,6 +178,7 @@ def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
             dataset.line, f"the source of dataset {dataset.name!r} cannot be opened: {error}"
         )
         return
+    _check_doubts(dataset, table, found)
     for column in dataset.columns.values():
         if column not in known:
             found.error(
@@ -177,6 +190,18 @@ def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
         found.tried(dataset.line, partial(table.bind, Rows(units=units)), "protect: ")
     for column in known:
         _check_column(table, column, found)
+
+
+def _check_doubts(dataset: Dataset, table: Table, found: Findings) -> None:
+    """Whether the source may fail on a row, and whether the steward vouches that it does not."""
+    if not dataset.vouched:
+        if table.doubts:
+            found.error(dataset.line, str(refusal(table.doubts, IN_POLICY)))
+        return
+    for each in table.doubts:
+        found.warnings.append(Vouched(dataset.line, VOUCHED.format(name=dataset.name, doubt=each)))
+    if not table.doubts:
+        found.warnings.append(Problem(dataset.line, NOTHING_TO_VOUCH.format(name=dataset.name)))
 
 
 def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:

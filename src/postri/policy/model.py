@@ -68,6 +68,8 @@ class Dataset:
     """How many questions may be without an answer until the dataset is closed."""
     same_people_as: str | None = None
     """Another dataset about the same people: what is spent on either counts for both."""
+    vouched: bool = False
+    """Whether the steward vouches that a source that could fail on a row fails on none."""
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -65,6 +65,7 @@ DATASET_KEYS = (
     "allowances",
     "same_people_as",
     "columns",
+    "vouched",
     *CSV_KEYS,
 )
 COLUMN_NEEDS = {"type": f"what the column holds: {', '.join(TYPES)}"}
@@ -175,6 +176,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     rules = _question_rules(section, most or budget)
     allowances = _allowances(section)
     same_people_as = section.get("same_people_as", v.a_name)
+    vouched = section.get("vouched", v.a_truth)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     # Whatever is missing was noted, so the policy is refused in the end.
@@ -198,6 +200,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         line=section.line,
         names=names,
         same_people_as=same_people_as,
+        vouched=vouched is True,
         **rules,
     )
 

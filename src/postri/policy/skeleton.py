@@ -102,7 +102,12 @@ def skeleton(
     kind = policy_source_of(source, table)
     opened = Table(kind.open(source, table, dict.fromkeys(names), style))
     name = toml_key(_dataset_name(source, table))
-    dataset = [*_source(source, table, kind, folder), *_style(style, names), *DATASET]
+    dataset = [
+        *_source(source, table, kind, folder),
+        *_vouching(opened),
+        *_style(style, names),
+        *DATASET,
+    ]
     lines = [HEAD, *_aligned(LEDGER), "", f"[datasets.{name}]", *_aligned(dataset)]
     for column in opened.columns:
         lines += ["", *_column(name, column, opened, kind)]
@@ -144,6 +149,13 @@ def _source(
     if table is not None:
         lines.append((f"table = {toml_text(table)}", ""))
     return lines
+
+
+def _vouching(table: Table) -> list[tuple[str, str]]:
+    """A source that may fail on a row is refused until the steward has thought about it."""
+    if not table.doubts:
+        return []
+    return [("# vouched = true", f"only if no row can fail: it is {'; '.join(table.doubts)}")]
 
 
 def _style(style: CsvFormat, names: tuple[str, ...]) -> list[tuple[str, str]]:

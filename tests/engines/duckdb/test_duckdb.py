@@ -52,7 +52,8 @@ def test_a_relation_is_asked_where_it_is_and_leaves_nothing_behind(connection):
 
 def test_a_query_is_as_good_as_a_table(connection):
     relation = connection.sql("SELECT passengers * 2 AS doubled FROM trips WHERE passengers < 10")
-    assert 9 in postri.median(relation, column="doubled", epsilon=8, coins=SeededCoins(1)).interval
+    table = postri.open(relation, vouched=True)
+    assert 9 in postri.median(table, column="doubled", epsilon=8, coins=SeededCoins(1)).interval
 
 
 def test_a_database_file_is_opened_for_reading_alone(tmp_path):
@@ -84,7 +85,8 @@ def test_a_table_that_is_not_there_is_refused(connection, tmp_path):
 def test_names_of_any_kind_work(connection, name):
     column = '"' + name.replace('"', '""') + '"'
     relation = connection.sql(f"SELECT passengers AS {column} FROM trips")
-    assert 48 in postri.median(relation, column=name, epsilon=8, coins=SeededCoins(1)).interval
+    table = postri.open(relation, vouched=True)
+    assert 48 in postri.median(table, column=name, epsilon=8, coins=SeededCoins(1)).interval
 
 
 def test_what_duckdb_says_of_a_cell_stays_inside(connection):
@@ -93,7 +95,7 @@ def test_what_duckdb_says_of_a_cell_stays_inside(connection):
     )
     relation = connection.sql("SELECT CAST(word AS INTEGER) AS x FROM texts")
     with pytest.raises(EngineError, match="DuckDB") as caught:
-        postri.median(relation, column="x", epsilon=1)
+        postri.median(postri.open(relation, vouched=True), column="x", epsilon=1)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
@@ -103,7 +105,7 @@ def test_nan_behind_a_users_view_of_parquet_is_dropped(connection, tmp_path):
     path = tmp_path / "numbers.parquet"
     pq.write_table(pa.table({"x": pa.array([1.0, float("nan"), 2.0, 3.0, float("nan")])}), path)
     relation = connection.sql(f"SELECT * FROM '{path}'")
-    table = postri.open(relation)
+    table = postri.open(relation, vouched=True)
     grid = grid_of(table.type_of("x"), Domain(0, 10))
     seen = table.windows("x", grid, [Target(Fraction(1, 2), 100)])[0](0)
     assert (seen.n, seen.indexes.tolist(), seen.counts.tolist()) == (3, [1, 2, 3], [1, 1, 1])

@@ -47,7 +47,7 @@ COARSE = Domain(-10_000, 10_000, step=250)
 
 
 def opened(postgres, table: str) -> Table:
-    return Table.from_postgres(postgres.url(), table)
+    return Table.from_postgres(postgres.url(), table, vouched=True)
 
 
 def windows(table: Table, domain=None, halves=(3, 400), column="x"):
@@ -533,7 +533,7 @@ def test_the_transaction_cannot_write(postgres):
         "CREATE TABLE more (x integer)",
         "SELECT nextval('counter')",
     ):
-        with pytest.raises(EngineError, match="SQLSTATE"):
+        with pytest.raises(EngineError, match="failed while it counted"):
             source.columns(query)
 
 
@@ -574,7 +574,7 @@ def test_a_connection_inside_a_transaction_is_refused_and_its_work_is_kept(mine)
 def test_a_failed_question_leaves_the_users_connection_usable(mine, postgres):
     table = Table.from_postgres(mine, "cells")
     postgres.run("DROP TABLE cells")
-    with pytest.raises(EngineError, match="42P01"):
+    with pytest.raises(SourceChanged, match="replaced or changed"):
         windows(table)
     assert not mine.autocommit and mine.execute("SELECT 1").fetchone() == (1,)
 
@@ -769,14 +769,15 @@ def everything_said(caplog, kind):
 
 
 @pytest.mark.parametrize(
-    ("expression", "state"),
+    "expression",
     [
-        ("1 / (word::integer - 918273645)", "22012"),
-        ("(word || 'xq')::integer", "22P02"),
-        ("('2024-01-01'::date + 2147483647 - word::integer) - date '2000-01-01'", "22008"),
+        "1 / (word::integer - 918273645)",
+        "(word || 'xq')::integer",
+        "('2024-01-01'::date + 2147483647 - word::integer) - date '2000-01-01'",
     ],
 )
-def test_a_view_that_fails_on_a_cell_does_not_show_it(postgres, caplog, expression, state):
+def test_a_view_that_fails_on_a_cell_does_not_show_it(postgres, caplog, expression):
+    """Nor by which kind of failure: a code would tell what the cell was like."""
     postgres.run(
         "DROP TABLE IF EXISTS words CASCADE",
         "CREATE TABLE words (word text)",
@@ -786,7 +787,7 @@ def test_a_view_that_fails_on_a_cell_does_not_show_it(postgres, caplog, expressi
     table = opened(postgres, "failing")
     with everything_said(caplog, EngineError) as said:
         postri.median(table, column="x", epsilon=1, domain=WHOLE)
-    assert f"SQLSTATE {state}" in said[1]
+    assert said[1] == "EngineError('PostgreSQL failed while it counted')"
     assert "918273645" not in "".join(said)
 
 
@@ -803,7 +804,7 @@ def test_the_words_of_a_function_do_not_show(postgres, caplog, capfd):
     table = opened(postgres, "talking")
     with everything_said(caplog, EngineError) as said:
         windows(table)
-    assert "ZZ001" in said[1]
+    assert "ZZ001" not in "".join(said)
     assert "918273645" not in "".join([*said, *capfd.readouterr()])
 
 

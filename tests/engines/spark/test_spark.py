@@ -45,7 +45,7 @@ SECRET = 1_847_110_815
 
 
 def window(source, column="x", domain=None, half=WHOLE, p=HALF):
-    table = postri.open(source)
+    table = postri.open(source, vouched=True)
     grid = grid_of(table.type_of(table.column(column)), domain)
     return table.windows(table.column(column), grid, [Target(p, half)])[0](0)
 
@@ -333,7 +333,7 @@ def test_odd_names_work(spark, name):
     frame = spark.session.createDataFrame([(1, 2), (3, 4)], "first bigint, second bigint").toDF(
         "first", name
     )
-    assert postri.open(frame).columns == ["first", name]
+    assert postri.open(frame, vouched=True).columns == ["first", name]
     assert window(frame, name).indexes.tolist() == [2, 4]
 
 
@@ -378,9 +378,7 @@ def test_what_spark_says_reaches_no_message_chain_or_log(spark, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     caplog.clear()  # of how the frame was made, which is the user's to log
     logged = len(spark.log.read_text())
-    with pytest.raises(
-        EngineError, match=r"Spark failed while it counted \(CAST_INVALID_INPUT\)"
-    ) as caught:
+    with pytest.raises(EngineError, match="Spark failed while it counted; ") as caught:
         window(frame)
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     said = [repr(caught.value), caplog.text, *capfd.readouterr()]

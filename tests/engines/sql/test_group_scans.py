@@ -176,7 +176,7 @@ def windows_of(table: Table, asked: Many) -> list[list[RankWindow]]:
 def test_groups_of_a_table_have_the_windows_that_they_have_in_memory(name, connection):
     asked = MANY[name]
     relation = asked.made(connection)
-    assert windows_of(postri.open(relation), asked) == windows_of(
+    assert windows_of(postri.open(relation, vouched=True), asked) == windows_of(
         postri.open(relation.to_arrow_table()), asked
     )
 
@@ -196,7 +196,7 @@ def test_keys_at_the_ends_of_every_width_of_whole_numbers_are_found(declared, en
     key = f"({keys[0]}::HUGEINT + {1 - 2 * end} * (range % 20))::{declared}"
     asked = Many(key=key, by={"k": keys})
     relation = asked.made(connection)
-    assert windows_of(postri.open(relation), asked) == windows_of(
+    assert windows_of(postri.open(relation, vouched=True), asked) == windows_of(
         postri.open(relation.to_arrow_table()), asked
     )
 
@@ -232,7 +232,7 @@ def test_groups_take_one_sample_and_one_statement(name, connection, returned):
     relation, queries = MANY[name].made(connection), []
     for _ in range(3):
         returned.clear()
-        windows_of(postri.open(relation), MANY[name])
+        windows_of(postri.open(relation, vouched=True), MANY[name])
         queries.append(len(returned))
     assert min(queries) == len(("size", "sample", "scan"))
 
@@ -242,7 +242,7 @@ def test_no_more_of_the_groups_returns_than_their_windows_need(name, connection,
     """Three rows of each group, the cell of its window, n and the sample's, return even where all
     its cells are alike.
     """
-    windows = windows_of(postri.open(MANY[name].made(connection)), MANY[name])
+    windows = windows_of(postri.open(MANY[name].made(connection), vouched=True), MANY[name])
     assert (
         sum(returned)
         <= 3 * max(sum(len(window.indexes) for group in windows for window in group), len(windows))
@@ -263,7 +263,7 @@ def test_groups_that_a_sample_missed_are_counted_without_another_one(
         RelationSource, "samples", lambda *_: iter([Sample(without, 0.25), Sample("missing", 1.0)])
     )
     relation = connection.table("many")
-    assert windows_of(postri.open(relation), asked) == windows_of(
+    assert windows_of(postri.open(relation, vouched=True), asked) == windows_of(
         postri.open(relation.to_arrow_table()), asked
     )
     assert len(returned) == len(("size", "sample", "scan", "scan of one group"))

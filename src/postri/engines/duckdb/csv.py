@@ -77,6 +77,8 @@ UNQUOTED = """
 class CsvEngine:
     """The columns of one CSV file, or of several with the same header."""
 
+    doubts: Sequence[str] = ()
+
     def __init__(
         self, paths: Sequence[str], types: Mapping[str, ColumnType], style: CsvFormat
     ) -> None:

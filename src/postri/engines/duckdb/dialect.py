@@ -16,6 +16,7 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
+from postri.engines.reading import Raw
 from postri.engines.sql.dialect import (
     DAYS,
     EPOCH,
@@ -28,6 +29,9 @@ from postri.engines.sql.dialect import (
     like,
 )
 from postri.expressions.pattern import Pattern
+
+NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
+ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
 
 
 @dataclass(frozen=True)
@@ -204,20 +208,28 @@ class DuckDialect:
         if declared.startswith("TIMESTAMP"):
             return self._timestamp(declared, cell)
         if found := self.DECIMAL.fullmatch(declared):
-            digits, scale = check_digits(declared, int(found[1]), int(found[2]))
-            # With 38 digits to compute with, no product of two numbers of 18 digits overflows.
-            raw = (
-                f"CAST(CAST({cell} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) "
-                "AS BIGINT)"
-            )
-            return Cells(
-                decimal_type(digits, scale),
-                raw,
-                lambda number: f"CAST({decimal_text(number, digits, scale)} AS {declared})",
-            )
+            return self._decimal(declared, cell, int(found[1]), int(found[2]))
         if declared == "VARCHAR" or declared.startswith("ENUM(") or declared == "UUID":
             return Cells(text_type(declared), f'(CAST({cell} AS VARCHAR) COLLATE "binary")')
         raise no_order(column, declared)
+
+    def _decimal(self, declared: str, cell: str, digits: int, scale: int) -> Cells:
+        """A file or an array may hold more digits than it declares, and nobody checks that: such a
+        cell counts as the last number of its type.
+        """
+        check_digits(declared, digits, scale)
+
+        def literal(number: Raw) -> str:
+            return f"CAST({decimal_text(number, digits, scale)} AS {declared})"
+
+        most = 10**digits - 1
+        own = between(cell, literal(-most), literal(most))
+        # With 38 digits to compute with, no product of two numbers of 18 digits overflows.
+        raw = (
+            f"CAST(CAST({own} AS DECIMAL(38,{scale})) * CAST({10**scale} AS DECIMAL(38,0)) "
+            "AS BIGINT)"
+        )
+        return Cells(decimal_type(digits, scale), raw, literal, own=f"({own})")
 
     def _machine_number(self, declared: str, cell: str) -> Cells | None:
         if declared == "BOOLEAN":
@@ -233,9 +245,9 @@ class DuckDialect:
     def _timestamp(self, declared: str, cell: str) -> Cells:
         """Microseconds (nanoseconds where declared so). An infinity lies beyond all others."""
         unit, reader = 10**6, "epoch_us"
-        if declared == "TIMESTAMP_NS":
+        if declared in NANOSECONDS:
             unit, reader = 10**9, "epoch_ns"
-        zoned = declared == "TIMESTAMP WITH TIME ZONE"
+        zoned = declared in ZONED
         zone = "+00" if zoned else ""
         middle = f"{declared} '2000-01-01 00:00:00{zone}'"
         beyond = (

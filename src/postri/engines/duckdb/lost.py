@@ -5,7 +5,7 @@ Exact, so NOT PRIVATE: for the steward alone. No cell leaves the database, only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -50,7 +50,7 @@ class Queries(Protocol):
 
 
 def count_lost(
-    source: Queries, relation: str, number: str, conditions: Sequence[str], most: int
+    source: Queries, relation: str, number: str, conditions: Iterable[str], most: int
 ) -> tuple[int, list[Lost]]:
     """How many rows there are, and on how many of them each condition holds, with the numbers of
     the first `most`.

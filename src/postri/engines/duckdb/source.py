@@ -8,6 +8,7 @@ so its messages never leave this module.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
@@ -20,6 +21,7 @@ import numpy as np
 from duckdb.func import SPECIAL
 from numpy.typing import NDArray
 
+from postri.engines.doubts import doubt
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.guided_scan import guided
 from postri.engines.progress import cancellable, interruptibly, watched
@@ -27,7 +29,7 @@ from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import Scan, listed
-from postri.errors import EngineError, InputError, PostriError, SourceError
+from postri.errors import EngineError, InputError, PostriError, SourceChanged, SourceError
 from postri.exact import shown
 
 CONFIG = {
@@ -66,6 +68,21 @@ ROWS_OF_GROUP = 1 << 9
 NUMBER_OF_ROWS = "SELECT count(*) AS rows FROM {relation}"
 # How DuckDB writes a relation that is a table, before its name.
 WHOLE = "SELECT * FROM "
+TABLE = "TABLE_RELATION"
+OWN_DATABASE = "duckdb"
+QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
+# The tables that a name can mean: in what kind of database each is, and whether it has columns that
+# are computed when they are read.
+KINDS = """
+SELECT d.type, bool_or(c.is_generated)
+FROM duckdb_columns() AS c JOIN duckdb_databases() AS d USING (database_oid)
+WHERE lower(c.table_name) = lower($name)
+      AND ($schema IS NULL OR lower($schema) IN (lower(c.schema_name), lower(c.database_name)))
+GROUP BY ALL
+"""
+QUERY = doubt("a view or a query")
+GENERATED = doubt("a table with generated columns", "one of their expressions")
+REPLACED = "the table was replaced after it was opened; open it again"
 # Blocks of rows, which cost next to nothing.
 SAMPLED_BLOCKS = """
     (SELECT * FROM {table} USING SAMPLE {percent:.6f}% (system)) AS sampled
@@ -153,6 +170,7 @@ class RelationSource:
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
         self._in_snapshot = False
+        self.doubts = self._doubts()
 
     @contextmanager
     def snapshot(self) -> Iterator[RelationSource]:
@@ -165,6 +183,9 @@ class RelationSource:
         still._in_snapshot = True
         began = _begin(connection)
         try:
+            # A view may stand by now where the table stood.
+            if not set(self._doubts()) <= set(self.doubts):
+                raise SourceChanged(REPLACED)
             yield still
         finally:
             if began:
@@ -217,7 +238,34 @@ class RelationSource:
 
     @property
     def _is_table(self) -> bool:
-        return bool(self._relation.type == "TABLE_RELATION")
+        return bool(self._relation.type == TABLE)
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Why reading may fail on a row, by what the catalogue says of the table now."""
+        if not self._is_table:
+            return (QUERY,)
+        name = self._relation.sql_query().removeprefix(WHOLE)
+        failure = SourceError(f"DuckDB has no table {name} any more")
+        doubts: tuple[str, ...] = quietly(
+            lambda: tuple(_table_doubts(self._relation._con, name)), failure
+        )
+        return doubts
+
+
+def _table_doubts(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[str]:
+    """The same for a table by its name, which is as quoted as DuckDB quotes it.
+
+    Of several tables that a name could mean, one that is in doubt is enough.
+    """
+    if connection.table(name).type != TABLE:
+        yield QUERY
+    parts = [part.replace('""', '"') for part in QUOTED_PART.findall(name)]
+    schema = parts[-2] if len(parts) > 1 else None
+    kinds = connection.execute(KINDS, {"name": parts[-1], "schema": schema}).fetchall()
+    if any(computed for _, computed in kinds):
+        yield GENERATED
+    for kind in sorted({str(kind) for kind, _ in kinds if kind != OWN_DATABASE}):
+        yield doubt(f"a table of an attached database of type {kind}", "the other place")
 
 
 def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -236,7 +284,7 @@ def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
 def relation_engine(relation: duckdb.DuckDBPyRelation) -> SqlEngine:
     """The engine of a relation."""
     source = RelationSource(relation)
-    return SqlEngine(source, source.types())
+    return SqlEngine(source, source.types(), doubts=source.doubts)
 
 
 def database_engine(database: Any, table: str) -> SqlEngine:

@@ -2,7 +2,8 @@
 importing any of them.
 
 A column's declared type is judged on its schema, before an array is touched. An array is released
-when its last view is gone. The structs are those of
+when its last view is gone. Nobody has checked that texts are UTF-8, and their libraries fail on one
+that is not: so they are decoded here, and what is not UTF-8 is null. The structs are those of
 https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html.
 """
 
@@ -12,11 +13,13 @@ import contextlib
 import ctypes
 import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_char_p, c_int, c_int32, c_int64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from struct import Struct
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,16 +43,19 @@ def is_arrow(source: object) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
-def read_column(source: object) -> tuple[ColumnType, list[Chunk]]:
-    """The declared type of an Arrow column, and its chunks: views where the layout allows."""
+def read_column(source: object) -> tuple[ColumnType, list[Any]]:
+    """The declared type of an Arrow column, and its chunks: views where the layout allows.
+
+    Of a column of texts, the texts; None for one that is missing or cannot be decoded.
+    """
     _check_before_export(source)
     # A stream comes first: a chunked source may have to copy itself together to become one array.
     if hasattr(source, "__arrow_c_stream__"):
         layout, arrays = _read_stream(source)
     else:
         layout, arrays = _read_array(source)
-    if layout.read is None:
-        return layout.column, []
+    if isinstance(layout, _TextLayout):
+        return layout.column, [text for array in arrays for text in layout.read(array)]
     return layout.column, [Chunk(layout.read(array), array.valid()) for array in arrays]
 
 
@@ -92,6 +98,11 @@ class ArrowArrayStream(ctypes.Structure):
     )
 
 
+# A text of at most this many bytes lies in its view.
+_INLINE = 12
+# The length, the first bytes, the number of a buffer and the place in it.
+_VIEW = Struct("=i4xii")
+
 _Struct = ArrowSchema | ArrowArray | ArrowArrayStream
 _Filled = TypeVar("_Filled", ArrowSchema, ArrowArray)
 # A prototype of our own: argtypes set on ctypes.pythonapi would be seen by every other user of
@@ -114,15 +125,10 @@ def _check_alive(struct: _Struct) -> None:
 
 
 @dataclass(frozen=True)
-class _OwnedArray:
-    """An array that is ours to release."""
+class _Array:
+    """An array that somebody keeps alive."""
 
     array: ArrowArray
-
-    def __post_init__(self) -> None:
-        # Not at exit: a view may still be in use by then, and the process gives its memory back
-        # anyway.
-        weakref.finalize(self, _release, self.array).atexit = False
 
     def values(self, dtype: np.dtype, stride: int) -> np.ndarray:
         """A view of one value of `dtype` every `stride` bytes."""
@@ -165,13 +171,94 @@ class _OwnedArray:
         # NumPy keeps this object as the base of the view, and with it the chunk.
         return np.asarray(SimpleNamespace(chunk=self, __array_interface__=interface))
 
+    def text_bytes(self, offsets: np.dtype) -> Iterator[bytes]:
+        """The bytes of each text, which lie one after the other."""
+        width = offsets.itemsize
+        length = self.array.length
+        ends = self._view(1, self.array.offset * width, length + 1, offsets, width)
+        if length == 0:
+            return
+        first = int(ends[0])
+        data = ctypes.string_at((self._address(2) or 0) + first, int(ends[-1]) - first)
+        for start, end in pairwise((ends - first).tolist()):
+            yield data[start:end]
+
+    def viewed_bytes(self) -> Iterator[bytes]:
+        """The bytes of each text, which lie in its view where they are few, else in a buffer that
+        the view names.
+        """
+        views = self.values(np.dtype(f"V{_VIEW.size}"), _VIEW.size).tobytes()
+        for place, (length, buffer, start) in enumerate(_VIEW.iter_unpack(views)):
+            if length <= _INLINE:
+                here = place * _VIEW.size + 4
+                yield views[here : here + length]
+            else:
+                yield ctypes.string_at((self._address(2 + buffer) or 0) + start, length)
+
+    @property
+    def dictionary(self) -> _Array:
+        """What indexes of this array mean; it lives as long as this array."""
+        return _Array(ArrowArray.from_address(self.array.dictionary))
+
+
+@dataclass(frozen=True)
+class _OwnedArray(_Array):
+    """An array that is ours to release."""
+
+    def __post_init__(self) -> None:
+        # Not at exit: a view may still be in use by then, and the process gives its memory back
+        # anyway.
+        weakref.finalize(self, _release, self.array).atexit = False
+
 
 @dataclass(frozen=True)
 class _Layout:
-    """A declared type and how its chunks are read; texts are left to their library."""
+    """A declared type and how its chunks are read."""
 
     column: ColumnType
-    read: Callable[[_OwnedArray], np.ndarray] | None
+    read: Callable[[_Array], np.ndarray]
+
+
+@dataclass(frozen=True)
+class _TextLayout:
+    """A declared type of texts and how their bytes are found."""
+
+    column: ColumnType
+    bytes_of: Callable[[_Array], Iterator[bytes]]
+    index: np.dtype | None = None
+    """Of indexes into a dictionary of such texts."""
+
+    def read(self, array: _Array) -> list[str | None]:
+        """The texts of a chunk; None where there is none, and where it is not UTF-8."""
+        if self.index is None:
+            return _present(map(_decoded, self.bytes_of(array)), array)
+        known = _present(map(_decoded, self.bytes_of(array.dictionary)), array.dictionary)
+        places = array.values(self.index, self.index.itemsize)
+        valid = array.valid()
+        if valid is not None:
+            # Where there is no text, an index may be anything.
+            places = np.where(valid, places, 0)
+        if not known:
+            return [None] * len(places)
+        return _present((known[place] for place in places.tolist()), array)
+
+
+def _decoded(cell: bytes) -> str | None:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _present(texts: Iterable[str | None], array: _Array) -> list[str | None]:
+    """The texts of an array, without those that are marked as missing."""
+    valid = array.valid()
+    if valid is None:
+        return list(texts)
+    return [text if here else None for text, here in zip(texts, valid.tolist(), strict=True)]
+
+
+_AnyLayout = _Layout | _TextLayout
 
 
 def _fixed(column: ColumnType, dtype: str, stride: int = 0) -> _Layout:
@@ -179,7 +266,7 @@ def _fixed(column: ColumnType, dtype: str, stride: int = 0) -> _Layout:
     return _Layout(column, lambda array: array.values(kind, stride or kind.itemsize))
 
 
-def _days(chunk: _OwnedArray) -> np.ndarray:
+def _days(chunk: _Array) -> np.ndarray:
     """The days of date64, which counts milliseconds.
 
     Its range is wider than that of dates, and is cut to it.
@@ -223,27 +310,36 @@ _REFUSED = (
     | {"tiM": "interval[month]", "tiD": "interval[day_time]", "tin": "interval[month_day_nano]"}
     | {f"tD{code}": f"duration[{unit}]" for code, (unit, _) in _UNITS.items()}
 )
-_TEXTS = {"u": "utf8", "U": "large_utf8", "vu": "string_view"}
+_TEXTS = {
+    "u": _TextLayout(text_type("utf8"), lambda array: array.text_bytes(np.dtype(np.int32))),
+    "U": _TextLayout(text_type("large_utf8"), lambda array: array.text_bytes(np.dtype(np.int64))),
+    "vu": _TextLayout(text_type("string_view"), _Array.viewed_bytes),
+}
 _WHOLE_TABLE = "source has the declared type struct, which holds several columns; choose a column"
 
 
-def _layout(schema: ArrowSchema) -> _Layout:
-    code = schema.format.decode(errors="replace")
-    if (
-        schema.dictionary
-        and ArrowSchema.from_address(schema.dictionary).format.decode(errors="replace") in _TEXTS
-    ):
-        return _Layout(text_type("dictionary"), None)
+def _layout(schema: ArrowSchema) -> _AnyLayout:
+    code = _code(schema)
+    if schema.dictionary:
+        texts = _TEXTS.get(_code(ArrowSchema.from_address(schema.dictionary)))
+        if texts is not None and code.lower() in _INTEGERS:
+            sign = "i" if code.islower() else "u"
+            index = np.dtype(f"{sign}{_INTEGERS[code.lower()] // 8}")
+            return replace(texts, column=text_type("dictionary"), index=index)
     if encoded := _encoded(schema):
         raise _no_order(encoded)
     if code in _TEXTS:
-        return _Layout(text_type(_TEXTS[code]), None)
+        return _TEXTS[code]
     if code == "+s":
         raise InputError(_WHOLE_TABLE)
     layout = _LAYOUTS.get(code) or _timestamp(code) or _decimal(code)
     if layout is None:
         raise _no_order(_REFUSED.get(code.partition(":")[0], repr(code)))
     return layout
+
+
+def _code(schema: ArrowSchema) -> str:
+    return str(schema.format.decode(errors="replace"))
 
 
 def _encoded(schema: ArrowSchema) -> str | None:
@@ -303,7 +399,7 @@ def _check_before_export(source: object) -> None:
         raise _no_order(name)
 
 
-def _read_stream(source: object) -> tuple[_Layout, list[_OwnedArray]]:
+def _read_stream(source: object) -> tuple[_AnyLayout, list[_OwnedArray]]:
     _capsule, (address,) = _export(source, "__arrow_c_stream__", b"arrow_array_stream")
     stream = ArrowArrayStream.from_address(address)
     _check_alive(stream)
@@ -313,7 +409,7 @@ def _read_stream(source: object) -> tuple[_Layout, list[_OwnedArray]]:
         _release(stream)
 
 
-def _stream_layout(stream: ArrowArrayStream) -> _Layout:
+def _stream_layout(stream: ArrowArrayStream) -> _AnyLayout:
     schema = _fill(stream, stream.get_schema, ArrowSchema())
     try:
         return _layout(schema)
@@ -334,7 +430,7 @@ def _fill(stream: ArrowArrayStream, callback: int, struct: _Filled) -> _Filled:
     return struct
 
 
-def _read_array(source: object) -> tuple[_Layout, list[_OwnedArray]]:
+def _read_array(source: object) -> tuple[_AnyLayout, list[_OwnedArray]]:
     _capsules, (schema, array) = _export(
         source, "__arrow_c_array__", b"arrow_schema", b"arrow_array"
     )

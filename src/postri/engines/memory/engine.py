@@ -37,6 +37,8 @@ class MemoryEngine:
     A column is opened, or computed, when it is first asked for.
     """
 
+    doubts: Sequence[str] = ()
+
     def __init__(
         self,
         columns: Mapping[str | None, Callable[[], Column]],

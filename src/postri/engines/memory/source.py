@@ -5,7 +5,7 @@ Looks at names and declared types, at no cell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -51,8 +51,6 @@ SECONDS = {
 FAR_YEARS = 30_000
 # How NumPy stores a moment that is missing.
 MISSING = np.iinfo(np.int64).min
-# How libraries make a list of a column.
-LISTS = ("to_pylist", "to_list", "tolist")
 
 ToRaw = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -136,21 +134,20 @@ def _column_of(source: Any, declared: ColumnType) -> Column:
 
 
 def _arrow_column(source: Any) -> Column:
-    declared, chunks = read_column(source)
+    declared, cells = read_column(source)
     if declared.kind == "text":
-        return _text_column(declared.name, source)
-    return TypedColumn(declared, chunks)
+        return TextColumn(declared, cells)
+    return TypedColumn(declared, cells)
 
 
 def _pandas_column(source: Any, dtype: Any) -> Column:
     """A pandas column of a type of its own: Arrow's, nullable numbers, moments with a zone."""
     if hasattr(dtype, "pyarrow_dtype"):
         return _arrow_column(source)
-    cells_dtype = dtype
-    if dtype.name == "category":
-        cells_dtype = dtype.categories.dtype
-    if cells_dtype.name in TEXTS:
-        return _text_column(dtype.name, source)
+    if dtype.name == "category" and dtype.categories.dtype.name in TEXTS:
+        return _category_column(source)
+    if dtype.name in TEXTS:
+        return TextColumn(text_type(dtype.name), _pandas_texts(source))
     valid = ~np.asarray(source.isna())
     if dtype.kind in "iufb" and hasattr(dtype, "numpy_dtype"):
         column = _numpy_column(source.to_numpy(dtype=dtype.numpy_dtype, na_value=0), UNTYPED)
@@ -176,7 +173,7 @@ def _numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
     if array.dtype.kind == "O":
         return UntypedColumn(declared, array)  # type: ignore[arg-type]  # an array is a sequence in all but name
     if array.dtype.kind in "UT":
-        return _text_column(array.dtype.name, array)
+        return TextColumn(text_type(array.dtype.name), _texts(array))
     column, to_raw = _numpy_type(array.dtype)
     values = to_raw(np.ma.getdata(array))
     valid = None
@@ -190,15 +187,22 @@ def _numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
     return TypedColumn(column, [Chunk(values, valid)])
 
 
-def _text_column(declared: str, cells: Any) -> TextColumn:
-    """Texts that a library holds, by its own way to make a list of them.
+def _category_column(source: Any) -> TextColumn:
+    """Categories by their places; a cell of none has the place -1."""
+    texts = [*_pandas_texts(source.dtype.categories.to_series()), None]
+    return TextColumn(text_type("category"), [texts[place] for place in source.cat.codes.tolist()])
 
-    What is not text is null.
-    """
-    to_list = next(name for name in LISTS if hasattr(cells, name))
-    listed = getattr(cells, to_list)()
-    texts = [cell if isinstance(cell, str) else None for cell in listed]
-    return TextColumn(text_type(declared), texts)
+
+def _pandas_texts(source: Any) -> Sequence[str | None]:
+    """Texts that pandas holds: where it holds them as Arrow does, nobody has checked them."""
+    if getattr(source.dtype, "storage", "") == "pyarrow" and is_arrow(source):
+        return read_column(source)[1]
+    return _texts(source)
+
+
+def _texts(cells: Any) -> Sequence[str | None]:
+    """The cells that are text, by the library's own way to make a list of them."""
+    return [cell if isinstance(cell, str) else None for cell in cells.tolist()]
 
 
 def _numpy_type(dtype: np.dtype[Any]) -> tuple[ColumnType, ToRaw]:

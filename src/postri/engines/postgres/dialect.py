@@ -16,6 +16,7 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
+from postri.engines.postgres.catalogue import UNCHECKED_ENCODING, UNCHECKED_TEXT
 from postri.engines.reading import Raw
 from postri.engines.sql.dialect import (
     DAYS,
@@ -191,12 +192,18 @@ class PostgresDialect:
             raise InputError(
                 f"the column {column!r} is declared numeric without a number of digits; "
                 f"cast it to a numeric of at most {MOST_DIGITS} digits, such as "
-                "numeric(18,2), in a view"
+                "numeric(18,2), in a materialized view"
             )
         if found := self.NUMERIC.fullmatch(declared):
             return self._decimal(*check_digits(declared, int(found[1]), int(found[2])), cell)
         if self.TEXT.fullmatch(declared):
             return Cells(text_type(declared), f'(CAST({cell} AS text) COLLATE "C")')
+        if declared == UNCHECKED_TEXT:
+            raise InputError(
+                f"the column {column!r} is text in a database whose encoding is "
+                f"{UNCHECKED_ENCODING}, in which nobody checks that texts are texts; keep it in "
+                "a database with another encoding, such as UTF8"
+            )
         raise no_order(column, declared)
 
     def _machine_number(self, declared: str, cell: str) -> Cells | None:

@@ -14,19 +14,29 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.engines.postgres.catalogue import FIND, OTHERS, Definition, definition_of
 from postri.engines.postgres.dialect import PostgresDialect
 from postri.engines.progress import cancellable, time_limit
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import filtered
-from postri.errors import EngineError, InputError, PostriError, SourceError, missing_extra, nearest
+from postri.errors import (
+    EngineError,
+    InputError,
+    PostriError,
+    SourceChanged,
+    SourceError,
+    missing_extra,
+    nearest,
+)
 from postri.exact import shown
 
 try:
@@ -81,39 +91,8 @@ CANCEL_TIMEOUT = 5.0
 READABLE = frozenset("rpmvf")
 SAMPLABLE = frozenset("rpm")
 
-FIND = """
-SELECT c.oid, n.nspname, c.relname, c.relkind::text,
-       has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE CASE WHEN %(schema)s::text IS NULL THEN c.oid = to_regclass(quote_ident(%(table)s))
-           ELSE n.nspname = %(schema)s AND c.relname = %(table)s END
-"""
-# A domain has the type that it is over.
-COLUMNS = """
-WITH RECURSIVE bases AS (
-    SELECT attnum, attname, atttypid AS type, atttypmod AS modifier
-    FROM pg_catalog.pg_attribute
-    WHERE attrelid = %(table)s AND attnum > 0 AND NOT attisdropped
-          AND has_column_privilege(attrelid, attnum, 'SELECT')
-    UNION ALL
-    SELECT attnum, attname, typbasetype, typtypmod
-    FROM bases JOIN pg_catalog.pg_type AS t ON t.oid = type
-    WHERE typtype = 'd'
-)
-SELECT attname, format_type(type, modifier)
-FROM bases JOIN pg_catalog.pg_type AS t ON t.oid = type
-WHERE typtype <> 'd'
-ORDER BY attnum
-"""
-OTHERS = """
-SELECT CASE WHEN pg_table_is_visible(c.oid) AND NOT %(qualified)s THEN c.relname
-            ELSE n.nspname || '.' || c.relname END AS name
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f')
-      AND n.nspname NOT LIKE 'pg\\_%%' AND n.nspname <> 'information_schema'
-      AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
-ORDER BY name LIMIT 1000
-"""
+NUMBER = "SELECT %(table)s::regclass::oid::bigint"
+REPLACED = "the table was replaced or changed after it was opened; open it again"
 PAGES = """
 SELECT CASE WHEN c.relkind = 'r' AND has_column_privilege(c.oid, 'ctid', 'SELECT')
             THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint ELSE 0 END
@@ -246,6 +225,7 @@ class PostgresSource:
 
     relation: str
     samplable: bool
+    definition: Definition
     server: Transactions = field(repr=False)
     connection: Connection | None = field(default=None, repr=False)
 
@@ -255,8 +235,21 @@ class PostgresSource:
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSource]:
         """The same table, all of whose queries run in one transaction."""
-        with self._transaction() as connection:
+        if self.connection is not None:
+            yield self
+            return
+        with self.server.transaction() as connection:
+            self._check_unchanged(connection)
             yield replace(self, connection=connection)
+
+    def _check_unchanged(self, connection: Connection) -> None:
+        """Refuse a table that became something else after it was opened."""
+        # Who reads none of its rows keeps others from replacing it until the end.
+        no_rows = f"SELECT FROM {self.relation} LIMIT 0"
+        quietly(lambda: _executed(connection, no_rows), lambda: SourceChanged(REPLACED))
+        ((table,),) = _rows(connection, NUMBER, {"table": self.relation})
+        if definition_of(table, partial(_rows, connection)) != self.definition:
+            raise SourceChanged(REPLACED)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -339,11 +332,11 @@ def postgres_engine(url_or_connection: Any, table: str) -> SqlEngine:
     # and a transaction that waits for it would keep the server from tidying up.
     with server.transaction(stay=True) as connection:
         oid, schema, name, kind = _found(connection, table)
-        columns = _rows(connection, COLUMNS, {"table": oid})
-    types = {str(column): str(declared) for column, declared in columns}
+        definition = definition_of(oid, partial(_rows, connection))
     quoted = PostgresDialect().name
     relation = f"{quoted(schema)}.{quoted(name)}"
-    return SqlEngine(PostgresSource(relation, kind in SAMPLABLE, server), types)
+    source = PostgresSource(relation, kind in SAMPLABLE, definition, server)
+    return SqlEngine(source, dict(definition.types), doubts=definition.doubts)
 
 
 def _server(url_or_connection: Any) -> Transactions:
@@ -420,34 +413,32 @@ def _bare(part: str) -> str:
     return part
 
 
-def quietly(work: Callable[[], Result], failure: Callable[[str], PostriError]) -> Result:
+def quietly(work: Callable[[], Result], failure: Callable[[], PostriError]) -> Result:
     """What the work returns.
 
-    Of what the driver says when it fails, only the SQLSTATE goes on: the rest may carry a cell or a
-    password.
+    Of what the driver says when it fails nothing goes on, not even its code: it may carry a cell or
+    a password, and a code tells what kind of cell it was.
     """
-    try:
+    with suppress(Exception):
         return work()
-    except Exception as error:
-        state = getattr(error, "sqlstate", None)
     # Raised outside that block, so that the message stays out of the chain.
-    raise failure(f" (SQLSTATE {state})" if state else "")
+    raise failure()
 
 
-def _failed(state: str) -> PostriError:
-    return EngineError(f"PostgreSQL failed while it counted{state}")
+def _failed() -> PostriError:
+    return EngineError("PostgreSQL failed while it counted")
 
 
-def _unreachable(state: str) -> PostriError:
+def _unreachable() -> PostriError:
     return SourceError(
-        f"cannot connect to PostgreSQL{state}; check host, port, database, user and password"
+        "cannot connect to PostgreSQL; check host, port, database, user and password"
     )
 
 
 def _executed(
     connection: Connection,
     query: str,
-    values: dict[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
     *,
     binary: bool = False,
 ) -> psycopg.Cursor[Any]:
@@ -470,7 +461,9 @@ def _begin(connection: Connection) -> None:
         _run(connection, LIMITED.format(limit=ceil(1000 * limit)))
 
 
-def _rows(connection: Connection, query: str, values: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
+def _rows(
+    connection: Connection, query: str, values: Mapping[str, Any]
+) -> Sequence[tuple[Any, ...]]:
     return quietly(lambda: _executed(connection, query, values).fetchall(), _failed)
 
 

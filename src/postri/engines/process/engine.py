@@ -23,28 +23,40 @@ class ProcessEngine:
     It lives as long as the question for which the worker was taken.
     """
 
-    def __init__(self, worker: Worker, number: int, names: Sequence[str] | None) -> None:
+    def __init__(
+        self, worker: Worker, number: int, names: Sequence[str] | None, doubts: Sequence[str]
+    ) -> None:
         self._worker = worker
         self._number = number
         self._names = names
+        self._doubts = doubts
         self._types: dict[str | None, ColumnType] = {}
 
     @classmethod
     def opened(cls, worker: Worker, kind: str, given: Sequence[Any]) -> ProcessEngine:
         """The engine of a source, by the name of its kind and what is needed to open it."""
-        number, names = worker.call("open", kind, *given)
-        return cls(worker, number, names)
+        number, names, doubts = worker.call("open", kind, *given)
+        return cls(worker, number, names, doubts)
 
     @property
     def names(self) -> Sequence[str] | None:
         """The names of the columns."""
         return self._names
 
+    @property
+    def doubts(self) -> Sequence[str]:
+        """Why a row could make it fail, by its catalogue."""
+        return self._doubts
+
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column, asked for once."""
         if column not in self._types:
             self._types[column] = self._ask("type_of", column)
         return self._types[column]
+
+    def with_max_text(self, max_text: int) -> ProcessEngine:
+        """The same table, whose texts of more characters cannot be read."""
+        return self._another(self._worker.call("with_max_text", self._number, max_text))
 
     def computed(self, columns: Mapping[str, Value]) -> ProcessEngine:
         """The same table, which can also be asked about these columns."""
@@ -91,7 +103,7 @@ class ProcessEngine:
         return self._worker.call("ask", self._number, call, *given)
 
     def _another(self, number: int) -> ProcessEngine:
-        return ProcessEngine(self._worker, number, self._names)
+        return ProcessEngine(self._worker, number, self._names, self._doubts)
 
 
 class QuestionScans:

@@ -46,10 +46,14 @@ class Desk:
         # What ends the snapshot of an engine, by its number.
         self._snapshots: dict[int, ExitStack] = {}
 
-    def open(self, kind: str, *given: Any) -> tuple[int, Sequence[str] | None]:
-        """The engine of a source: its number and the names of its columns."""
+    def open(self, kind: str, *given: Any) -> tuple[int, Sequence[str] | None, Sequence[str]]:
+        """The engine of a source: its number, the names of its columns, and its doubts."""
         engine = policy_source_named(kind).open(*given)
-        return self._put(engine), engine.names
+        return self._put(engine), engine.names, engine.doubts
+
+    def with_max_text(self, number: int, max_text: int) -> int:
+        """The same table, whose texts of more characters cannot be read."""
+        return self._put(self._engines[number].with_max_text(max_text))
 
     def computed(self, number: int, columns: Mapping[str, Value]) -> int:
         """The same table with more columns to ask about."""
@@ -89,6 +93,7 @@ def serve(pipe: socket.SocketIO | Any) -> None:
     desk = Desk()
     known: Mapping[str, Callable[..., Any]] = {
         "open": desk.open,
+        "with_max_text": desk.with_max_text,
         "computed": desk.computed,
         "begin": desk.begin,
         "end": desk.end,

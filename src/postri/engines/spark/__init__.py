@@ -23,11 +23,12 @@ class SparkFrames(PythonSource):
 
     def open(self, source: Any, types: Types, csv: CsvFormat) -> Engine:
         """The engine of a frame."""
+        from postri.engines.spark.plan import doubts_of
         from postri.engines.spark.source import SparkSource
         from postri.engines.sql.engine import SqlEngine
 
         frame = SparkSource(source)
-        return SqlEngine(frame, frame.types())
+        return SqlEngine(frame, frame.types(), doubts=doubts_of(source))
 
 
 register(EngineKind("spark", python_sources=(SparkFrames(),)))

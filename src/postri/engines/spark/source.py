@@ -28,7 +28,7 @@ from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import grouped
 from postri.errors import EngineError
 
-FAILED = "Spark failed while it counted{}; the data may be damaged or have changed"
+FAILED = "Spark failed while it counted; the data may be damaged or have changed"
 TALKATIVE = ("py4j.clientserver", "py4j.java_gateway")
 TALKATIVE_SPARK = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 TALKATIVE_CONNECT = ("pyspark.sql.connect.logging",)
@@ -73,22 +73,18 @@ class SparkSource:
     def columns(self, query: str) -> list[NDArray[Any]]:
         """What a query returns. An interrupt cancels it in Spark too."""
         session = self._frame.sparkSession
-        condition = ""
         found: list[list[NDArray[Any]]] = []
 
         def work() -> None:
-            nonlocal condition
-            try:
+            with suppress(Exception):
                 found.append(_collected(session.sql(query, source=self._source)))
-            except Exception as error:
-                condition = _condition(error)
 
         job = _Job(session)
         with cancellable(job.cancel):
             with _silence(), suppress(Exception):
                 job.run(work)
             if not found:
-                raise EngineError(FAILED.format(condition))
+                raise EngineError(FAILED)
         return found[0]
 
     def estimate(self) -> int:
@@ -167,14 +163,6 @@ def _machine(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype == object:
         return np.array([int(cell) for cell in column], np.uint64)
     return column
-
-
-def _condition(error: Exception) -> str:
-    """The class of a failure, where Spark knows it: such a one has an SQLSTATE."""
-    with suppress(Exception):
-        if getattr(error, "getSqlState", lambda: None)():
-            return f" ({error.getCondition()})"  # type: ignore[attr-defined]  # PySpark's errors alone have an SQLSTATE
-    return ""
 
 
 @contextmanager

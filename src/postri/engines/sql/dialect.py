@@ -54,13 +54,15 @@ class Cells:
 
     Where `literal` writes a raw number as one of the column's own type, cells can be compared as
     they stand in the table, in the same order: only the few that matter become raw. `present` is
-    then the condition on which the cell `{}` counts.
+    then the condition on which the cell `{}` counts, and `own` the cell within the range of its
+    type, where a source may hold one that is not.
     """
 
     type: ColumnType
     raw: str
     literal: Callable[[Raw], str] | None = None
     present: str = "{} IS NOT NULL"
+    own: str = ""
 
 
 class Dialect(ExpressionDialect, Protocol):

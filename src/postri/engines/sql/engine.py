@@ -8,10 +8,10 @@ databases write differently is in their `Dialect`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 
@@ -85,8 +85,10 @@ class SqlEngine:
         source: Source,
         types: dict[str, str],
         computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED,
+        doubts: Sequence[str] = (),
     ) -> None:
         self._source = source
+        self.doubts = doubts
         self._types = types
         self._computed = computed
 
@@ -111,7 +113,7 @@ class SqlEngine:
         """The declared type of a column."""
         return self._cells(column).type
 
-    def computed(self, columns: Mapping[str, Value]) -> SqlEngine:
+    def computed(self, columns: Mapping[str, Value]) -> Self:
         """The same table, which can also be asked about these columns: expressions of the raw cells
         of others.
         """
@@ -125,20 +127,26 @@ class SqlEngine:
         return engine
 
     @contextmanager
-    def snapshot(self) -> Iterator[SqlEngine]:
+    def snapshot(self) -> Iterator[Self]:
         """The same table, all of whose queries see the same rows where the database can say so."""
         with self._source.snapshot() as source:
             engine = copy(self)
             engine._source = source
             yield engine
 
+    @contextmanager
+    def _still(self, columns: Collection[str]) -> Iterator[Source]:
+        """The table for queries that read these columns, all of which see the same rows."""
+        with self._source.snapshot() as source:
+            yield source
+
     def windows(
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
     ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
         reading = self._reading(column, grid)
-        with self._source.snapshot() as source:
-            row_source = self._row_source(column, rows)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
             if rows.units is not None:
                 return bounded_windows(
                     source.relation, source.columns, row_source, reading, targets
@@ -153,13 +161,14 @@ class SqlEngine:
         """For each group how many cells count, and the sum of their indexes."""
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
-        with self._source.snapshot() as source:
+        with self._still(row_source.columns) as source:
             return totals(source.relation, source.columns, row_source, reading)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
-        with self._source.snapshot() as source:
-            return sizes(source.relation, source.columns, self._row_source(column, rows))
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return sizes(source.relation, source.columns, row_source)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""
@@ -168,7 +177,8 @@ class SqlEngine:
         for i, condition in enumerate(conditions):
             count = dialect.count_of(condition.sql(dialect, self._input_cells))
             counts.append(f"{dialect.integer(count, unsigned=False)} AS number{i}")
-        with self._source.snapshot() as source:
+        columns = {wanted.column for condition in conditions for wanted in condition.inputs}
+        with self._still(columns) as source:
             statement = filled(MATCHING, counts=", ".join(counts), relation=source.relation)
             return [int(column[0]) for column in source.columns(statement)]
 

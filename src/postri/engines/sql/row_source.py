@@ -83,6 +83,12 @@ class RowSource:
     rows: Selection
     computed: Mapping[str | Input, Cells] = field(default_factory=dict)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read, computed ones by their own names."""
+        own = [] if self.column is None else [self.column]
+        return [*own, *self.rows.columns]
+
     @cached_property
     def cells(self) -> Cells:
         """How the column is read."""
@@ -227,7 +233,7 @@ class RowSource:
     def _cell(self) -> str:
         if self.cells.literal is None:
             return self.cells.raw
-        return self.dialect.name(str(self.column))
+        return self.cells.own or self.dialect.name(str(self.column))
 
     @property
     def _keep(self) -> list[str]:
