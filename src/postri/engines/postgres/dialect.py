@@ -30,10 +30,13 @@ from postri.engines.sql.dialect import (
     decimal_text,
     like,
     power,
+    regular,
 )
 from postri.errors import InputError
 from postri.expressions.pattern import Pattern
 
+# A sign of ASCII, which may mean something in a regular expression.
+SIGN = re.compile(r"[!-/:-@\[-^`{-~]")
 DAY = 86_400 * 10**6
 # The calendar's first and last moment, in microseconds since 1970, and how they are written.
 FIRST = -62_135_596_800 * 10**6
@@ -160,8 +163,14 @@ class PostgresDialect:
         return f'(CAST({literal} AS text) COLLATE "C")'
 
     def like(self, text: str, pattern: Pattern) -> str:
-        """Whether a text fits a pattern."""
-        return like(text, self.text_literal(pattern.written()))
+        """Whether a text fits a pattern.
+
+        PostgreSQL's LIKE tries each place for each part. Its regular expressions do not, but would
+        take too many states for gaps.
+        """
+        if pattern.has_gaps:
+            return like(text, self.text_literal(pattern.written()))
+        return f"({text} ~ {self.text_literal(regular(pattern, _escaped, '^', '$'))})"
 
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number plus `shift`."""
@@ -270,6 +279,11 @@ class PostgresDialect:
             return f"{declared} '{sign}infinity'"
         moment = datetime(1970, 1, 1) + timedelta(microseconds=int(number))
         return _moment_literal(moment.isoformat(sep=" "), zoned=zoned)
+
+
+def _escaped(text: str) -> str:
+    """A text that stands for itself in a regular expression: letters and digits do."""
+    return SIGN.sub(r"\\\g<0>", text)
 
 
 def _moment_literal(text: str, *, zoned: bool) -> str:

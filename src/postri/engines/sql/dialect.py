@@ -17,7 +17,7 @@ from typing import Protocol
 from postri.columns import ColumnType
 from postri.engines.reading import Raw
 from postri.errors import InputError
-from postri.expressions.pattern import ESCAPE
+from postri.expressions.pattern import ESCAPE, Pattern
 from postri.expressions.plan import ExpressionDialect
 
 # A decimal of more digits does not fit a whole number of 64 bits.
@@ -143,6 +143,20 @@ def between(cell: str, low: str, high: str) -> str:
 def like(text: str, literal: str) -> str:
     """A comparison with a pattern that uses the escape character of all patterns."""
     return f"({text} LIKE {literal} ESCAPE '{ESCAPE}')"
+
+
+def regular(pattern: Pattern, escaped: Callable[[str], str], start: str, end: str) -> str:
+    """A pattern as a regular expression between the signs of a text's start and end.
+
+    An automaton matches it in one pass, if no part after a `%` has gaps: then it has few states.
+    """
+    parts = [segment.regular(escaped) for segment in pattern.segments]
+    return f"{start}{'.*'.join(parts)}{end}"
+
+
+def by_code_points(text: str) -> str:
+    """A text that stands for itself in a regular expression of RE2 or Java."""
+    return "".join(rf"\x{{{ord(character):x}}}" for character in text)
 
 
 def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:
