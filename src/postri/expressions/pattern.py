@@ -22,7 +22,7 @@ ESCAPE = "!"
 MOST_CHARACTERS = 1_000
 # How many `%` and runs of `_` it may have.
 MOST_WILDCARDS = 20
-# How many characters may be looked for after the first `%`: where `_` is among them, and else. A `_`
+# How many characters may be looked for after the first `%`: where `_` stands there, and else. One
 # beside a `%` is not looked for: it is counted.
 MOST_WITH_GAPS = 12
 MOST_LOOKED_FOR = 100
@@ -190,12 +190,13 @@ def _normal(segments: list[list[Piece]]) -> list[list[Piece]]:
     """
     first, *others = segments
     kept = [first]
-    for place, pieces in enumerate(others):
+    for place, pieces in enumerate(others, start=1):
+        rest = pieces
         if pieces and isinstance(pieces[0], int):
             _add(kept[-1], pieces[0])
-            pieces = pieces[1:]
-        if pieces or place == len(others) - 1:
-            kept.append(pieces)
+            rest = pieces[1:]
+        if rest or place == len(others):
+            kept.append(rest)
     return kept
 
 
