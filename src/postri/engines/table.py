@@ -123,6 +123,10 @@ class Table:
         }
         return Table(self._engine.computed(values), (*self._computed, *values))
 
+    def with_max_text(self, max_text: int) -> Table:
+        """The same table, whose texts of more characters cannot be read."""
+        return Table(self._engine.with_max_text(max_text))
+
     def declared(self, column: str | None) -> ColumnType:
         """The declared type of a column, whatever it is."""
         return self._engine.type_of(column)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from postri.columns import BOOLEAN, ColumnType
+from postri.columns import BOOLEAN, MAX_TEXT, ColumnType
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
@@ -60,6 +60,8 @@ class Dataset:
     line: int
     names: tuple[str, ...] = ()
     """The names of all columns of a CSV file without a header."""
+    max_text: int = MAX_TEXT
+    """How many characters a text may have; a longer one cannot be read."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from postri.columns import MAX_TEXT
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import PolicySource, policy_source_of
@@ -30,6 +31,9 @@ from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
 ACCOUNTANTS: Mapping[str, AccountantName] = {"pure": "pure", "zcdp": "zcdp"}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
+
+# The largest `max_text`: a row with such a text may take a hundred times as long as by default.
+MOST_MAX_TEXT = 1_000_000
 
 POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
 FORMAT_KEYS = (
@@ -59,6 +63,7 @@ DATASET_KEYS = (
     "units",
     "max_epsilon_per_question",
     "allowances",
+    "max_text",
     "columns",
     *CSV_KEYS,
 )
@@ -162,6 +167,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     allowances = _allowances(section)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
+    max_text = section.get("max_text", partial(v.a_whole_between, low=1, high=MOST_MAX_TEXT))
     # Whatever is missing was noted, so the policy is refused in the end.
     if source is None or version is None or budget is None or protect is None:
         return None
@@ -182,6 +188,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         csv=csv,
         line=section.line,
         names=names,
+        max_text=max_text or MAX_TEXT,
     )
 
 

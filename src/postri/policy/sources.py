@@ -33,9 +33,10 @@ def open_with(policy: Policy, dataset: Dataset, columns: Iterable[ColumnPolicy])
         declared.update({column.name: _declared_type(column) for column in columns})
     place = _located(policy, dataset, kind)
     try:
-        return Table(kind.open(place, dataset.table, declared, dataset.csv))
+        table = Table(kind.open(place, dataset.table, declared, dataset.csv))
     except InputError as error:
         raise InputError(_in_keys(str(error))) from None
+    return table.with_max_text(dataset.max_text)
 
 
 def _in_keys(message: str) -> str:

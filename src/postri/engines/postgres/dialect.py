@@ -31,6 +31,7 @@ from postri.engines.sql.dialect import (
     like,
     power,
     regular,
+    short_text,
 )
 from postri.errors import InputError
 from postri.expressions.pattern import Pattern
@@ -161,6 +162,10 @@ class PostgresDialect:
         doubled = text.replace("\\", "\\\\").replace("'", "''")
         literal = "NULL" if "\0" in text else f"E'{doubled}'"
         return f'(CAST({literal} AS text) COLLATE "C")'
+
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+        return f'({short_text(text, "octet_length", "char_length", most)} COLLATE "C")'
 
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern.

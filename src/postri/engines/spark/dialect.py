@@ -20,7 +20,14 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
-from postri.engines.sql.dialect import UNIT, Cells, between, by_code_points, check_digits
+from postri.engines.sql.dialect import (
+    UNIT,
+    Cells,
+    between,
+    by_code_points,
+    check_digits,
+    short_text,
+)
 from postri.errors import InputError
 from postri.expressions.pattern import Pattern
 
@@ -134,6 +141,10 @@ class SparkDialect:
         the names of data frames.
         """
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+        return f"({short_text(text, 'octet_length', 'char_length', most)})"
 
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern.

@@ -26,6 +26,8 @@ FURTHEST = 2**63 - 1
 # A sum of whole numbers of 64 bits comes back in two parts: this many bits below, the rest above.
 UNIT_BITS = 48
 UNIT = 1 << UNIT_BITS
+# How many bytes a character may take.
+MOST_BYTES = 4
 # The ends of the calendar.
 DAYS = ("DATE '0001-01-01'", "DATE '9999-12-31'")
 EPOCH = "DATE '1970-01-01'"
@@ -125,6 +127,9 @@ class Dialect(ExpressionDialect, Protocol):
     def text_literal(self, text: str) -> str:
         """A text as a literal."""
 
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number of 64 bits plus `shift`."""
 
@@ -138,6 +143,17 @@ class Dialect(ExpressionDialect, Protocol):
 def between(cell: str, low: str, high: str) -> str:
     """The cell, clamped. Unlike `least` and `greatest`, this leaves a null alone."""
     return f"CASE WHEN {cell} > {high} THEN {high} WHEN {cell} < {low} THEN {low} ELSE {cell} END"
+
+
+def short_text(text: str, number_of_bytes: str, characters: str, most: int) -> str:
+    """A text, null where it has more characters, by the functions that count.
+
+    Its bytes are counted first, at no cost: only what may be short enough is read.
+    """
+    few_bytes = f"{number_of_bytes}({text}) <= {MOST_BYTES * most}"
+    return (
+        f"CASE WHEN {few_bytes} THEN CASE WHEN {characters}({text}) <= {most} THEN {text} END END"
+    )
 
 
 def like(text: str, literal: str) -> str:
