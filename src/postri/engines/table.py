@@ -14,7 +14,7 @@ from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions import Predicate, Value
+from postri.expressions import Bound, Predicate, Value
 from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
@@ -22,6 +22,8 @@ from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
 # How many windows a table keeps.
 MOST_KEPT = 64
 EVERYTHING = Predicate(Boolean(True))
+# More characters than any text has.
+NO_LIMIT = 2**31 - 1
 
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
@@ -178,11 +180,17 @@ class Table:
             column: predicate.bind(names, self._engine.type_of)
             for column, predicate in read.items()
         }
-        if isinstance(self._engine, NumbersRows):
-            return self._engine.lost(bound, most)
-        rows, *counts = self.matching([EVERYTHING, *read.values()])
-        empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
-        return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))
+        found = _lost(self._engine, bound, most)
+        # Texts that are too long are null by now.
+        texts = {
+            column: condition
+            for column, condition in bound.items()
+            if found.empty[column].count and self.declared(column).kind == "text"
+        }
+        if not texts:
+            return found
+        without_limit = _lost(self._engine.with_max_text(NO_LIMIT), texts, most)
+        return found.with_unreadable(without_limit.empty)
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks
@@ -257,3 +265,12 @@ class Table:
         self._kept[key] = windows
         if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _lost(engine: Engine, read: Mapping[str, Bound], most: int) -> LostCells:
+    if isinstance(engine, NumbersRows):
+        return engine.lost(read, most)
+    everything = EVERYTHING.bind((), engine.type_of)
+    rows, *counts = engine.matching([everything, *read.values()])
+    empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
+    return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))
