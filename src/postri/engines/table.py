@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from postri.columns import ColumnType, no_order
+from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.engine import Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
@@ -48,8 +48,11 @@ class Table:
     them while it is in use.
     """
 
-    def __init__(self, engine: Engine, computed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, engine: Engine, computed: Sequence[str] = (), max_text: int = MAX_TEXT
+    ) -> None:
         self._engine = engine
+        self.max_text = max_text
         self._computed = computed
         self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
 
@@ -123,11 +126,12 @@ class Table:
             name: Value.bind(expression, names, self._engine.type_of)
             for name, expression in columns.items()
         }
-        return Table(self._engine.computed(values), (*self._computed, *values))
+        engine = self._engine.computed(values)
+        return Table(engine, (*self._computed, *values), self.max_text)
 
     def with_max_text(self, max_text: int) -> Table:
         """The same table, whose texts of more characters cannot be read."""
-        return Table(self._engine.with_max_text(max_text))
+        return Table(self._engine.with_max_text(max_text), max_text=max_text)
 
     def declared(self, column: str | None) -> ColumnType:
         """The declared type of a column, whatever it is."""
@@ -155,7 +159,7 @@ class Table:
         windows are fetched while a draw goes on, so the draws belong inside the block.
         """
         with self._engine.snapshot() as engine:
-            still = Table(engine, self._computed)
+            still = Table(engine, self._computed, self.max_text)
             still._kept = self._kept
             yield still
 
