@@ -130,7 +130,7 @@ class Pattern:
             )
         if self.wildcards > MOST_WILDCARDS:
             raise InputError(f"a LIKE pattern may have at most {MOST_WILDCARDS} wildcards")
-        looked_for = sum(segment.looked_for for segment in self.segments[1:])
+        looked_for = self.looked_for
         if self.has_gaps and looked_for > MOST_WITH_GAPS:
             raise InputError(
                 f"a LIKE pattern with _ after a % may have at most {MOST_WITH_GAPS} characters "
@@ -147,6 +147,15 @@ class Pattern:
     def length(self) -> int:
         """Of how many characters it is, `%` and `_` among them."""
         return len(self.segments) - 1 + sum(segment.length for segment in self.segments)
+
+    @property
+    def looked_for(self) -> int:
+        """How many characters are looked for after the first `%`."""
+        return sum(segment.looked_for for segment in self.segments[1:])
+
+    def split(self) -> tuple[Segment, Pattern]:
+        """What stands before the first `%`, and the pattern of what follows that."""
+        return self.segments[0], Pattern((Segment(()), *self.segments[1:]))
 
     @property
     def has_gaps(self) -> bool:

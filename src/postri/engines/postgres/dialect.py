@@ -170,12 +170,18 @@ class PostgresDialect:
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern.
 
-        PostgreSQL's LIKE tries each place for each part. Its regular expressions do not, but would
-        take too many states for gaps.
+        PostgreSQL's LIKE tries each place for each part that is looked for. Its regular expressions
+        do not, but would take too many states for gaps, and make their states anew for each row: so
+        what stands before the first `%` is left to LIKE.
         """
-        if pattern.has_gaps:
+        if pattern.has_gaps or not pattern.looked_for:
             return like(text, self.text_literal(pattern.written()))
-        return f"({text} ~ {self.text_literal(regular(pattern, _escaped, '^', '$'))})"
+        start, rest = pattern.split()
+        literal = self.text_literal(regular(rest, _escaped, "^", "$"))
+        if not start.length:
+            return f"({text} ~ {literal})"
+        begins = like(text, self.text_literal(f"{start.written()}%"))
+        return f"({begins} AND substr({text}, {start.length + 1}) ~ {literal})"
 
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number plus `shift`."""
