@@ -10,6 +10,10 @@ from postri.errors import InputError
 
 NO_ORDER = "which has no order of numbers; choose a column of numbers, dates or timestamps"
 
+# How many characters a text may have, unless a policy says otherwise. A longer one cannot be read,
+# like any cell that cannot: so what a row costs has a bound that is public.
+MAX_TEXT = 10_000
+
 Kind = Literal["number", "date", "timestamp"]
 CellKind = Kind | Literal["text"]
 

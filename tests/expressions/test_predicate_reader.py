@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from random_expressions import Expressions
 
 from postri.errors import InputError
-from postri.expressions import Predicate
-from postri.expressions.allowed import DEEPEST
+from postri.expressions import Predicate, tree
 from postri.expressions.pattern import Pattern
+from postri.expressions.tree import DEEPEST
 from postri.expressions.words import LONGEST
 from proving import examples
 
@@ -319,7 +319,63 @@ def test_percent_is_any_text_and_underscore_one_code_point(pattern, fits, fails)
 
 def test_a_pattern_of_many_parts_takes_no_time():
     """A regular expression would try some 10^20 ways."""
-    assert not Pattern.read("%a" * 30 + "%b").matches("a" * 5_000)
+    assert not Pattern.read("%a" * 19 + "%b").matches("a" * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("%_", "_%"),
+        ("%_%_%_", "___%"),
+        ("a%__b", "a__%b"),
+        ("a%_%b_%_c", "a_%b__%c"),
+        ("%%__", "__%"),
+        ("a%", "a%"),
+        ("_%_a_b%", "__%a_b%"),
+    ],
+)
+def test_characters_beside_a_percent_sign_stand_before_it(written, normal):
+    """`%_` means what `_%` does, and the second is matched in one place."""
+    assert Pattern.read(written).written() == normal
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("_" * 1_001, "at most 1,000 characters"),
+        ("%" + "_" * 9_000 + "~%", "at most 1,000 characters"),
+        ("a" * 1_000 + "%", "at most 1,000 characters"),
+        ("%a" * 21, "at most 20 wildcards"),
+        ("%" + "a" * 101, "at most 100 characters after its first %"),
+        ("%" + "a" * 60 + "%" + "b" * 41 + "%", "at most 100 characters after its first %"),
+        ("%a" + "_" * 11 + "b%", "with _ after a % may have at most 12"),
+        ("%abcdefgh%i_klm", "with _ after a % may have at most 12"),
+    ],
+)
+def test_a_pattern_that_a_text_could_make_slow_is_refused(pattern, reason):
+    with pytest.raises(InputError, match=reason):
+        Predicate.parse(f"x LIKE '{pattern}'")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["_" * 1_000, "a" * 900 + "%" + "a" * 99, "%a" * 20, "%" + "_" * 500 + "b%", "%a_b_c_d_e_fg%"],
+)
+def test_a_pattern_at_its_limits_is_read_and_reads_back(pattern):
+    predicate = Predicate.parse(f"x LIKE '{pattern}'")
+    assert Predicate.parse(str(predicate)) == predicate
+
+
+@pytest.mark.parametrize("size", [100, 2_000, 100_000])
+def test_a_tree_that_nobody_read_is_held_to_the_same_limits(size):
+    deep: tree.Expression = tree.Column("x")
+    for _ in range(size):
+        deep = tree.Not(deep)
+    with pytest.raises(InputError, match="nested at most 20 deep"):
+        Predicate(deep)
+    wide = tree.Or((tree.Column("x"),) * (10_000 + size))
+    with pytest.raises(InputError, match="at most 10,000 parts"):
+        Predicate(wide)
 
 
 def test_nothing_but_a_predicate_loads_sqlglot():

@@ -115,9 +115,17 @@ class TestRightFiles:
             1,
         )
 
+    def test_the_longest_text_is_the_policys(self, tmp_path):
+        dataset = read_policy(written(tmp_path, DATASET + "max_text = 500\n")).datasets["d"]
+        assert dataset.max_text == 500
+        for wrong in ("0", "-1", "1_000_001", "1.5", "'many'", "true"):
+            with pytest.raises(PolicyError, match="line 6: max_text must be"):
+                read_policy(written(tmp_path, DATASET + f"max_text = {wrong}\n"))
+
     def test_what_may_be_left_out_has_a_default(self, tmp_path):
         policy = read_policy(written(tmp_path, DATASET))
         dataset = policy.datasets["d"]
+        assert dataset.max_text == 10_000
         assert policy.ledger == tmp_path / "postri.ledger"
         assert (
             dataset.accountant,

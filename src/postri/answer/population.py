@@ -17,8 +17,9 @@ class Population:
 
     `where` is the filter. `by` are the columns that divide the rows, and `keys` are those of one
     group, or none for all groups together. Of each value of `unit` at most `most` rows count.
-    `cells` says which cells are looked at, `taken` what becomes of those beyond a domain, and
-    `particular` what else holds for some of several values.
+    Of texts with more than `texts` characters the filter sees nothing. `cells` says which cells are
+    looked at, `taken` what becomes of those beyond a domain, and `particular` what else holds for
+    some of several values.
 
     >>> print(Population())
     all rows
@@ -34,6 +35,7 @@ class Population:
     cells: str | None = None
     taken: str | None = None
     particular: str | None = None
+    texts: int | None = None
 
     def __str__(self) -> str:
         rows = " ".join(["rows", *self._chosen()])
@@ -45,6 +47,8 @@ class Population:
             rows = "all rows"
         if self.taken is not None:
             rows += f", {self.taken}"
+        if self.texts is not None:
+            rows += f", texts of more than {self.texts:,} characters taken as missing"
         if self.particular is not None:
             rows += f" ({self.particular})"
         return rows

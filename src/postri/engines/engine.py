@@ -87,6 +87,11 @@ class Engine(Protocol):
         The same for every engine that holds the same cells.
         """
 
+    def with_max_text(self, max_text: int) -> Engine:
+        """The same table, whose texts of more characters cannot be read; before anything is
+        computed from it.
+        """
+
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Refuse, by the declared type, a grid on which it cannot give each cell its index: sums
         and units need that.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
 from postri.expressions import Bound
@@ -32,6 +32,19 @@ class LostCells:
     empty: Mapping[str, Lost]
     unreadable: Mapping[str, Lost]
     numbered: Literal["line", "row"] = "row"
+
+    def with_unreadable(self, empty: Mapping[str, Lost]) -> LostCells:
+        """The same where of some columns no more cells than these are empty: the others cannot be
+        read.
+        """
+        unreadable = dict(self.unreadable)
+        for column, few in empty.items():
+            both = self.empty[column]
+            others = tuple(number for number in both.first if number not in few.first)
+            more = Lost(both.count - few.count, others)
+            if more.count:
+                unreadable[column] = more
+        return replace(self, empty={**self.empty, **empty}, unreadable=unreadable)
 
 
 @runtime_checkable

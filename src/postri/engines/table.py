@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from postri.columns import ColumnType, no_order
+from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.doubts import checked
 from postri.engines.engine import Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions import Predicate, Value
+from postri.expressions import Bound, Predicate, Value
 from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
@@ -23,6 +23,8 @@ from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
 # How many windows a table keeps.
 MOST_KEPT = 64
 EVERYTHING = Predicate(Boolean(True))
+# More characters than any text has.
+NO_LIMIT = 2**31 - 1
 
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
@@ -47,8 +49,11 @@ class Table:
     them while it is in use.
     """
 
-    def __init__(self, engine: Engine, computed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, engine: Engine, computed: Sequence[str] = (), max_text: int = MAX_TEXT
+    ) -> None:
         self._engine = engine
+        self.max_text = max_text
         self._computed = computed
         self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
 
@@ -133,7 +138,12 @@ class Table:
             name: Value.bind(expression, names, self._engine.type_of)
             for name, expression in columns.items()
         }
-        return Table(self._engine.computed(values), (*self._computed, *values))
+        engine = self._engine.computed(values)
+        return Table(engine, (*self._computed, *values), self.max_text)
+
+    def with_max_text(self, max_text: int) -> Table:
+        """The same table, whose texts of more characters cannot be read."""
+        return Table(self._engine.with_max_text(max_text), max_text=max_text)
 
     def declared(self, column: str | None) -> ColumnType:
         """The declared type of a column, whatever it is."""
@@ -161,7 +171,7 @@ class Table:
         windows are fetched while a draw goes on, so the draws belong inside the block.
         """
         with self._engine.snapshot() as engine:
-            still = Table(engine, self._computed)
+            still = Table(engine, self._computed, self.max_text)
             still._kept = self._kept
             yield still
 
@@ -186,11 +196,17 @@ class Table:
             column: predicate.bind(names, self._engine.type_of)
             for column, predicate in read.items()
         }
-        if isinstance(self._engine, NumbersRows):
-            return self._engine.lost(bound, most)
-        rows, *counts = self.matching([EVERYTHING, *read.values()])
-        empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
-        return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))
+        found = _lost(self._engine, bound, most)
+        # Texts that are too long are null by now.
+        texts = {
+            column: condition
+            for column, condition in bound.items()
+            if found.empty[column].count and self.declared(column).kind == "text"
+        }
+        if not texts:
+            return found
+        without_limit = _lost(self._engine.with_max_text(NO_LIMIT), texts, most)
+        return found.with_unreadable(without_limit.empty)
 
     def windows(self, column: str | None, grid: Grid, targets: Sequence[Target]) -> list[Windows]:
         """For each target its windows: the first is here, wider ones are fetched when a draw asks
@@ -265,3 +281,12 @@ class Table:
         self._kept[key] = windows
         if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _lost(engine: Engine, read: Mapping[str, Bound], most: int) -> LostCells:
+    if isinstance(engine, NumbersRows):
+        return engine.lost(read, most)
+    everything = EVERYTHING.bind((), engine.type_of)
+    rows, *counts = engine.matching([everything, *read.values()])
+    empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
+    return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))

@@ -12,9 +12,9 @@ from sqlglot import TokenType
 
 from postri.errors import InputError
 from postri.exact import shown
+from postri.expressions.tree import DEEPEST, nested_too_deep
 from postri.expressions.words import LONGEST, Words
 
-DEEPEST = 20
 ALLOWED = (
     "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
 )
@@ -147,12 +147,6 @@ def written_too_long() -> InputError:
     return InputError(
         f"a predicate may have at most {LONGEST:,} characters; add a column to the data for "
         "what it tells"
-    )
-
-
-def nested_too_deep() -> InputError:
-    return InputError(
-        f"a predicate may be nested at most {DEEPEST} deep; use fewer parentheses and shorter sums"
     )
 
 

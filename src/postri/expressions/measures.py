@@ -140,7 +140,7 @@ def computed(sign: Operator, left: Operand, right: Operand) -> Operand:
     if left is None or right is None or (sign == "/" and right == 0):
         return None
     if isinstance(left, Fraction) and isinstance(right, Fraction) and sign != "/":
-        return _small(EXACT[sign](left, right))
+        return small(EXACT[sign](left, right))
     if sign == "/" or _is_float(left) or _is_float(right):
         return RealArithmetic(sign, _computable(left), _computable(right))
     return _exactly(sign, _whole(left), _whole(right))
@@ -242,10 +242,12 @@ def common_unit(one: Fraction, other: Fraction) -> Fraction:
     )
 
 
-def _small(number: Fraction) -> Fraction:
+def small(number: Fraction) -> Fraction:
+    """A number that can be written down, or InputError."""
     if max(abs(number.numerator), number.denominator) > MOST_DIGITS:
         raise InputError(
-            "what is computed from numbers of the predicate has more than 1,000 digits"
+            "what is computed from the numbers of an expression has more than 1,000 digits; use "
+            "smaller ones"
         )
     return number
 

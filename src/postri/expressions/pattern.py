@@ -1,7 +1,16 @@
-"""The patterns of LIKE: `%` stands for any text, `_` for one character (code point)."""
+"""The patterns of LIKE: `%` stands for any text, `_` for one character (code point).
+
+A text is matched in a time that grows with its length alone, whatever stands in it. What stands
+before the first `%` is looked at in one place. Each part after a `%` is looked for, and its first
+place is the best one, so that no place is tried for two parts. Parts without `_` are found in one
+pass. With `_` among its characters each place may cost as many steps as a part is long: so there
+are few.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +18,16 @@ from postri.errors import InputError
 from postri.exact import shown
 
 ESCAPE = "!"
-MOST_WILDCARDS = 100
+# How long a pattern may be: `%` and `_` count, signs that escape others do not.
+MOST_CHARACTERS = 1_000
+# How many `%` and runs of `_` it may have.
+MOST_WILDCARDS = 20
+# How many characters may be looked for after the first `%`: where `_` stands there, and else. One
+# beside a `%` is not looked for: it is counted.
+MOST_WITH_GAPS = 12
+MOST_LOOKED_FOR = 100
+# The largest number of repetitions that every engine's regular expressions know.
+MOST_REPEATED = 250
 
 Piece = str | int
 
@@ -24,6 +42,18 @@ class Segment:
     def length(self) -> int:
         """Of how many characters it is."""
         return sum(len(piece) if isinstance(piece, str) else piece for piece in self.pieces)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some of its characters may be any."""
+        return any(isinstance(piece, int) for piece in self.pieces)
+
+    @property
+    def looked_for(self) -> int:
+        """Of how many characters it is without the last ones that may be any."""
+        if self.pieces and isinstance(self.pieces[-1], int):
+            return self.length - self.pieces[-1]
+        return self.length
 
     def written(self) -> str:
         """Its text as a part of a pattern with the escape character `!`."""
@@ -44,13 +74,24 @@ class Segment:
 
     def find(self, text: str, start: int, end: int) -> int | None:
         """The first place between two others where it fits."""
-        if len(self.pieces) == 1 and isinstance(self.pieces[0], str):
-            found = text.find(self.pieces[0], start, end)
-            return None if found < 0 else found
-        for place in range(start, end - self.length + 1):
-            if self.fits(text, place):
-                return place
-        return None
+        if not self.has_gaps:
+            place = text.find("".join(map(str, self.pieces)), start, end)
+            return None if place < 0 else place
+        found = self._regular.search(text, start, end)
+        return None if found is None else found.start()
+
+    @cached_property
+    def _regular(self) -> re.Pattern[str]:
+        return re.compile(self.regular(re.escape), re.DOTALL)
+
+    def regular(self, escaped: Callable[[str], str]) -> str:
+        """A regular expression of it, in which `.` is any character.
+
+        `escaped` writes a text that stands for itself.
+        """
+        return "".join(
+            _any(piece) if isinstance(piece, int) else escaped(piece) for piece in self.pieces
+        )
 
 
 @dataclass(frozen=True)
@@ -76,13 +117,50 @@ class Pattern:
                 segments.append([])
             else:
                 _add(segments[-1], 1 if character == "_" else character)
-        # Empty segments between two `%` say nothing.
-        ends = (0, len(segments) - 1)
-        kept = [pieces for place, pieces in enumerate(segments) if pieces or place in ends]
-        found = cls(tuple(Segment(tuple(pieces)) for pieces in kept))
-        if found.wildcards > MOST_WILDCARDS:
-            raise InputError(f"a LIKE pattern may have at most {MOST_WILDCARDS} wildcards")
+        found = cls(tuple(Segment(tuple(pieces)) for pieces in _normal(segments)))
+        found.check_size()
         return found
+
+    def check_size(self) -> None:
+        """InputError if a text could take long to match."""
+        if self.length > MOST_CHARACTERS:
+            raise InputError(
+                f"a LIKE pattern may have at most {MOST_CHARACTERS:,} characters, % and _ "
+                f"included, got {self.length:,}"
+            )
+        if self.wildcards > MOST_WILDCARDS:
+            raise InputError(f"a LIKE pattern may have at most {MOST_WILDCARDS} wildcards")
+        looked_for = self.looked_for
+        if self.has_gaps and looked_for > MOST_WITH_GAPS:
+            raise InputError(
+                f"a LIKE pattern with _ after a % may have at most {MOST_WITH_GAPS} characters "
+                f"after its first %, without those beside a %, got {looked_for}; write % in "
+                "place of _, or look for less"
+            )
+        if looked_for > MOST_LOOKED_FOR:
+            raise InputError(
+                f"a LIKE pattern may have at most {MOST_LOOKED_FOR} characters after its first %, "
+                f"got {looked_for}; look for less"
+            )
+
+    @property
+    def length(self) -> int:
+        """Of how many characters it is, `%` and `_` among them."""
+        return len(self.segments) - 1 + sum(segment.length for segment in self.segments)
+
+    @property
+    def looked_for(self) -> int:
+        """How many characters are looked for after the first `%`."""
+        return sum(segment.looked_for for segment in self.segments[1:])
+
+    def split(self) -> tuple[Segment, Pattern]:
+        """What stands before the first `%`, and the pattern of what follows that."""
+        return self.segments[0], Pattern((Segment(()), *self.segments[1:]))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether `_` stands after a `%`."""
+        return any(segment.has_gaps for segment in self.segments[1:])
 
     @property
     def wildcards(self) -> int:
@@ -115,12 +193,34 @@ class Pattern:
         return True
 
 
+def _normal(segments: list[list[Piece]]) -> list[list[Piece]]:
+    """The same pattern with each `_` before the `%` that it stands beside, and without segments of
+    nothing between two `%`: `%_` means what `_%` does.
+    """
+    first, *others = segments
+    kept = [first]
+    for place, pieces in enumerate(others, start=1):
+        rest = pieces
+        if pieces and isinstance(pieces[0], int):
+            _add(kept[-1], pieces[0])
+            rest = pieces[1:]
+        if rest or place == len(others):
+            kept.append(rest)
+    return kept
+
+
 def _add(pieces: list[Piece], new: Piece) -> None:
     """Add a piece, to the one before where that is of its kind."""
     if pieces and type(pieces[-1]) is type(new):
         pieces[-1] += new  # type: ignore[operator]  # both are texts, or both numbers
     else:
         pieces.append(new)
+
+
+def _any(number: int) -> str:
+    """As many characters of any kind."""
+    whole, rest = divmod(number, MOST_REPEATED)
+    return f".{{{MOST_REPEATED}}}" * whole + f".{{{rest}}}" * bool(rest)
 
 
 def _literal(character: str | None, escape: str) -> str:

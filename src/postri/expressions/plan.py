@@ -117,7 +117,7 @@ class ExpressionDialect(Protocol):
         """
 
     def like(self, text: str, pattern: Pattern) -> str:
-        """Whether a text fits a pattern, in a time that grows with no power of its length."""
+        """Whether a text fits a pattern, in a time that grows with its length alone."""
 
     def text_literal(self, text: str) -> str:
         """A text that compares by its code points."""

@@ -25,7 +25,7 @@ from postri.expressions.plan import (
     Vectors,
     Writer,
 )
-from postri.expressions.tree import Expression, brief, columns_of
+from postri.expressions.tree import Expression, brief, check_size, columns_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Predicate:
     """
 
     expression: Expression
+
+    def __post_init__(self) -> None:
+        check_size(self.expression)
 
     @classmethod
     def parse(cls, text: str) -> Predicate:

@@ -37,7 +37,7 @@ from postri.errors import InputError
 from postri.exact import decimal_places, plain
 from postri.expressions import tree
 from postri.expressions.binding import KINDS, column_named
-from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit
+from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit, small
 from postri.expressions.tree import Expression, brief
 
 MOST_POINTS = 2**62
@@ -126,6 +126,8 @@ def domain_of(expression: Expression, domains: Mapping[str, Domain | None]) -> D
     high = ceil(found.high / step) * step
     if (high - low) / step >= MOST_POINTS:
         raise _too_large(expression, step)
+    for number in low, high, step:
+        small(number)
     return Domain(_point(low, found), _point(high, found), step)
 
 

@@ -11,7 +11,6 @@ from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions import tree
 from postri.expressions.allowed import (
-    DEEPEST,
     INTERVALS,
     KEYWORDS,
     REFUSED,
@@ -20,7 +19,6 @@ from postri.expressions.allowed import (
     check_characters,
     check_depth,
     check_words,
-    nested_too_deep,
     refused,
     written_too_long,
 )
@@ -34,7 +32,7 @@ from postri.expressions.grammar import (
 )
 from postri.expressions.kinds import read_day, read_moment
 from postri.expressions.pattern import Pattern
-from postri.expressions.tree import Expression
+from postri.expressions.tree import DEEPEST, Expression, nested_too_deep
 from postri.expressions.words import LONGEST, SourceText, Word, Words
 
 MOST_BETWEENS = 3

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions.pattern import ESCAPE, Pattern
 
@@ -18,6 +19,14 @@ Operator = Literal["+", "-", "*", "/"]
 
 # Numbers with more digits than this, or more decimal places, are written with an exponent.
 MOST_DIGITS = 20
+
+# How deep all expressions may be nested as they are written, of rows and of released values alike.
+# A tree is deeper: `NOT LIKE` is one level of a text and two parts, and BETWEEN becomes two
+# comparisons.
+DEEPEST = 20
+DEEPEST_TREE = 2 * DEEPEST + 5
+# A text has at most as many characters, and so no tree has more parts.
+MOST_PARTS = 10_000
 
 # How tightly a part binds: one that binds less tightly than its place asks for stands in
 # parentheses.
@@ -367,6 +376,31 @@ class Negate(Expression):
 
 
 LITERALS = (Number, Text, Boolean, Null, Day, Moment)
+
+
+def check_size(expression: Expression) -> None:
+    """InputError if an expression that nobody read from a text is too deep or too large to compute.
+
+    Looks at it without recursion.
+    """
+    waiting = [(expression, 0)]
+    parts = 0
+    while waiting:
+        part, depth = waiting.pop()
+        parts += 1
+        if depth > DEEPEST_TREE:
+            raise nested_too_deep()
+        if parts > MOST_PARTS:
+            raise InputError(f"an expression may have at most {MOST_PARTS:,} parts")
+        waiting.extend((each, depth + 1) for each in part.parts)
+
+
+def nested_too_deep() -> InputError:
+    """The refusal of what would be too deep for whoever recurses."""
+    return InputError(
+        f"an expression may be nested at most {DEEPEST} deep, and a sum of n terms is n - 1 deep; "
+        "use fewer parentheses and shorter sums"
+    )
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:

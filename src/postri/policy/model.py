@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from postri.columns import BOOLEAN, ColumnType
+from postri.columns import BOOLEAN, MAX_TEXT, ColumnType
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
@@ -70,6 +70,8 @@ class Dataset:
     """Another dataset about the same people: what is spent on either counts for both."""
     vouched: bool = False
     """Whether the steward vouches that a source that could fail on a row fails on none."""
+    max_text: int = MAX_TEXT
+    """How many characters a text may have; a longer one cannot be read."""
 
     @property
     def least_epsilon(self) -> Fraction:

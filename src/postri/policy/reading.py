@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from postri.columns import MAX_TEXT
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import PolicySource, policy_source_of
@@ -31,6 +32,9 @@ from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
 ACCOUNTANTS: Mapping[str, AccountantName] = {"pure": "pure", "zcdp": "zcdp"}
 CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
+
+# The largest `max_text`: a row with such a text may take a hundred times as long as by default.
+MOST_MAX_TEXT = 1_000_000
 
 POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
 FORMAT_KEYS = (
@@ -64,6 +68,7 @@ DATASET_KEYS = (
     "max_failures",
     "allowances",
     "same_people_as",
+    "max_text",
     "columns",
     "vouched",
     *CSV_KEYS,
@@ -179,6 +184,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     vouched = section.get("vouched", v.a_truth)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
+    max_text = section.get("max_text", partial(v.a_whole_between, low=1, high=MOST_MAX_TEXT))
     # Whatever is missing was noted, so the policy is refused in the end.
     if source is None or version is None or budget is None or protect is None:
         return None
@@ -201,6 +207,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         names=names,
         same_people_as=same_people_as,
         vouched=vouched is True,
+        max_text=max_text or MAX_TEXT,
         **rules,
     )
 

@@ -37,9 +37,10 @@ def open_with(
         declared.update({column.name: _declared_type(column) for column in columns})
     place = _located(policy, dataset, kind)
     try:
-        return Table(opener(kind, place, dataset.table, declared, dataset.csv))
+        table = Table(opener(kind, place, dataset.table, declared, dataset.csv))
     except InputError as error:
         raise InputError(_in_keys(str(error))) from None
+    return table.with_max_text(dataset.max_text)
 
 
 def _in_keys(message: str) -> str:

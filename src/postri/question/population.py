@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import product
@@ -15,6 +16,8 @@ from postri.columns import DECLARABLE, ColumnType
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.engines.table import Table
+from postri.errors import InputError
+from postri.expressions import Predicate, tree
 from postri.expressions.spoken import plain_names, spoken
 from postri.grid import grid_of
 from postri.question.dataset import KnownDataset
@@ -103,16 +106,68 @@ def _taken(statistic: Statistic, *, rounded: bool) -> str | None:
     return words
 
 
+def texts_of_table(table: Table) -> set[str]:
+    """The columns of texts, by their declared types; those that have one."""
+    found = set()
+    for name in table.columns:
+        with suppress(InputError):
+            if table.declared(name).kind == "text":
+                found.add(str(name))
+    return found
+
+
+def texts_of_dataset(dataset: KnownDataset) -> set[str]:
+    """The same by the policy alone."""
+    return {name for name, column in dataset.columns.items() if column.type == "text"}
+
+
+def misses_texts(where: Predicate, texts: Collection[str]) -> bool:
+    """Whether a filter may hold for a text that is too long to be read, but for that.
+
+    One that asks for texts of its own never does: those are short.
+
+    >>> [misses_texts(Predicate.parse(text), {"t"}) for text in ("x > 1 AND t = 'a'", "t <> 'a'")]
+    [False, True]
+    """
+    known = {name.casefold() for name in texts}
+    waiting = [where.expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tree.And | tree.Or):
+            waiting += part.parts
+        elif isinstance(part, tree.Like) or (not _asks_for_literals(part) and _names(part) & known):
+            return True
+    return False
+
+
+def _names(part: tree.Expression) -> set[str]:
+    return {name.casefold() for name in tree.columns_of(part)}
+
+
+def _asks_for_literals(part: tree.Expression) -> bool:
+    """Whether it holds where a column is one of some literals."""
+    if isinstance(part, tree.In):
+        return isinstance(part.operand, tree.Column)
+    if not isinstance(part, tree.Compare) or part.operator != "=":
+        return False
+    kinds = [isinstance(side, tree.Column) for side in part.parts]
+    literals = [isinstance(side, tree.LITERALS) for side in part.parts]
+    return any(kinds) and any(literals)
+
+
 def about(
-    question: Question, answers: Sequence[Sequence[Answer]], cells: Sequence[CellWords]
+    question: Question,
+    answers: Sequence[Sequence[Answer]],
+    cells: Sequence[CellWords],
+    texts: int | None,
 ) -> list[list[Answer]]:
     """The answers of all groups, each with the rows that it is about; all in the order of the
-    draws.
+    draws. `texts` is how long a text may be that the filter sees, if that matters.
     """
     where = None
     if question.where is not None:
         where = spoken(question.where.expression)
-    rows = Population(where=where, by=question.by)
+    rows = Population(where=where, by=question.by, texts=texts)
     if question.rows.units is not None:
         units = question.rows.units
         rows = replace(rows, unit=units.column, most=units.rows)

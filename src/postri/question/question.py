@@ -20,6 +20,7 @@ from typing import Any
 
 from postri.answer import Answer
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
+from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
@@ -40,7 +41,15 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import Computed, KnownDataset, cautions, keys_of, on_dataset
-from postri.question.population import CellWords, about, cells_of_dataset, cells_of_table
+from postri.question.population import (
+    CellWords,
+    about,
+    cells_of_dataset,
+    cells_of_table,
+    misses_texts,
+    texts_of_dataset,
+    texts_of_table,
+)
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -123,11 +132,17 @@ class Question:
         for (kind, column, domain), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
             batches.append((places, batch))
-        return BoundQuestion(self, table, rows, batches, self._cells(table))
+        return BoundQuestion(self, table, rows, batches, self._cells(table), self._texts(table))
 
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
         return [cells_of_table(asked, table) for asked in self.asked]
+
+    def _texts(self, table: Table) -> int | None:
+        """How long texts may be, where the filter may miss longer ones."""
+        if self.where is None or not misses_texts(self.where, texts_of_table(table)):
+            return None
+        return table.max_text
 
     def _batch(
         self,
@@ -205,6 +220,8 @@ class DatasetQuestion(Question):
             "where": where,
             "protect": str(self.dataset.protect),
         }
+        if self.dataset.max_text != MAX_TEXT:
+            fields["max_text"] = self.dataset.max_text
         if self.computed:
             fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
         return _text(fields)
@@ -220,7 +237,17 @@ class DatasetQuestion(Question):
 
     def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
         """Recorded answers, each with the rows that it is about."""
-        return about(self, answers, self.cells)
+        return about(self, answers, self.cells, self.texts)
+
+    def _texts(self, table: Table) -> int | None:
+        return self.texts
+
+    @property
+    def texts(self) -> int | None:
+        """How long texts may be, where the filter may miss longer ones: by the policy alone."""
+        if self.where is None or not misses_texts(self.where, texts_of_dataset(self.dataset)):
+            return None
+        return self.dataset.max_text
 
     @property
     def key(self) -> str:
@@ -240,6 +267,7 @@ class BoundQuestion:
     rows: Selection
     batches: Sequence[tuple[Sequence[int], Batch]]
     cells: Sequence[CellWords]
+    texts: int | None
 
     def answers(self) -> list[list[Answer]]:
         """Count everything, then draw: for each group the answers, in the order of the draws.
@@ -257,7 +285,7 @@ class BoundQuestion:
                     group.update(zip(places, drawn, strict=True))
         order = range(len(self.question.asked))
         drawn_groups = [[group[place] for place in order] for group in groups]
-        return about(self.question, drawn_groups, self.cells)
+        return about(self.question, drawn_groups, self.cells, self.texts)
 
 
 def plain_question(

@@ -11,7 +11,7 @@ from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.privacy import check_share
 from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Extent
-from postri.sql.released import Kind
+from postri.sql.released import Kind, digits_of
 from postri.sql.text import SqlText, Word, Words
 from postri.statistics.registry import Form, Parameter, sql_functions
 from postri.statistics.statistic import Statistic
@@ -159,3 +159,10 @@ def widest(statistic: Statistic, domain: Domain | None) -> Extent:
         return EVERYTHING
     lower, upper, _ = domain.bounds
     return Bounds(lower, upper).shown
+
+
+def domain_digits(domain: Domain | None) -> int:
+    """How many digits the numbers of a domain have at most."""
+    if domain is None or domain.kind != "number":
+        return 0
+    return max(map(digits_of, domain.bounds))

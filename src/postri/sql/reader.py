@@ -23,7 +23,7 @@ from postri.expressions.tree import Column
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
-from postri.sql.functions import ENDS, aggregate_of, commas, kind_of_values, widest
+from postri.sql.functions import ENDS, aggregate_of, commas, domain_digits, kind_of_values, widest
 from postri.sql.released import (
     Constant,
     Key,
@@ -342,6 +342,7 @@ class StatementReader:
             self._aggregates.setdefault(statistic, new_name),
             counts=statistic.counts_rows,
             widest=widest(statistic, domain),
+            domain_digits=domain_digits(domain),
         )
 
     def _new_name(self, name: str) -> str:

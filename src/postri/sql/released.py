@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NoReturn
 
 from sqlglot import TokenType
@@ -23,6 +24,7 @@ from postri.exact import exact
 from postri.expressions import tree
 from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, ExpressionReader
 from postri.expressions.kinds import read_day
+from postri.expressions.tree import DEEPEST, nested_too_deep
 from postri.sql.bounds import EVERYTHING, Bounds, Extent, computed
 from postri.sql.text import SqlText, Word, Words
 
@@ -30,7 +32,9 @@ Kind = Literal["number", "date", "timestamp", "text", "truth"]
 Betas = Mapping[str, Fraction]
 """How often the interval of each aggregate may fail."""
 
-DEEPEST = 20
+# The most digits of a computed value, and how many a count or a sum of 64 bits may have at most.
+MOST_DIGITS = 2_000
+DIGITS_OF_AGGREGATE = 50
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -91,6 +95,16 @@ class ReleasedNode(ABC):
         """What it is made of."""
         return ()
 
+    @cached_property
+    def height(self) -> int:
+        """How many levels lie below it."""
+        return max((1 + part.height for part in self.parts), default=0)
+
+    @cached_property
+    def digits(self) -> int:
+        """How many digits its value has at most, above and below the line of a fraction."""
+        return sum(1 + part.digits for part in self.parts)
+
     @property
     def is_count(self) -> bool:
         """Whether it is a bare count."""
@@ -120,6 +134,10 @@ class Constant(ReleasedNode):
     def range(self) -> Extent:
         return Bounds(self.literal, self.literal).shown
 
+    @cached_property
+    def digits(self) -> int:
+        return digits_of(self.literal) if self.kind == "number" else 0
+
 
 @dataclass(frozen=True)
 class Key(ReleasedNode):
@@ -135,12 +153,14 @@ class Key(ReleasedNode):
 class ReleasedAggregate(ReleasedNode):
     """An aggregate. A quotient by a count means something only where that is at least 1.
 
-    `widest` is the range of its intervals by its domain.
+    `widest` is the range of its intervals by its domain, and `domain_digits` how many digits the
+    numbers of that have.
     """
 
     name: str
     counts: bool = False
     widest: Extent = EVERYTHING
+    domain_digits: int = 0
 
     def value(self, row: Row) -> Any:
         return _plain(row.answers[self.name].value)
@@ -160,6 +180,10 @@ class ReleasedAggregate(ReleasedNode):
     @property
     def range(self) -> Extent:
         return self.widest
+
+    @cached_property
+    def digits(self) -> int:
+        return DIGITS_OF_AGGREGATE + self.domain_digits
 
     @property
     def is_count(self) -> bool:
@@ -280,6 +304,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def digits_of(number: Fraction) -> int:
+    """How many decimal digits a number has at most, above or below the line of its fraction."""
+    bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    return 1 + bits * 31 // 100
+
+
 def kind_of(value: object) -> Kind:
     """The kind of a key."""
     if isinstance(value, bool):
@@ -292,13 +322,16 @@ def kind_of(value: object) -> Kind:
 class ReleasedReader(ExpressionReader[ReleasedNode]):
     """Reads one expression of released values, with the grammar of all expressions.
 
+    It is as deep as one of rows may be, whatever is meant by the names in it.
+
     `call` reads an aggregate from its name, the words inside its parentheses and those of WITHIN
     GROUP; `name` reads a bare name.
     """
 
     binary = frozenset(STRENGTH) - {TokenType.NULLSAFE_EQ}
     typed: ClassVar = {TokenType.DATE: lambda text: tree.Day(read_day(text))}
-    deepest = DEEPEST
+    # Levels of the tree, and parentheses around them.
+    deepest = 2 * DEEPEST + 2
 
     def __init__(
         self,
@@ -322,7 +355,20 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
 
     def too_deep(self) -> NoReturn:
         last = self.words[self._at - 1]
-        self._refuse(last, f"an expression may be nested at most {DEEPEST} deep")
+        self._refuse(last, str(nested_too_deep()))
+
+    def _made(self, node: ReleasedNode) -> ReleasedNode:
+        """A part that is made of others, if they are not too deep."""
+        if node.height > DEEPEST:
+            self.too_deep()
+        if node.kind == "number" and node.digits > MOST_DIGITS:
+            last = self.words[self._at - 1]
+            self._refuse(
+                last,
+                f"what is computed here may have more than {MOST_DIGITS:,} digits; use smaller "
+                "numbers, or fewer of them",
+            )
+        return node
 
     # Atoms.
 
@@ -379,7 +425,7 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
     def opposite(self, negation: Word, operand: ReleasedNode) -> ReleasedNode:
         if operand.kind != "truth":
             self._refuse(negation, "NOT takes a condition")
-        return Logic("truth", "NOT", (operand,))
+        return self._made(Logic("truth", "NOT", (operand,)))
 
     def joined(
         self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words
@@ -389,10 +435,10 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         if operator.kind in COMPARISONS:
             if left.kind != right.kind:
                 self._refuse(place, f"a {left.kind} is compared with a {right.kind} here")
-            return Test("truth", COMPARISONS[operator.kind], left, right)
+            return self._made(Test("truth", COMPARISONS[operator.kind], left, right))
         if (left.kind, right.kind) != ("truth", "truth"):
             self._refuse(operator, f"{operator.upper} takes two conditions")
-        return Logic("truth", operator.upper, (left, right))
+        return self._made(_chain(operator.upper, left, right))
 
     def _computed(
         self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words
@@ -411,4 +457,15 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
                 "the interval of this divisor may hold 0; divide by a number, by COUNT, or "
                 "by a median or mean whose domain has no 0",
             )
-        return ReleasedArithmetic("number", sign, left, right)
+        return self._made(ReleasedArithmetic("number", sign, left, right))
+
+
+def _chain(word: str, left: ReleasedNode, right: ReleasedNode) -> Logic:
+    """A chain of AND or of OR, however long, is one part."""
+    items: list[ReleasedNode] = []
+    for side in left, right:
+        if isinstance(side, Logic) and side.word == word:
+            items += side.items
+        else:
+            items.append(side)
+    return Logic("truth", word, tuple(items))

@@ -8,11 +8,13 @@ from sqlglot import TokenType
 
 from postri.errors import InputError
 from postri.exact import shown
+from postri.expressions import tree
 from postri.expressions.words import LONGEST, SPACES, SourceText, Word, Words
 
 __all__ = ["SqlText", "Word", "Words"]
 
-DEEPEST = 50
+# Parentheses around an expression that is as deep as allowed, and those of the function around it.
+DEEPEST = tree.DEEPEST + 1
 # Control and format characters, surrogates, private and unassigned ones, separators of lines.
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -68,7 +70,7 @@ class SqlText(SourceText):
             if word.kind == TokenType.L_PAREN:
                 opened.append(word)
                 if len(opened) > DEEPEST:
-                    raise self.error(word, f"parentheses may be nested at most {DEEPEST} deep")
+                    raise self.error(word, str(tree.nested_too_deep()))
             elif word.kind == TokenType.R_PAREN:
                 if not opened:
                     raise self.error(word, "this parenthesis closes nothing")

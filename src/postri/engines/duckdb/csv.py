@@ -17,7 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from postri.columns import UNTYPED, ColumnType
+from postri.columns import MAX_TEXT, UNTYPED, ColumnType
 from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.csv_cells import TypedRecords
 from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
@@ -72,6 +72,9 @@ UNQUOTED = """
         ELSE {cell}
     END
 """
+SHORT_CELL = """
+    CASE WHEN length({cell}) <= {most} THEN {cell} ELSE '' END
+"""
 
 
 class CsvEngine:
@@ -87,6 +90,7 @@ class CsvEngine:
         self._delimiter = style.separator(paths[0])
         self._types = types
         self._computed: dict[str, Value] = {}
+        self._max_text = MAX_TEXT
         self.names = list(types)
         if style.header:
             self.names = self._lines.names()
@@ -105,6 +109,14 @@ class CsvEngine:
                 f"the header has more than one column {column!r}; rename all but one of them"
             )
         return self._types.get(str(column), UNTYPED)
+
+    def with_max_text(self, max_text: int) -> CsvEngine:
+        """The same file, whose cells of more characters cannot be read, whatever they are read
+        as.
+        """
+        engine = copy(self)
+        engine._max_text = max_text
+        return engine
 
     def computed(self, columns: Mapping[str, Value]) -> CsvEngine:
         """The same file, which can also be asked about these columns."""
@@ -242,18 +254,21 @@ class CsvEngine:
         records = self._records(lines, sorted({*typed.text_places, *typed.cell_places}))
         texts = filled(TEXTS, cells=", ".join(cells or ["1 AS one"]), records=records)
         source = RecordSource(lines.database, typed.relation(texts), typed.functions)
-        return SqlEngine(source, typed.types, typed.inputs)
+        return SqlEngine(source, typed.types, typed.inputs, max_text=None)
 
     def _texts(self, typed: TypedRecords) -> list[str]:
         """The texts that typed columns are read from: as they are, and without the blanks around
-        them.
+        them. One that is too long is as good as empty.
         """
-        texts = [f"{self._cell(place)} AS text{place}" for place in typed.text_places]
+        texts = [f"{self._short_cell(place)} AS text{place}" for place in typed.text_places]
         cells = [
-            f"trim({self._cell(place)}, {literal(BLANKS)}) AS cell{place}"
+            f"trim({self._short_cell(place)}, {literal(BLANKS)}) AS cell{place}"
             for place in typed.cell_places
         ]
         return [*texts, *cells]
+
+    def _short_cell(self, place: int) -> str:
+        return filled(SHORT_CELL, cell=self._cell(place), most=self._max_text)
 
     def _cell(self, place: int) -> str:
         """A cell without its quotes."""

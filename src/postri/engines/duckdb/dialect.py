@@ -24,9 +24,11 @@ from postri.engines.sql.dialect import (
     UNIT,
     Cells,
     between,
+    by_code_points,
     check_digits,
     decimal_text,
     like,
+    regular,
 )
 from postri.expressions.pattern import Pattern
 
@@ -181,9 +183,20 @@ class DuckDialect:
         quoted = "'" + text.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
         return f'(({quoted}) COLLATE "binary")'
 
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters, which DuckDB counts in no time."""
+        return f'(CASE WHEN length({text}) <= {most} THEN {text} END COLLATE "binary")'
+
     def like(self, text: str, pattern: Pattern) -> str:
-        """Whether a text fits a pattern."""
-        return like(text, self.text_literal(pattern.written()))
+        """Whether a text fits a pattern.
+
+        DuckDB's LIKE tries each place for each part. Its regular expressions do not, but would take
+        too many states for gaps.
+        """
+        if pattern.has_gaps:
+            return like(text, self.text_literal(pattern.written()))
+        written = regular(pattern, by_code_points, r"(?s)\A", r"\z")
+        return f"regexp_matches({text}, '{written}')"
 
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number plus `shift`."""

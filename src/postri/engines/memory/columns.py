@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import ColumnType
+from postri.columns import MAX_TEXT, ColumnType
 from postri.engines.grammar import (
     is_present,
     key_of,
@@ -44,6 +45,10 @@ class TypedColumn:
     def counter(self, grid: Grid) -> MemoryCounter:
         """The column on a grid."""
         return MemoryCounter(self.chunks, Reading(grid, self.type.unit))
+
+    def with_max_text(self, _: int) -> TypedColumn:
+        """The same: it holds no texts."""
+        return self
 
     def at(self, here: Places) -> TypedColumn:
         """Some of its rows."""
@@ -100,20 +105,31 @@ class TypedColumn:
 
 @dataclass(frozen=True)
 class UntypedColumn:
-    """Cells of any kind, read by the grammar."""
+    """Cells of any kind, read by the grammar. A text of more than `max_text` characters cannot be
+    read, whatever it would be read as.
+    """
 
     type: ColumnType
     cells: Sequence[Any]
+    max_text: int = MAX_TEXT
 
     def __len__(self) -> int:
         return len(self.cells)
 
     def counter(self, grid: Grid) -> MemoryCounter:
         """The column on a grid: its cells become indexes once."""
-        indexes = _read_indexes(self.cells, grid, whole=reads_whole(self.type, grid))
+        indexes = _read_indexes(self._readable, grid, whole=reads_whole(self.type, grid))
         # The cells are indexes by now: a grid on which every whole number is its own index.
         own = replace(grid, base=Fraction(0), step=Fraction(1))
         return MemoryCounter([Chunk(indexes)], Reading(own, Fraction(1)))
+
+    def with_max_text(self, max_text: int) -> UntypedColumn:
+        """The same with another limit: no cell is looked at before its column is asked for."""
+        return replace(self, max_text=max_text)
+
+    @cached_property
+    def _readable(self) -> Sequence[Any]:
+        return _without_long(self.cells, self.max_text)
 
     def at(self, here: Places) -> UntypedColumn:
         """Some of its rows."""
@@ -121,7 +137,7 @@ class UntypedColumn:
 
     def vector(self, wanted: Input) -> Vector:
         """Its cells, read as a predicate wants them."""
-        return _vector([read_as(cell, wanted.type) for cell in self.cells], wanted.type)
+        return _vector([read_as(cell, wanted.type) for cell in self._readable], wanted.type)
 
     def group_numbers(self, keys: KeyColumn) -> Indexes:
         """The place of each cell among the keys; -1 where it is none of them."""
@@ -132,25 +148,25 @@ class UntypedColumn:
                 numbers[raw] = number
             elif raw is not None:
                 numbers[raw * unit] = number
-        found = (key_of(cell, keys.type) for cell in self.cells)
+        found = (key_of(cell, keys.type) for cell in self._readable)
         return np.array([-1 if cell is None else numbers.get(cell, -1) for cell in found], np.int64)
 
     def unit_texts(self) -> list[str | None]:
         """The text of each unit: of text and of whole numbers, or of whole numbers alone where they
         were declared.
         """
-        return [unit_of(cell, self.type) for cell in self.cells]
+        return [unit_of(cell, self.type) for cell in self._readable]
 
     def present(self) -> NDArray[np.bool_]:
         """In which rows there is a cell that can be read as what was declared; as anything, if
         nothing was.
         """
-        return np.array([is_present(cell, self.type) for cell in self.cells], np.bool_)
+        return np.array([is_present(cell, self.type) for cell in self._readable], np.bool_)
 
     def indexes(self, grid: Grid) -> list[int | None]:
         """The grid index of each cell; None where it is dropped."""
         whole = reads_whole(self.type, grid)
-        return [read_index(cell, grid, whole=whole) for cell in self.cells]
+        return [read_index(cell, grid, whole=whole) for cell in self._readable]
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,10 @@ class TextColumn:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+    def with_max_text(self, max_text: int) -> TextColumn:
+        """The same without texts of more characters."""
+        return replace(self, cells=_without_long(self.cells, max_text))
 
     def vector(self, _: Input) -> Vector:
         """Its cells, for a predicate."""
@@ -185,6 +205,17 @@ class TextColumn:
 
 OrderedColumn = TypedColumn | UntypedColumn
 Column = OrderedColumn | TextColumn
+
+
+def _without_long(cells: Sequence[Any], max_text: int) -> Sequence[Any]:
+    """Cells with nothing in place of texts of more characters."""
+    if not any(_is_long(cell, max_text) for cell in cells):
+        return cells
+    return [None if _is_long(cell, max_text) else cell for cell in cells]
+
+
+def _is_long(cell: object, max_text: int) -> bool:
+    return isinstance(cell, str) and len(cell) > max_text
 
 
 def computed_column(value: Value, column_of: Callable[[str], Column]) -> TypedColumn:

@@ -10,7 +10,7 @@ from hashlib import md5
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.columns import ColumnType
+from postri.columns import MAX_TEXT, ColumnType
 from postri.engines.engine import find_windows
 from postri.engines.memory.columns import (
     UNEVEN,
@@ -43,8 +43,10 @@ class MemoryEngine:
         self,
         columns: Mapping[str | None, Callable[[], Column]],
         computed: Mapping[str, Value] | None = None,
+        max_text: int = MAX_TEXT,
     ) -> None:
         self._openers = columns
+        self._max_text = max_text
         self._computed = computed or {}
         self._columns: dict[str | None, Column] = {}
         self._counters: dict[tuple[str | None, Grid, Selection], list[MemoryCounter]] = {}
@@ -60,7 +62,7 @@ class MemoryEngine:
         if name not in self._columns:
             value = self._computed.get(str(name))
             if value is None:
-                self._columns[name] = self._openers[name]()
+                self._columns[name] = self._openers[name]().with_max_text(self._max_text)
             else:
                 self._columns[name] = computed_column(value, self._column)
         return self._columns[name]
@@ -78,7 +80,11 @@ class MemoryEngine:
         Its own are opened once for both.
         """
         openers = {name: partial(self._column, name) for name in self._openers}
-        return MemoryEngine(openers, {**self._computed, **columns})
+        return MemoryEngine(openers, {**self._computed, **columns}, self._max_text)
+
+    def with_max_text(self, max_text: int) -> MemoryEngine:
+        """The same columns, whose texts of more characters cannot be read."""
+        return MemoryEngine(self._openers, self._computed, max_text)
 
     def snapshot(self) -> AbstractContextManager[MemoryEngine]:
         """The same columns: they are read where they lie, and are the user's to leave alone."""

@@ -31,10 +31,14 @@ from postri.engines.sql.dialect import (
     decimal_text,
     like,
     power,
+    regular,
+    short_text,
 )
 from postri.errors import InputError
 from postri.expressions.pattern import Pattern
 
+# A sign of ASCII, which may mean something in a regular expression.
+SIGN = re.compile(r"[!-/:-@\[-^`{-~]")
 DAY = 86_400 * 10**6
 # The calendar's first and last moment, in microseconds since 1970, and how they are written.
 FIRST = -62_135_596_800 * 10**6
@@ -160,9 +164,25 @@ class PostgresDialect:
         literal = "NULL" if "\0" in text else f"E'{doubled}'"
         return f'(CAST({literal} AS text) COLLATE "C")'
 
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+        return f'({short_text(text, "octet_length", "char_length", most)} COLLATE "C")'
+
     def like(self, text: str, pattern: Pattern) -> str:
-        """Whether a text fits a pattern."""
-        return like(text, self.text_literal(pattern.written()))
+        """Whether a text fits a pattern.
+
+        PostgreSQL's LIKE tries each place for each part that is looked for. Its regular expressions
+        do not, but would take too many states for gaps, and make their states anew for each row: so
+        what stands before the first `%` is left to LIKE.
+        """
+        if pattern.has_gaps or not pattern.looked_for:
+            return like(text, self.text_literal(pattern.written()))
+        start, rest = pattern.split()
+        literal = self.text_literal(regular(rest, _escaped, "^", "$"))
+        if not start.length:
+            return f"({text} ~ {literal})"
+        begins = like(text, self.text_literal(f"{start.written()}%"))
+        return f"({begins} AND substr({text}, {start.length + 1}) ~ {literal})"
 
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number plus `shift`."""
@@ -277,6 +297,11 @@ class PostgresDialect:
             return f"{declared} '{sign}infinity'"
         moment = datetime(1970, 1, 1) + timedelta(microseconds=int(number))
         return _moment_literal(moment.isoformat(sep=" "), zoned=zoned)
+
+
+def _escaped(text: str) -> str:
+    """A text that stands for itself in a regular expression: letters and digits do."""
+    return SIGN.sub(r"\\\g<0>", text)
 
 
 def _moment_literal(text: str, *, zoned: bool) -> str:

@@ -20,9 +20,16 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
-from postri.engines.sql.dialect import UNIT, Cells, between, check_digits
+from postri.engines.sql.dialect import (
+    UNIT,
+    Cells,
+    between,
+    by_code_points,
+    check_digits,
+    short_text,
+)
 from postri.errors import InputError
-from postri.expressions.pattern import Pattern, Segment
+from postri.expressions.pattern import Pattern
 
 # Stands for the declared type of columns whose names Spark does not tell apart.
 AMBIGUOUS = "ambiguous"
@@ -135,6 +142,10 @@ class SparkDialect:
         """
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+        return f"({short_text(text, 'octet_length', 'char_length', most)})"
+
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern.
 
@@ -212,17 +223,7 @@ def _regular(pattern: Pattern) -> str:
 
     The first place for a segment is the best one, so the groups never try another.
     """
-    first, *others = map(_regular_part, pattern.segments)
+    first, *others = [segment.regular(by_code_points) for segment in pattern.segments]
     if not others:
         return rf"(?s)\A{first}\z"
     return rf"(?s)\A{first}{''.join(f'(?>.*?{part})' for part in others[:-1])}.*{others[-1]}\z"
-
-
-def _regular_part(segment: Segment) -> str:
-    written = ""
-    for piece in segment.pieces:
-        if isinstance(piece, int):
-            written += f".{{{piece}}}"
-        else:
-            written += "".join(rf"\x{{{ord(character):x}}}" for character in piece)
-    return written

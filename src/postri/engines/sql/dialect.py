@@ -17,7 +17,7 @@ from typing import Protocol
 from postri.columns import ColumnType
 from postri.engines.reading import Raw
 from postri.errors import InputError
-from postri.expressions.pattern import ESCAPE
+from postri.expressions.pattern import ESCAPE, Pattern
 from postri.expressions.plan import ExpressionDialect
 
 # A decimal of more digits does not fit a whole number of 64 bits.
@@ -26,6 +26,8 @@ FURTHEST = 2**63 - 1
 # A sum of whole numbers of 64 bits comes back in two parts: this many bits below, the rest above.
 UNIT_BITS = 48
 UNIT = 1 << UNIT_BITS
+# How many bytes a character may take.
+MOST_BYTES = 4
 # The ends of the calendar.
 DAYS = ("DATE '0001-01-01'", "DATE '9999-12-31'")
 EPOCH = "DATE '1970-01-01'"
@@ -127,6 +129,9 @@ class Dialect(ExpressionDialect, Protocol):
     def text_literal(self, text: str) -> str:
         """A text as a literal."""
 
+    def short_text(self, text: str, most: int) -> str:
+        """A text, null where it has more characters."""
+
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number of 64 bits plus `shift`."""
 
@@ -142,9 +147,34 @@ def between(cell: str, low: str, high: str) -> str:
     return f"CASE WHEN {cell} > {high} THEN {high} WHEN {cell} < {low} THEN {low} ELSE {cell} END"
 
 
+def short_text(text: str, number_of_bytes: str, characters: str, most: int) -> str:
+    """A text, null where it has more characters, by the functions that count.
+
+    Its bytes are counted first, at no cost: only what may be short enough is read.
+    """
+    few_bytes = f"{number_of_bytes}({text}) <= {MOST_BYTES * most}"
+    return (
+        f"CASE WHEN {few_bytes} THEN CASE WHEN {characters}({text}) <= {most} THEN {text} END END"
+    )
+
+
 def like(text: str, literal: str) -> str:
     """A comparison with a pattern that uses the escape character of all patterns."""
     return f"({text} LIKE {literal} ESCAPE '{ESCAPE}')"
+
+
+def regular(pattern: Pattern, escaped: Callable[[str], str], start: str, end: str) -> str:
+    """A pattern as a regular expression between the signs of a text's start and end.
+
+    An automaton matches it in one pass, if no part after a `%` has gaps: then it has few states.
+    """
+    parts = [segment.regular(escaped) for segment in pattern.segments]
+    return f"{start}{'.*'.join(parts)}{end}"
+
+
+def by_code_points(text: str) -> str:
+    """A text that stands for itself in a regular expression of RE2 or Java."""
+    return "".join(rf"\x{{{ord(character):x}}}" for character in text)
 
 
 def check_digits(declared: str, digits: int, scale: int) -> tuple[int, int]:

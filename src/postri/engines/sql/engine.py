@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 
-from postri.columns import ColumnType
+from postri.columns import MAX_TEXT, ColumnType
 from postri.engines.engine import CHANGED, SMALL, Bracket, CountRequest, find_windows
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
@@ -86,7 +86,9 @@ class SqlEngine:
         types: dict[str, str],
         computed: Mapping[str | Input, Cells] = NOTHING_COMPUTED,
         doubts: Sequence[str] = (),
+        max_text: int | None = MAX_TEXT,
     ) -> None:
+        self._max_text = max_text
         self._source = source
         self.doubts = doubts
         self._types = types
@@ -104,7 +106,9 @@ class SqlEngine:
         return self._row_source(None, EVERY_ROW).input_cells(wanted)
 
     def _row_source(self, column: str | None, rows: Selection) -> RowSource:
-        return RowSource(self._source.dialect, column, self._types, rows, self._computed)
+        return RowSource(
+            self._source.dialect, column, self._types, rows, self._computed, self._max_text
+        )
 
     def _reading(self, column: str | None, grid: Grid) -> Reading:
         return Reading(grid, self._cells(column).type.unit)
@@ -112,6 +116,12 @@ class SqlEngine:
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
         return self._cells(column).type
+
+    def with_max_text(self, max_text: int) -> Self:
+        """The same table, whose texts of more characters cannot be read."""
+        engine = copy(self)
+        engine._max_text = max_text
+        return engine
 
     def computed(self, columns: Mapping[str, Value]) -> Self:
         """The same table, which can also be asked about these columns: expressions of the raw cells

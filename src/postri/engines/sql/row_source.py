@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -74,7 +74,8 @@ class RowSource:
     """One column of a database table, with the rows that a question selects.
 
     A cell is raw, or stands as it does in the table where the dialect can compare it with literals
-    of its own type.
+    of its own type. A text of more than `max_text` characters cannot be read; without that number
+    they were looked at before.
     """
 
     dialect: Dialect
@@ -82,6 +83,7 @@ class RowSource:
     types: Mapping[str, str]
     rows: Selection
     computed: Mapping[str | Input, Cells] = field(default_factory=dict)
+    max_text: int | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -97,7 +99,10 @@ class RowSource:
     def _cells_of(self, column: str) -> Cells:
         if column in self.computed:
             return self.computed[column]
-        return self.dialect.cells(column, self.types[column])
+        cells = self.dialect.cells(column, self.types[column])
+        if cells.type.kind != "text" or self.max_text is None:
+            return cells
+        return replace(cells, raw=self.dialect.short_text(cells.raw, self.max_text))
 
     def input_cells(self, wanted: Input) -> Cells:
         """How a predicate reads a column."""

@@ -42,10 +42,11 @@ FROM (
                 SELECT *
                 FROM "trips" USING SAMPLE 5.242880% (system)
             ) AS sampled
-            WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE
-                    "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE
-                    '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE
-                    '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
+            WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <=
+                    10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
+                    COLLATE "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" >
+                    DATE '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN
+                    DATE '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell))
     ) AS kept
@@ -62,10 +63,11 @@ WITH scanned AS MATERIALIZED (
         FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell
             FROM source
-            WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE
-                    "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE
-                    '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE
-                    '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
+            WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <=
+                    10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
+                    COLLATE "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" >
+                    DATE '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN
+                    DATE '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell))
     ) AS kept

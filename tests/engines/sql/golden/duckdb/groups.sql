@@ -7,7 +7,8 @@ WITH scanned AS MATERIALIZED (
         SELECT cell, keys0.number * 1 AS grp
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell,
-                (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+                (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
+                    AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
             FROM source
         ) AS cells
             JOIN (

@@ -38,7 +38,8 @@ FROM (
         SELECT cell, keys0.number * 1 AS grp
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell,
-                (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+                (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
+                    AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
             FROM (
                 SELECT *
                 FROM "trips" USING SAMPLE 5.242880% (system)
@@ -89,7 +90,8 @@ scanned AS MATERIALIZED (
         SELECT cell, grp, at0
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell,
-                (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+                (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
+                    AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
             FROM source
         ) AS cells
             JOIN (
@@ -156,7 +158,8 @@ gathered0 AS MATERIALIZED (
             SELECT cell, grp, point, first, last, start, bucket_width, least, most
             FROM (
                 SELECT CAST("fare" AS BIGINT) AS cell,
-                    (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+                    (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
+                        AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
                 FROM source
             ) AS cells
                 JOIN (

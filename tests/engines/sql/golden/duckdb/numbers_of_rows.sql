@@ -2,12 +2,15 @@ SELECT grp, count(*) AS n
 FROM (
     SELECT cell, keys0.number * 1 AS grp
     FROM (
-        SELECT CAST("fare" AS BIGINT) AS cell, (CAST("city" AS VARCHAR) COLLATE "binary") AS key0
+        SELECT CAST("fare" AS BIGINT) AS cell,
+            (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
+                AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
         FROM source
-        WHERE (coalesce(((((CAST("city" AS VARCHAR) COLLATE "binary")) = (('Oslo') COLLATE "binary"))
-                AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE '9999-12-31' THEN
-                DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day"
-                END)) >= (19723))), FALSE))
+        WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000
+                THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
+                COLLATE "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE
+                '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE
+                '0001-01-01' ELSE "day" END)) >= (19723))), FALSE))
     ) AS cells
         JOIN (
         SELECT unnest([(('Oslo') COLLATE "binary"), (('Bergen') COLLATE "binary"), (('Bodø') COLLATE

@@ -21,7 +21,9 @@ FROM (
                     SELECT cell, 0 AS grp, unit
                     FROM (
                         SELECT CAST("fare" AS BIGINT) AS cell,
-                            (CAST("rider" AS VARCHAR) COLLATE "binary") AS unit
+                            (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000
+                                THEN (CAST("rider" AS VARCHAR) COLLATE "binary") END COLLATE
+                                "binary") AS unit
                         FROM source
                     ) AS cells
                     WHERE cell IS NOT NULL AND unit IS NOT NULL

@@ -5,7 +5,8 @@ FROM (
         SELECT cell, 0 AS grp, unit
         FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell,
-                (CAST("rider" AS VARCHAR) COLLATE "binary") AS unit
+                (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("rider"
+                    AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS unit
             FROM source
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell)) AND unit IS NOT NULL
@@ -52,7 +53,9 @@ FROM (
                             SELECT cell, 0 AS grp, unit
                             FROM (
                                 SELECT CAST("tip" AS DOUBLE) AS cell,
-                                    (CAST("rider" AS VARCHAR) COLLATE "binary") AS unit
+                                    (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary"))
+                                        <= 10000 THEN (CAST("rider" AS VARCHAR) COLLATE "binary")
+                                        END COLLATE "binary") AS unit
                                 FROM source
                             ) AS cells
                             WHERE (isfinite(cell) OR isinf(cell)) AND unit IS NOT NULL

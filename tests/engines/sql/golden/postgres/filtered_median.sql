@@ -7,10 +7,12 @@ WITH scanned AS MATERIALIZED (
         FROM (
             SELECT "tip" AS cell
             FROM "public"."trips"
-            WHERE (coalesce(((((CAST("city" AS text) COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE
-                    "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN
-                    "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE
-                    '1970-01-01' AS bigint)) >= (19723))), FALSE))
+            WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <= 40000
+                    THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <= 10000 THEN (CAST("city"
+                    AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE "C"))
+                    AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN "day"
+                    < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE '1970-01-01' AS
+                    bigint)) >= (19723))), FALSE))
         ) AS cells
         WHERE cell < 'NaN'
     ) AS kept
@@ -28,9 +30,11 @@ cells0 AS MATERIALIZED (
             FROM (
                 SELECT "tip" AS cell
                 FROM "public"."trips"
-                WHERE (coalesce(((((CAST("city" AS text) COLLATE "C")) = (CAST(E'Oslo' AS text)
-                        COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE
-                        '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE
+                WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <=
+                        40000 THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <=
+                        10000 THEN (CAST("city" AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo'
+                        AS text) COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN
+                        DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE
                         "day" END - DATE '1970-01-01' AS bigint)) >= (19723))), FALSE))
             ) AS cells
             WHERE cell < 'NaN'

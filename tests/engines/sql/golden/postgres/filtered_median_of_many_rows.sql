@@ -44,10 +44,12 @@ FROM (
                 WHERE ctid = ANY (ARRAY(SELECT ('(' || spot * 80000 / 8192 || ',' || 1 + (spot *
                         7919) % 125 || ')')::tid FROM generate_series(0::bigint, 8191) AS spot))
             ) AS sampled
-            WHERE (coalesce(((((CAST("city" AS text) COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE
-                    "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN
-                    "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE
-                    '1970-01-01' AS bigint)) >= (19723))), FALSE))
+            WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <= 40000
+                    THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <= 10000 THEN (CAST("city"
+                    AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE "C"))
+                    AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN "day"
+                    < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE '1970-01-01' AS
+                    bigint)) >= (19723))), FALSE))
         ) AS cells
         WHERE cell < 'NaN'
     ) AS kept
@@ -63,10 +65,12 @@ WITH scanned AS MATERIALIZED (
         FROM (
             SELECT "tip" AS cell
             FROM "public"."trips"
-            WHERE (coalesce(((((CAST("city" AS text) COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE
-                    "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN
-                    "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE
-                    '1970-01-01' AS bigint)) >= (19723))), FALSE))
+            WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <= 40000
+                    THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <= 10000 THEN (CAST("city"
+                    AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo' AS text) COLLATE "C"))
+                    AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE '9999-12-31' WHEN "day"
+                    < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE "day" END - DATE '1970-01-01' AS
+                    bigint)) >= (19723))), FALSE))
         ) AS cells
         WHERE cell < 'NaN'
     ) AS kept
@@ -126,9 +130,11 @@ cells0 AS MATERIALIZED (
             FROM (
                 SELECT "tip" AS cell
                 FROM "public"."trips"
-                WHERE (coalesce(((((CAST("city" AS text) COLLATE "C")) = (CAST(E'Oslo' AS text)
-                        COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN DATE
-                        '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE
+                WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <=
+                        40000 THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <=
+                        10000 THEN (CAST("city" AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo'
+                        AS text) COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN
+                        DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE
                         "day" END - DATE '1970-01-01' AS bigint)) >= (19723))), FALSE))
             ) AS cells
             WHERE cell < 'NaN'

@@ -11,7 +11,10 @@ FROM (
         FROM (
             SELECT cell, keys0.number * 1 AS grp
             FROM (
-                SELECT "fare" AS cell, (CAST("city" AS text) COLLATE "C") AS key0
+                SELECT "fare" AS cell,
+                    (CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <= 40000 THEN CASE
+                        WHEN char_length((CAST("city" AS text) COLLATE "C")) <= 10000 THEN (CAST("city"
+                        AS text) COLLATE "C") END END COLLATE "C") AS key0
                 FROM "public"."trips"
             ) AS cells
                 JOIN unnest(ARRAY[(CAST(E'Oslo' AS text) COLLATE "C"), (CAST(E'Bergen' AS text)

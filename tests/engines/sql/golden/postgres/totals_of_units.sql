@@ -19,7 +19,11 @@ FROM (
                 FROM (
                     SELECT cell, 0 AS grp, unit
                     FROM (
-                        SELECT "fare" AS cell, (CAST("rider" AS text) COLLATE "C") AS unit
+                        SELECT "fare" AS cell,
+                            (CASE WHEN octet_length((CAST("rider" AS text) COLLATE "C")) <= 40000
+                                THEN CASE WHEN char_length((CAST("rider" AS text) COLLATE "C")) <=
+                                10000 THEN (CAST("rider" AS text) COLLATE "C") END END COLLATE "C")
+                                AS unit
                         FROM "public"."trips"
                     ) AS cells
                     WHERE cell IS NOT NULL AND unit IS NOT NULL

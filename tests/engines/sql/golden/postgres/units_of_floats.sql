@@ -4,7 +4,10 @@ FROM (
     FROM (
         SELECT cell, 0 AS grp, unit
         FROM (
-            SELECT "tip" AS cell, (CAST("rider" AS text) COLLATE "C") AS unit
+            SELECT "tip" AS cell,
+                (CASE WHEN octet_length((CAST("rider" AS text) COLLATE "C")) <= 40000 THEN CASE WHEN
+                    char_length((CAST("rider" AS text) COLLATE "C")) <= 10000 THEN (CAST("rider" AS
+                    text) COLLATE "C") END END COLLATE "C") AS unit
             FROM "public"."trips"
         ) AS cells
         WHERE cell < 'NaN' AND unit IS NOT NULL
@@ -55,7 +58,11 @@ FROM (
                         FROM (
                             SELECT cell, 0 AS grp, unit
                             FROM (
-                                SELECT "tip" AS cell, (CAST("rider" AS text) COLLATE "C") AS unit
+                                SELECT "tip" AS cell,
+                                    (CASE WHEN octet_length((CAST("rider" AS text) COLLATE "C")) <=
+                                        40000 THEN CASE WHEN char_length((CAST("rider" AS text)
+                                        COLLATE "C")) <= 10000 THEN (CAST("rider" AS text) COLLATE
+                                        "C") END END COLLATE "C") AS unit
                                 FROM "public"."trips"
                             ) AS cells
                             WHERE cell < 'NaN' AND unit IS NOT NULL

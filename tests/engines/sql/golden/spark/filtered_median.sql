@@ -45,8 +45,11 @@ FROM (
                         FROM (
                             SELECT CAST(`tip` AS DOUBLE) AS cell
                             FROM {source}
-                            WHERE (coalesce((((CAST(`city` AS STRING)) = CAST(X'4f736c6f' AS STRING))
-                                    AND ((CAST(unix_date(`day`) AS BIGINT)) >= (19723))), FALSE))
+                            WHERE (coalesce(((((CASE WHEN octet_length(CAST(`city` AS STRING)) <=
+                                    40000 THEN CASE WHEN char_length(CAST(`city` AS STRING)) <=
+                                    10000 THEN CAST(`city` AS STRING) END END)) = CAST(X'4f736c6f'
+                                    AS STRING)) AND ((CAST(unix_date(`day`) AS BIGINT)) >= (19723))),
+                                    FALSE))
                         ) AS cells
                         WHERE (cell IS NOT NULL AND NOT isnan(cell))
                     ) AS kept

@@ -13,7 +13,10 @@ FROM (
         FROM (
             SELECT cell, keys0.number * 1 AS grp
             FROM (
-                SELECT CAST(`fare` AS BIGINT) AS cell, CAST(`city` AS STRING) AS key0
+                SELECT CAST(`fare` AS BIGINT) AS cell,
+                    (CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000 THEN CASE WHEN
+                        char_length(CAST(`city` AS STRING)) <= 10000 THEN CAST(`city` AS STRING) END
+                        END) AS key0
                 FROM {source}
             ) AS cells
                 JOIN (

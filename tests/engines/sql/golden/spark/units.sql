@@ -27,7 +27,9 @@ FROM (
                             SELECT cell, 0 AS grp, unit
                             FROM (
                                 SELECT CAST(`fare` AS BIGINT) AS cell,
-                                    CAST(`rider` AS STRING) AS unit
+                                    (CASE WHEN octet_length(CAST(`rider` AS STRING)) <= 40000 THEN
+                                        CASE WHEN char_length(CAST(`rider` AS STRING)) <= 10000 THEN
+                                        CAST(`rider` AS STRING) END END) AS unit
                                 FROM {source}
                             ) AS cells
                             WHERE cell IS NOT NULL AND unit IS NOT NULL

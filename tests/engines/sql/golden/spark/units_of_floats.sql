@@ -4,7 +4,9 @@ FROM (
     FROM (
         SELECT cell, 0 AS grp, unit
         FROM (
-            SELECT CAST(`tip` AS DOUBLE) AS cell, CAST(`rider` AS STRING) AS unit
+            SELECT CAST(`tip` AS DOUBLE) AS cell,
+                (CASE WHEN octet_length(CAST(`rider` AS STRING)) <= 40000 THEN CASE WHEN char_length(CAST(`rider`
+                    AS STRING)) <= 10000 THEN CAST(`rider` AS STRING) END END) AS unit
             FROM {source}
         ) AS cells
         WHERE (cell IS NOT NULL AND NOT isnan(cell)) AND unit IS NOT NULL
@@ -54,7 +56,9 @@ FROM (
                             SELECT cell, 0 AS grp, unit
                             FROM (
                                 SELECT CAST(`tip` AS DOUBLE) AS cell,
-                                    CAST(`rider` AS STRING) AS unit
+                                    (CASE WHEN octet_length(CAST(`rider` AS STRING)) <= 40000 THEN
+                                        CASE WHEN char_length(CAST(`rider` AS STRING)) <= 10000 THEN
+                                        CAST(`rider` AS STRING) END END) AS unit
                                 FROM {source}
                             ) AS cells
                             WHERE (cell IS NOT NULL AND NOT isnan(cell)) AND unit IS NOT NULL
