@@ -16,7 +16,7 @@ from time import monotonic
 from postri.research.report.statistics import binomial_interval
 
 # The odds that one bound is wrong. All bounds of an audit together: below one in a million.
-ALPHA = 1e-8
+ALPHA = 5e-8
 # How many standard deviations an event must stand out by, to be chosen.
 STANDS_OUT = 5.0
 

@@ -15,7 +15,7 @@ from typing import Any
 from postri.audit.attack import Attack, Notes, Size, register
 from postri.audit.scratch import KINDS, opened, scratch_folder, some_rows, spent, write_policy
 from postri.audit.swapped import swapped
-from postri.errors import DatasetClosed, EngineError, PostriError, QuestionFailed, SourceChanged
+from postri.errors import DatasetClosed, EngineError, QuestionFailed, SourceChanged
 from postri.ledger import SqliteLedger
 from postri.question.question import BoundQuestion
 from postri.session.local import LocalSession
@@ -91,16 +91,18 @@ def all_faults() -> list[Fault]:
     return [Fault(where, cause) for where in PLACES for cause in CAUSES]
 
 
-def ask(session: LocalSession) -> PostriError | None:
-    """Ask, and return the error; None if there is an answer. Nothing but ours may come out."""
+def ask(session: LocalSession) -> BaseException | None:
+    """Ask, and return the error, whatever it is; None if there is an answer."""
     try:
         session.ask("people", {"mid": "median(x)"}, epsilon=EPSILON, fresh=True)
-    except PostriError as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return error
     return None
 
 
-def face(error: PostriError | None) -> tuple[str, str]:
+def face(error: BaseException | None) -> tuple[str, str]:
     """What an analyst sees of an error, but for the number of the question."""
     words = re.sub(r"question \d+", "question N", str(error))
     return type(error).__name__, words
@@ -112,9 +114,7 @@ def try_faults(notes: Notes, kinds: Iterable[str] = KINDS) -> int:
     number = 0
     for kind in kinds:
         with scratch_folder() as folder:
-            path = write_policy(
-                folder, kind, some_rows(30), more=f"max_failures = {MOST_FAILURES}"
-            )
+            path = write_policy(folder, kind, some_rows(30), more=f"max_failures = {MOST_FAILURES}")
             for fault in all_faults():
                 notes.tell(f"{kind}, {fault.where}")
                 seen.add(_one_fault(notes, path, kind, fault))

@@ -18,17 +18,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import postri
 from postri.audit.attack import Attack, Notes, Size, register
 from postri.audit.scratch import (
     KINDS,
-    NAMES,
     Row,
     opened,
     plain_shape,
     scratch_folder,
     some_rows,
     spent,
+    table_in_memory,
     write_policy,
 )
 from postri.audit.swapped import swapped
@@ -36,7 +35,6 @@ from postri.engines.duckdb import source as duckdb_source
 from postri.errors import PostriError
 from postri.ledger import SqliteLedger
 from postri.mechanisms.coins import SeededCoins
-from postri.session import local
 from postri.session.local import LocalSession
 
 # What one more person's row may hold.
@@ -180,13 +178,10 @@ def seen_on(
     file_kind = "csv" if kind == "memory" else kind
     path = write_policy(folder, file_kind, rows, budget="40", protect=protect)
     seeds = iter(range(10**6))
-    with ExitStack() as stack:
-        if kind == "memory":
-            columns = {name: [row[i] for row in rows] for i, name in enumerate(NAMES)}
-            types = dict(zip(NAMES, ("integer", "float", None, "integer"), strict=True))
-            table = postri.open(columns, columns=types)
-            stack.enter_context(swapped(local, "open_dataset", lambda policy, dataset: table))
-        session, ledger = stack.enter_context(opened(path, lambda: SeededCoins(next(seeds))))
+    table = None
+    if kind == "memory":
+        table = table_in_memory(rows)
+    with opened(path, lambda: SeededCoins(next(seeds)), in_memory=table) as (session, ledger):
         return replay(session, ledger, questions)
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import postri
+from postri.engines.table import Table
 from postri.ledger import SqliteLedger
 from postri.mechanisms.coins import Coins
-from postri.policy import read_policy
+from postri.policy import Dataset, read_policy
 from postri.session.local import LocalSession
 
 Row = tuple[int | None, float | None, str | None, int | None]
@@ -92,6 +94,13 @@ def write_table(folder: Path, kind: str, rows: Sequence[Row]) -> str:
     return "people.duckdb"
 
 
+def table_in_memory(rows: Sequence[Row]) -> Table:
+    """The rows as columns of Python, with their declared types."""
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(NAMES)}
+    types = dict(zip(NAMES, ("integer", "float", None, "integer"), strict=True))
+    return postri.open(columns, columns=types)
+
+
 def write_policy(
     folder: Path,
     kind: str,
@@ -116,14 +125,31 @@ def write_policy(
     return path
 
 
+class MemorySession(LocalSession):
+    """A session whose dataset is a table in memory, whatever the policy says of its source."""
+
+    table: Table
+
+    def _open(self, dataset: Dataset) -> Table:
+        return self.table
+
+
 @contextmanager
 def opened(
-    path: Path, coins: Callable[[], Coins | None] = lambda: None
+    path: Path,
+    coins: Callable[[], Coins | None] = lambda: None,
+    *,
+    in_memory: Table | None = None,
 ) -> Iterator[tuple[LocalSession, SqliteLedger]]:
-    """A session of the policy, and its ledger."""
+    """A session of the policy, and its ledger; with a table `in_memory` in place of its file."""
     policy = read_policy(path)
     with SqliteLedger(policy.ledger, policy.head) as ledger:
-        yield LocalSession(policy, ledger, "ann", coins=coins), ledger
+        if in_memory is None:
+            yield LocalSession(policy, ledger, "ann", coins=coins), ledger
+        else:
+            session = MemorySession(policy, ledger, "ann", coins=coins)
+            session.table = in_memory
+            yield session, ledger
 
 
 def spent(ledger: SqliteLedger) -> Fraction:
