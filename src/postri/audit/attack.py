@@ -1,6 +1,6 @@
-"""What an attack is, how long it may take, and what comes of it: the registry of all attacks.
+"""What an attack is, how long it may take, and what comes of it; and the list of all attacks.
 
-A module of this folder that holds an attack registers it here when it loads.
+A module that holds an attack calls it ATTACK, and has its place in MODULES.
 """
 
 from __future__ import annotations
@@ -124,19 +124,9 @@ class Attack:
         return Outcome(self.name, self.tried, notes.figures, tuple(notes.findings), seconds)
 
 
-_attacks: dict[str, Attack] = {}
-
-
-def register(attack: Attack) -> None:
-    """Let an attack be found by its name."""
-    _attacks[attack.name] = attack
-
-
 def attacks() -> list[Attack]:
     """Every attack, in the order in which they run."""
-    for module in MODULES:
-        import_module(f"postri.audit.{module}")
-    return list(_attacks.values())
+    return [import_module(f"postri.audit.{module}").ATTACK for module in MODULES]
 
 
 def chosen(names: str | None) -> list[Attack]:

@@ -18,7 +18,7 @@ import numpy as np
 
 import postri
 from postri.answer import Answer
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.distinguisher import ALPHA, Draw, Found, Label, distinguish, draw_both
 from postri.audit.scratch import (
     Row,
@@ -208,13 +208,11 @@ def attempt(size: Size, notes: Notes) -> None:
     notes.figures["odds of a false alarm"] = f"below {len(subjects) * 2 * ALPHA:.0e}"
 
 
-register(
-    Attack(
-        name="black-box",
-        tried=(
-            "to tell neighbouring tables apart by draws of the shipped functions: at least half of "
-            "the promised epsilon must be found, never more than it"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="black-box",
+    tried=(
+        "to tell neighbouring tables apart by draws of the shipped functions: at least half of "
+        "the promised epsilon must be found, never more than it"
+    ),
+    attempt=attempt,
 )

@@ -35,6 +35,8 @@ class Found:
     def told(self, epsilon: float) -> str:
         """In words."""
         one, other = self.hits
+        if self.bound <= 0:
+            return f"nothing that is certain of {epsilon:g}, in {self.tested:,} draws"
         return (
             f"at least {self.bound:.3f} of {epsilon:g}, by an event seen {one:,} and {other:,} "
             f"times in {self.tested:,} draws"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.exact_additive import AdditiveCase, additive_statistics, largest_loss
 from postri.audit.exact_chances import BITS
 from postri.audit.exact_quantiles import Case, measure
@@ -93,13 +93,11 @@ def _try_quantiles(size: Size, notes: Notes) -> int:
     return total
 
 
-register(
-    Attack(
-        name="exact",
-        tried=(
-            "the exact chances of every output on all small tables and their neighbours, for every "
-            "statistic, noise and protected change, at epsilon 1/2 and 2"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="exact",
+    tried=(
+        "the exact chances of every output on all small tables and their neighbours, for every "
+        "statistic, noise and protected change, at epsilon 1/2 and 2"
+    ),
+    attempt=attempt,
 )

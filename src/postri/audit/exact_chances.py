@@ -119,11 +119,18 @@ def bounds_of(exact: Sequence[arb]) -> Bounds:
 
 
 def _down(number: arb) -> int:
-    return int((number.lower() * (1 << BITS)).floor().unique_fmpz())
+    return _whole((number.lower() * (1 << BITS)).floor())
 
 
 def _up(number: arb) -> int:
-    return int((number.upper() * (1 << BITS)).ceil().unique_fmpz())
+    return _whole((number.upper() * (1 << BITS)).ceil())
+
+
+def _whole(number: arb) -> int:
+    """The whole number that a ball of no width is."""
+    found = number.unique_fmpz()
+    assert found is not None
+    return int(found)
 
 
 def log_weights(runs: Runs, rate: Fraction) -> tuple[fmpq, ...]:

@@ -27,7 +27,7 @@ from postri.mechanisms.noisy_max import Noise
 from postri.methods.depth import Depth
 from postri.methods.links import Links
 from postri.methods.method import QuantileTerms
-from postri.privacy import ProtectedChange, Spend
+from postri.privacy import ProtectedChange, Spend, most_rows
 
 BETA = Fraction(1, 10)
 # No more numbers than this are added up: each is rounded by less than one unit of 2^-BITS.
@@ -55,7 +55,7 @@ class Case:
         )
 
     def __str__(self) -> str:
-        change = f"{type(self.protect).__name__}({self.protect.k})"  # type: ignore[union-attr]  # changes of rows alone
+        change = f"{type(self.protect).__name__}({most_rows(self.protect)})"
         return f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
 
 

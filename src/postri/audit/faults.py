@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.scratch import KINDS, opened, scratch_folder, some_rows, spent, write_policy
 from postri.audit.swapped import swapped
 from postri.errors import DatasetClosed, EngineError, QuestionFailed, SourceChanged
@@ -177,13 +177,11 @@ def attempt(size: Size, notes: Notes) -> None:
     notes.figures["causes"] = ", ".join(type(cause()).__name__ for cause in CAUSES)
 
 
-register(
-    Attack(
-        name="faults",
-        tried=(
-            "engines that fail, run out of memory or time after a question was paid for: one face, "
-            "the full charge, counted, closed after a few"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="faults",
+    tried=(
+        "engines that fail, run out of memory or time after a question was paid for: one face, "
+        "the full charge, counted, closed after a few"
+    ),
+    attempt=attempt,
 )

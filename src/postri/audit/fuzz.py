@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import postri
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.fuzz_http import HTTP_SEEDS, HTTP_WORDS, http_attempt
 from postri.audit.fuzzing import Fuzzer, Target
 from postri.audit.scratch import opened, scratch_folder, some_rows, table_in_memory, write_policy
@@ -215,13 +215,11 @@ def attempt(size: Size, notes: Notes) -> None:
     notes.figures["seed"] = str(size.seed)
 
 
-register(
-    Attack(
-        name="fuzz",
-        tried=(
-            "SQL, policies, CSV files and requests changed at random, guided by the lines that "
-            "they reach: answered or refused with a message, never anything else"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="fuzz",
+    tried=(
+        "SQL, policies, CSV files and requests changed at random, guided by the lines that "
+        "they reach: answered or refused with a message, never anything else"
+    ),
+    attempt=attempt,
 )

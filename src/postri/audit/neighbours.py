@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.scratch import (
     KINDS,
     Row,
@@ -224,13 +224,11 @@ def attempt(size: Size, notes: Notes) -> None:
     notes.figures["statements, charges, errors, log lines compared"] = f"{compared:,}"
 
 
-register(
-    Attack(
-        name="neighbours",
-        tried=(
-            "the same random questions with the same coins on neighbouring tables: statements, "
-            "charges, errors, log lines and shapes of answers must be identical"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="neighbours",
+    tried=(
+        "the same random questions with the same coins on neighbouring tables: statements, "
+        "charges, errors, log lines and shapes of answers must be identical"
+    ),
+    attempt=attempt,
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from postri import privacy
 from postri.audit.attack import Attack, Notes, Size
 from postri.audit.black_box import function_subjects
 from postri.audit.faults import try_faults
@@ -36,7 +37,7 @@ TOO_FEW = 64
 @contextmanager
 def sensitivity_halved() -> Iterator[None]:
     """One person moves a count by half of what is true: the noise is half as wide."""
-    original = count.moved_rows
+    original = privacy.moved_rows
 
     def halved(*given: Any) -> Fraction:
         return original(*given) / 2

@@ -80,10 +80,10 @@ def write_table(folder: Path, kind: str, rows: Sequence[Row]) -> str:
         return "people.csv"
     import duckdb
 
-    file = folder / "people.duckdb"
-    file.unlink(missing_ok=True)
+    database = folder / "people.duckdb"
+    database.unlink(missing_ok=True)
     declared = ", ".join(f"{name} {kind}" for name, kind in zip(NAMES, SQL_TYPES, strict=True))
-    with duckdb.connect(str(file)) as connection:
+    with duckdb.connect(str(database)) as connection:
         connection.execute(f"CREATE TABLE people ({declared})")
         if rows:
             connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", [*map(list, rows)])
@@ -153,8 +153,10 @@ def opened(
 
 
 def spent(ledger: SqliteLedger) -> Fraction:
-    """What was spent on the table."""
-    return ledger.spent("people").epsilon
+    """What was spent on the table: its questions draw no Gaussian noise, so it has an epsilon."""
+    epsilon = ledger.spent("people").epsilon
+    assert epsilon is not None
+    return epsilon
 
 
 def plain_shape(value: Any) -> Any:

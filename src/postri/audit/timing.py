@@ -21,7 +21,7 @@ from math import comb
 from pathlib import Path
 from time import perf_counter, sleep
 
-from postri.audit.attack import Attack, Notes, Size, register
+from postri.audit.attack import Attack, Notes, Size
 from postri.audit.scratch import Row, scratch_folder, some_rows, write_policy
 from postri.errors import PostriError
 from postri.policy import read_policy
@@ -73,9 +73,9 @@ class Advantage:
 def advantage(one: Sequence[float], other: Sequence[float]) -> Advantage:
     """Of the best threshold that the first half of the times teaches, on the second half."""
     half = len(one) // 2
-    threshold, sign = _learned(one[:half], other[:half])
+    threshold, late = _learned(one[:half], other[:half])
     tested = len(one) - half
-    hits = [sum(sign * (time - threshold) > 0 for time in times[half:]) for times in (one, other)]
+    hits = [sum((time > threshold) is late for time in times[half:]) for times in (one, other)]
     # Both shares lie in their intervals with the level of the difference.
     each = 1 - (1 - LEVEL) / 2
     (low, high), (other_low, other_high) = (binomial_interval(hit, tested, each) for hit in hits)
@@ -91,15 +91,15 @@ def odds_of_luck(hits: int, other_hits: int, tested: int) -> float:
     return float(Fraction(sum(ways), comb(2 * tested, both)))
 
 
-def _learned(one: Sequence[float], other: Sequence[float]) -> tuple[float, int]:
-    """The threshold, and on which side of it the first of both lies more often than the second."""
-    best = (0.0, 0.0, 1)
-    for threshold in (*one, *other):
-        share = sum(time > threshold for time in one) / len(one)
-        share -= sum(time > threshold for time in other) / len(other)
-        if abs(share) > best[0]:
-            best = (abs(share), threshold, 1 if share > 0 else -1)
-    return best[1], best[2]
+def _learned(one: Sequence[float], other: Sequence[float]) -> tuple[float, bool]:
+    """The threshold, and whether the first of both is late more often than the second, or less."""
+    best, threshold, late = 0.0, 0.0, True
+    for candidate in (*one, *other):
+        share = sum(time > candidate for time in one) / len(one)
+        share -= sum(time > candidate for time in other) / len(other)
+        if abs(share) > best:
+            best, threshold, late = abs(share), candidate, share > 0
+    return threshold, late
 
 
 class Asker:
@@ -191,13 +191,11 @@ def attempt(size: Size, notes: Notes) -> None:
         notes.findings.append(f"replies tell the tables apart: advantage {found.told()}")
 
 
-register(
-    Attack(
-        name="timing",
-        tried=(
-            "to tell by the time of replies whether a person with an expensive row is in the "
-            "table, with the body of requests held back"
-        ),
-        attempt=attempt,
-    )
+ATTACK = Attack(
+    name="timing",
+    tried=(
+        "to tell by the time of replies whether a person with an expensive row is in the "
+        "table, with the body of requests held back"
+    ),
+    attempt=attempt,
 )
