@@ -46,6 +46,8 @@ PYTHON = (
     'postri.median(df, "salary", epsilon=0)',
     'postri.median(df, "salary", epsilon=-1)',
     'postri.median(df, "salary", epsilon="one")',
+    'postri.median(df, "salary", epsilon="1e-400")',
+    'postri.median(df, "salary", epsilon="1e-401")',
     'postri.median(df, "salary", epsilon=1, confidence=95)',
     'postri.median(df, "salary", epsilon=1, split=1)',
     'postri.median(df, "salary", epsilon=1, method="dept")',
@@ -186,6 +188,9 @@ COMMANDS = (
     ("postri init staff.csv", 2),
     ("postri check --policy stuff.toml", 2),
     ("postri check --policy semicolons.toml", 2),
+    ("postri open-again stuff", 2),
+    ("postri ask staff 'count()' --epsilon 0.001", 2),
+    ("postri ask staff 'count()' --epsilon 1e-400", 2),
     ("postri token add eve --role boss", 2),
 )
 
@@ -201,6 +206,9 @@ POLICY_LINES = (
     ('version = "1"', ""),
     ("rows = 1000", "rows = -5"),
     ("rows = 1000", "rows = 1000\nunits = 0"),
+    ("rows = 1000", "rows = 1000\nmin_epsilon = 3"),
+    ("rows = 1000", 'rows = 1000\nmin_epsilon = "1e-400"'),
+    ("rows = 1000", "rows = 1000\nmax_failures = 0"),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"'),
     ("rows = 1000", 'rows = 1000\naccountant = "zcdp"\ndelta = 0.5'),
     ('allowances = { bob = "1/2" }', "allowances = { bob = -1 }"),
@@ -236,6 +244,8 @@ REQUESTS = (
     ("ann", "POST /v1/query", '{"sql": "SELECT COUNT(*) FROM staff", "epsilon": 3}'),
     ("ann", "POST /v1/query", '{"sql": "SELECT COUNT(*) FROM staff", "epsilon": 0}'),
     ("ann", "POST /v1/query", '{"sql": "SELECT COUNT(*) FROM staff", "epsilon": NaN}'),
+    ("ann", "POST /v1/query", '{"sql": "SELECT COUNT(*) FROM staff", "epsilon": 0.001}'),
+    ("ann", "POST /v1/query", '{"sql": "SELECT COUNT(*) FROM staff", "epsilon": 1e-400}'),
     ("ann", "POST /v1/query", '{"dataset": "staff", "aggregates": "count()", "epsilon": 1}'),
     ("ann", "POST /v1/query", '{"dataset": "staff", "epsilon": 1}'),
     (

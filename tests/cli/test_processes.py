@@ -41,6 +41,7 @@ ELSEWHERE = {
     "audit": (("audit", "--only", "nothing"), 2),
     "demo": (("demo", "--out", "shown"), 0),
     "init": (("init", "staff.csv", "--out", "new.toml"), 0),
+    "open_again": (("open-again", "stuff"), 2),
     "reproduce": (("reproduce", "--data", "nowhere"), 2),
     "serve": (("serve", "--certificate", "x.pem"), 2),
     "shell": (("shell", "--epsilon", "-1"), 2),

@@ -183,3 +183,16 @@ def test_a_known_entry_that_was_added_elsewhere_is_read_and_accepted(store, ledg
     ledger.reserve(charge(), ENOUGH)
     store.add("failure", '{"analyst":"ann","dataset":"bank","reason":"X","reservation":2}')
     assert ledger.reserve(charge(), ENOUGH) == 4
+
+
+def test_an_older_ledger_counts_its_questions_and_those_without_an_answer(first_file):
+    """The tables of schema 3 follow from the entries of schema 1, also when it is audited first."""
+    with SqliteLedger(first_file, audit=True) as ledger:
+        assert verify(ledger) == []
+        assert [(each.id, each.analyst, each.reason) for each in ledger.unanswered("bank")] == [
+            (2, "ann", None)
+        ]
+        assert ledger.questions("bank", "ann") == 1
+    with SqliteLedger(first_file) as ledger:
+        ledger.record(2, "late answer")
+        assert ledger.unanswered("bank") == [] and verify(ledger) == []

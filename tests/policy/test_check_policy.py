@@ -388,6 +388,20 @@ class TestLimitsAndLedger:
             (1, "max_epsilon_per_question is 6, more than the budget 5: it limits nothing"),
         ]
 
+    def test_an_allowance_below_the_least_epsilon_is_warned_of(self, tmp_path):
+        more = (
+            'min_epsilon = "0.1"\nallowances = { ann = "0.05", bob = "0.1" }\n'
+            '[datasets.trips.columns.city]\ntype = "text"\n'
+        )
+        _, warnings = checked(tmp_path, dataset(*write_csv(tmp_path), more))
+        assert warnings == [
+            (
+                1,
+                "the allowance of 'ann' is 0.05, less than the 0.1 that a question costs at least "
+                "(min_epsilon): 'ann' can ask nothing",
+            )
+        ]
+
     def test_units_without_a_unit_are_warned_of(self, tmp_path):
         more = 'units = 4\n[datasets.trips.columns.city]\ntype = "text"\n'
         text = dataset(*write_csv(tmp_path), more)

@@ -104,6 +104,15 @@ class TestRightFiles:
             14,
         )
 
+    def test_what_bounds_side_channels_may_be_said(self, tmp_path):
+        text = DATASET + 'min_epsilon = "1/50"\nquestions = 7\nmax_failures = 1\n'
+        dataset = dataset_of(tmp_path, text)
+        assert (dataset.least_epsilon, dataset.questions, dataset.max_failures) == (
+            Fraction(1, 50),
+            7,
+            1,
+        )
+
     def test_what_may_be_left_out_has_a_default(self, tmp_path):
         policy = read_policy(written(tmp_path, DATASET))
         dataset = policy.datasets["d"]
@@ -115,6 +124,11 @@ class TestRightFiles:
             dataset.units,
             dataset.max_epsilon_per_question,
         ) == ("pure", None, None, None, None)
+        assert (dataset.least_epsilon, dataset.questions, dataset.max_failures) == (
+            Fraction(1, 1000),
+            10_000,
+            3,
+        )
         assert (dataset.table, dataset.allowances, dataset.columns, dataset.csv, dataset.names) == (
             None,
             {},
@@ -383,6 +397,43 @@ WRONG = {
             (6, "max_epsilon_per_question must be positive and at most 1000000, got -1"),
             (7, "the allowance of 'ann' must be positive and at most 1000000, got 0"),
             (7, "the allowance of 'bob' must be a finite number, got 'x'"),
+        ],
+    ),
+    "the least epsilon, questions and failures": (
+        DATASET + "min_epsilon = 0\nquestions = 0\nmax_failures = 1.5\n",
+        [
+            (6, "min_epsilon must be positive and at most 1000000, got 0"),
+            (7, "questions must be at least 1, got 0"),
+            (8, "max_failures must be a whole number, got 1.5"),
+        ],
+    ),
+    "a least epsilon that nothing may cost": (
+        DATASET + 'max_epsilon_per_question = "1/2"\nmin_epsilon = "0.6"\n',
+        [
+            (
+                7,
+                "min_epsilon is 0.6, more than the 0.5 that one question may cost: nothing could "
+                "be asked",
+            )
+        ],
+    ),
+    "absurd amounts": (
+        DATASET.replace("budget = 1", 'budget = "1e-400"')
+        + 'min_epsilon = "1e-13"\nmax_epsilon_per_question = "1e-401"\n'
+        + f'allowances = {{ ann = "0.{"3" * 70}" }}\n',
+        [
+            (4, "budget must be at least 1e-12, got '1e-400': no question may cost less"),
+            (6, "min_epsilon must be at least 1e-12, got '1e-13': no question may cost less"),
+            (
+                7,
+                "max_epsilon_per_question must be a finite number of fewer digits and a smaller "
+                "exponent, got '1e-401'",
+            ),
+            (
+                8,
+                "the allowance of 'ann' must have at most 60 digits, as a decimal or as a "
+                f"fraction, got '0.{'3' * 54}...",
+            ),
         ],
     ),
     "allowances in a table of their own": (

@@ -472,6 +472,18 @@ def test_a_busy_service_is_asked_again_and_a_failure_is_told(visit, service):
     expect(box.get_by_role("button")).to_have_count(0)
 
 
+def test_a_closed_dataset_is_told_without_a_try_that_would_not_help(visit, service):
+    page = visit(service).sign_in("bob")
+    choose(page, "lost", epsilon="0.15")
+    page.route("**/v1/query", lambda route: route.fulfill(**problem(409, "closed", spent=False)))
+    page.get_by_role("button", name="Ask, and spend epsilon 0.15").click()
+    box = page.locator(".trouble").get_by_role("alert")
+    expect(box.get_by_role("heading")).to_have_text("This dataset is closed for now")
+    expect(box).to_contain_text("Words of the service.")
+    expect(box).to_contain_text("can still be seen, at no cost")
+    expect(box.get_by_role("button")).to_have_count(0)
+
+
 def test_a_price_that_does_not_come_is_asked_for_again(visit, service):
     page = visit(service).sign_in("bob")
     page.locator(".forecast svg").wait_for()

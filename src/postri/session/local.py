@@ -9,14 +9,12 @@ steward.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from threading import Lock
 from time import monotonic, sleep
-from weakref import WeakValueDictionary
 
 from postri.answer import Answer, Result
 from postri.answer.forms import read_answers, write_answers
@@ -31,7 +29,7 @@ from postri.errors import (
     QuestionsExceeded,
     RetryKeyUsed,
 )
-from postri.exact import plain, shown
+from postri.exact import plain
 from postri.expressions import Predicate
 from postri.ledger import (
     Attempt,
@@ -60,6 +58,7 @@ from postri.question import (
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.session import PastAnswer, Session, check_dataset
+from postri.session.turns import turn
 from postri.sql import Statement, read_sql
 
 CHANGED = "the policy has changed since"
@@ -205,7 +204,7 @@ class LocalSession(Session):
         if question.epsilon < least:
             raise InputError(
                 f"epsilon must be at least {plain(least)}, the least that a question of "
-                f"{question.dataset.name!r} may cost, got {shown(wording.epsilon)}"
+                f"{question.dataset.name!r} may cost, got {plain(question.epsilon)}"
             )
         return parsed
 
@@ -484,28 +483,3 @@ def _failures(unanswered: Sequence[Unanswered]) -> int:
 
 def _noted(answer: Answer, number: int) -> Answer:
     return replace(answer, notes=(*answer.notes, from_ledger(str(number))))
-
-
-# ---- turns: who asks a question while another thread is finding its answer waits, and then finds
-# it recorded
-
-
-class Turn:
-    """A lock that is forgotten when nobody holds or awaits it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-
-
-_turns: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
-_choosing = Lock()
-
-
-@contextmanager
-def turn(question: Hashable) -> Iterator[None]:
-    """One at a time for the same question; others do not wait for it."""
-    # Without this lock two threads could each put a turn of their own in place.
-    with _choosing:
-        mine = _turns.setdefault(question, Turn())
-    with mine.lock:
-        yield
