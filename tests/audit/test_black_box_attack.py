@@ -13,7 +13,7 @@ from math import log
 import pytest
 
 from postri.audit import planted
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.black_box import function_subjects, session_subject
 from postri.audit.distinguisher import best_event, certain_ratio, distinguish
 from postri.audit.planted import BUGS
@@ -66,7 +66,7 @@ def test_a_planted_bug_is_caught_and_gone_afterwards(bug):
 def test_the_self_test_fails_if_a_bug_is_not_caught(monkeypatch):
     blind = planted.Bug("a bug", BUGS[0].plant, lambda: [])
     monkeypatch.setattr(planted, "BUGS", (blind,))
-    notes = Notes()
+    notes = AttackNotes()
     planted.attempt(Size(), notes)
     assert notes.findings == ["a bug: planted, and not caught"]
 

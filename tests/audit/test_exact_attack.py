@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from postri.audit import exact
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.exact_additive import AdditiveCase, additive_statistics, largest_loss, loss
 from postri.audit.planted import sensitivity_halved
 from postri.domain import Domain
@@ -58,7 +58,7 @@ def test_the_attack_finds_nothing_and_says_how_near_it_came(monkeypatch):
     if sized(True, False):
         monkeypatch.setattr(exact, "EPSILONS", exact.EPSILONS[:1])
         monkeypatch.setattr(exact, "NOISES", exact.NOISES[:1])
-    notes = Notes()
+    notes = AttackNotes()
     exact.attempt(Size(sized(0.1, 30)), notes)
     assert notes.findings == []
     assert notes.figures["mean(x): largest loss"] == "1.0000 of the budget"
@@ -71,7 +71,7 @@ def test_the_attack_tells_of_a_bug(monkeypatch):
     monkeypatch.setattr(exact, "EPSILONS", exact.EPSILONS[:1])
     monkeypatch.setattr(exact, "additive_statistics", lambda: counts[:1])
     monkeypatch.setattr(exact, "quantile_cases", lambda size: iter(()))
-    notes = Notes()
+    notes = AttackNotes()
     with sensitivity_halved():
         exact.attempt(Size(0.1), notes)
     assert notes.findings and all(words.startswith("count") for words in notes.findings)

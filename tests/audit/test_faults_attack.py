@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from postri.audit import faults
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.faults import try_faults
 from postri.errors import QuestionFailed
 from postri.session import local
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def findings(monkeypatch, causes: int = 2) -> list[str]:
     """What a few faults find, on one kind of source."""
     monkeypatch.setattr(faults, "CAUSES", faults.CAUSES[:causes])
-    notes = Notes()
+    notes = AttackNotes()
     try_faults(notes, kinds=("duckdb",))
     return notes.findings
 
@@ -26,7 +26,7 @@ def findings(monkeypatch, causes: int = 2) -> list[str]:
 def test_failures_have_one_face_on_the_product(monkeypatch):
     if sized(True, False):
         monkeypatch.setattr(faults, "CAUSES", faults.CAUSES[::4])
-    notes = Notes()
+    notes = AttackNotes()
     faults.attempt(Size(0.1), notes)
     assert notes.findings == []
     assert notes.figures["faults injected"] == sized("27", "81")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from postri.audit import fuzz
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.fuzz import TARGETS, refused_or_done
 from postri.audit.fuzzing import (
     OWN,
     PACKAGE,
     Coverage,
     Fuzzer,
+    FuzzTarget,
     Hang,
-    Target,
     guarded,
     shrunk,
     tried,
@@ -29,14 +29,14 @@ SILENT = Size(0.0001)
 @pytest.mark.parametrize("make", TARGETS, ids=lambda make: make.__name__)
 def test_what_is_fuzzed_is_answered_or_refused(make):
     """At full size for ten minutes each."""
-    notes = Notes()
+    notes = AttackNotes()
     fuzz.fuzz(make, sized(SILENT, Size(60)), notes, least=sized(15, 1_000))
     assert notes.findings == []
     assert any("lines of postri" in figure for figure in notes.figures.values())
 
 
-def toy(attempt) -> Target:
-    return Target("toy", attempt, (b"SELECT",), (b"(", b")", b"x"))
+def toy(attempt) -> FuzzTarget:
+    return FuzzTarget("toy", attempt, (b"SELECT",), (b"(", b")", b"x"))
 
 
 def crashing(given: bytes) -> None:
@@ -66,7 +66,7 @@ def test_an_input_that_reaches_new_lines_is_kept():
     def read(given: bytes) -> None:
         refused_or_done(lambda: exact(given.decode(errors="replace"), "it"))
 
-    target = Target("numbers", read, (b"x",), (b"1", b"/", b"1/3"))
+    target = FuzzTarget("numbers", read, (b"x",), (b"1", b"/", b"1/3"))
     found = Fuzzer(target, 3).run(0, 200, lambda words: None)
     assert found.crashes == {}
     assert found.lines > found.lines_of_seeds > 0 and found.kept > 1

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from postri.audit import neighbours
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.neighbours import random_question, try_pair
 from postri.audit.planted import rows_leaked_by_an_error
 from postri.audit.scratch import plain_shape
@@ -26,14 +26,14 @@ COUNT = {"aggregates": {"n": "count()"}, "where": None, "epsilon": "1/4", "fresh
 def found(kind: str, monkeypatch, number: int = 2) -> list[str]:
     """What comes of counting the rows of a pair of tables."""
     monkeypatch.setattr(neighbours, "random_question", lambda random: dict(COUNT))
-    notes = Notes()
+    notes = AttackNotes()
     try_pair(notes, kind, number, Random(1), asked=1)
     return notes.findings
 
 
 @pytest.mark.parametrize("kind", ["memory", "duckdb", "csv", "parquet"])
 def test_neighbours_look_alike(kind):
-    notes = Notes()
+    notes = AttackNotes()
     random = Random(5)
     for number in range(sized(1, 10)):
         assert try_pair(notes, kind, number + 2, random, asked=sized(3, 10)) >= 3
@@ -130,7 +130,7 @@ def test_random_questions_are_of_many_kinds():
 
 def test_the_attack_counts_what_it_compared(monkeypatch):
     monkeypatch.setattr(neighbours, "KINDS", ())
-    notes = Notes()
+    notes = AttackNotes()
     neighbours.attempt(Size(0.1), notes)
     assert notes.findings == []
     assert notes.figures["pairs of tables"] == "4"

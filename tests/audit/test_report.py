@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from postri.audit import attack as registry
-from postri.audit.attack import Attack, Notes, Size, attacks, chosen
+from postri.audit.attack import Attack, AttackNotes, Size, attacks, chosen
 from postri.audit.report import Report
 from postri.errors import InputError
 from program import run
@@ -16,16 +16,16 @@ from program import run
 NAMES = ["exact", "neighbours", "faults", "black-box", "timing", "fuzz"]
 
 
-def quiet(size: Size, notes: Notes) -> None:
+def quiet(size: Size, notes: AttackNotes) -> None:
     notes.tell("here")
     notes.figures["tables | pairs"] = "1,000"
 
 
-def alarmed(size: Size, notes: Notes) -> None:
+def alarmed(size: Size, notes: AttackNotes) -> None:
     notes.findings.append("a <cell> shows")
 
 
-def broken(size: Size, notes: Notes) -> None:
+def broken(size: Size, notes: AttackNotes) -> None:
     raise ZeroDivisionError("no")
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from postri.audit import timing
-from postri.audit.attack import Notes, Size
+from postri.audit.attack import AttackNotes, Size
 from postri.audit.timing import GRID, advantage, odds_of_luck
 from proving import sized
 
@@ -52,10 +52,10 @@ def test_two_services_are_asked_in_turns(monkeypatch):
 
 def test_the_attack_tells_what_it_found(monkeypatch):
     monkeypatch.setattr(timing, "measured", lambda number, tell: ([1.0] * 40, [2.0] * 40))
-    notes = Notes()
+    notes = AttackNotes()
     timing.attempt(Size(0.1), notes)
     assert len(notes.findings) == 1 and "100.0%" in notes.findings[0]
     monkeypatch.setattr(timing, "measured", lambda number, tell: ([1.0] * 40, [1.0] * 40))
-    notes = Notes()
+    notes = AttackNotes()
     timing.attempt(Size(0.1), notes)
     assert notes.findings == []

@@ -65,7 +65,7 @@ LOWEST, LOW, HIGH = Fraction(1, 2), Fraction(2), Fraction(20)
 
 
 @dataclass(frozen=True)
-class Case(exact_quantiles.Case):
+class Case(exact_quantiles.QuantileCase):
     """One configuration, on all tables of the size at hand."""
 
     grid: Grid = GRID

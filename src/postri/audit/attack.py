@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from time import perf_counter
 from typing import Any
@@ -58,7 +59,7 @@ class Size:
 
 
 @dataclass
-class Notes:
+class AttackNotes:
     """What an attack writes down while it runs.
 
     `tell` is called with a word on where it is, for whoever looks on.
@@ -70,7 +71,7 @@ class Notes:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttackOutcome:
     """What came of an attack: it has passed if it found nothing."""
 
     name: str
@@ -109,11 +110,11 @@ class Attack:
 
     name: str
     tried: str
-    attempt: Callable[[Size, Notes], None]
+    attempt: Callable[[Size, AttackNotes], None]
 
-    def run(self, size: Size, tell: Callable[[str], None] = lambda words: None) -> Outcome:
+    def run(self, size: Size, tell: Callable[[str], None] = lambda words: None) -> AttackOutcome:
         """Try it. An attack that breaks down has found something: what it met is told."""
-        notes = Notes(tell)
+        notes = AttackNotes(tell)
         start = perf_counter()
         try:
             self.attempt(size, notes)
@@ -121,7 +122,7 @@ class Attack:
             # The tables are the audit's own: nobody's cell can be in the message.
             notes.findings.append(f"the attack itself met {type(error).__name__}: {error}")
         seconds = perf_counter() - start
-        return Outcome(self.name, self.tried, notes.figures, tuple(notes.findings), seconds)
+        return AttackOutcome(self.name, self.tried, notes.figures, tuple(notes.findings), seconds)
 
 
 def attacks() -> list[Attack]:
@@ -142,8 +143,10 @@ def chosen(names: str | None) -> list[Attack]:
     return [attack for attack in known if attack.name in wanted]
 
 
-def run_all(which: list[Attack], size: Size, tell: Callable[[str, str], None]) -> Iterator[Outcome]:
+def run_all(
+    which: list[Attack], size: Size, tell: Callable[[str, str], None]
+) -> Iterator[AttackOutcome]:
     """One after the other. `tell` hears the name of the attack and where it is."""
     for attack in which:
         tell(attack.name, "")
-        yield attack.run(size, lambda words, name=attack.name: tell(name, words))  # type: ignore[misc]  # a default binds the name
+        yield attack.run(size, partial(tell, attack.name))

@@ -18,7 +18,7 @@ import numpy as np
 
 import postri
 from postri.answer import Answer
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.distinguisher import ALPHA, Draw, Found, Label, distinguish, draw_both
 from postri.audit.scratch import (
     Row,
@@ -45,7 +45,7 @@ CROWD = [0] * 17
 
 
 @dataclass(frozen=True)
-class Subject:
+class DrawSubject:
     """A shipped function on two neighbouring tables: what it promises, how often it is drawn.
 
     `is_tight` says that an attack on these tables can find most of epsilon: then less than half of
@@ -116,7 +116,7 @@ def both(
     )
 
 
-def function_subjects() -> list[Subject]:
+def function_subjects() -> list[DrawSubject]:
     """The functions of the package. The draws use the coins that ship.
 
     So many draws each that an honest product is found to be tight but with odds below one in a
@@ -128,20 +128,22 @@ def function_subjects() -> list[Subject]:
     gap = [GAP_ROWS, [*GAP_ROWS, GAP]]
     crowd = [CROWD, [*CROWD, 0]]
     return [
-        Subject("count", 1, 4_000, both(lambda t: postri.count(t, epsilon=1), ones, near(rows))),
-        Subject(
+        DrawSubject(
+            "count", 1, 4_000, both(lambda t: postri.count(t, epsilon=1), ones, near(rows))
+        ),
+        DrawSubject(
             "sum",
             1,
             4_000,
             both(lambda t: postri.sum(t, epsilon=1, domain=unit), ones, near(rows)),
         ),
-        Subject(
+        DrawSubject(
             "mean",
             2,
             1_400,
             both(lambda t: postri.mean(t, epsilon=2, domain=unit), ones, near(rows, "one")),
         ),
-        Subject(
+        DrawSubject(
             "median",
             4,
             8_000,
@@ -151,7 +153,7 @@ def function_subjects() -> list[Subject]:
                 places(0, GAP),
             ),
         ),
-        Subject(
+        DrawSubject(
             "median of a long domain",
             2,
             600,
@@ -166,7 +168,7 @@ def function_subjects() -> list[Subject]:
 
 
 @contextmanager
-def session_subject() -> Iterator[Subject]:
+def session_subject() -> Iterator[DrawSubject]:
     """A session's `ask`, with its policy and its ledger."""
     rows = some_rows(40)
     # One person more in group "a", which the question counts.
@@ -180,7 +182,7 @@ def session_subject() -> Iterator[Subject]:
             table = table_in_memory(rows_of_side)
             session, _ = stack.enter_context(opened(path, in_memory=table))
             draws.append(_session_draw(session, true))
-        yield Subject("a session's ask", 2, 1_400, (draws[0], draws[1]))
+        yield DrawSubject("a session's ask", 2, 1_400, (draws[0], draws[1]))
 
 
 def _session_draw(session: LocalSession, true: int) -> Draw:
@@ -193,7 +195,7 @@ def _session_draw(session: LocalSession, true: int) -> Draw:
     return lambda: labelled(ask, label)
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """Every subject, each with its share of the time."""
     with session_subject() as session:
         subjects = [*function_subjects(), session]

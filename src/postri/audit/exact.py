@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.exact_additive import AdditiveCase, additive_statistics, largest_loss
 from postri.audit.exact_chances import BITS
-from postri.audit.exact_quantiles import Case, measure
+from postri.audit.exact_quantiles import QuantileCase, measure
 from postri.audit.tiny_tables import all_tables, neighbours, plain_grid
 from postri.domain import Domain
 from postri.mechanisms.noisy_max import Noise
@@ -39,23 +39,23 @@ def additive_cases(size: Size) -> Iterator[tuple[str, AdditiveCase]]:
             yield name, case
 
 
-def quantile_cases(size: Size) -> Iterator[Case]:
+def quantile_cases(size: Size) -> Iterator[QuantileCase]:
     """Quantiles by the default method and by its other noise."""
     points, rows = 3, 2
     if size.full:
         points, rows = 5, 3
     for p, protect, noise, epsilon in product(PS[: 2 + size.full], CHANGES, NOISES, EPSILONS):
-        yield Case(p, protect, noise, epsilon, plain_grid(points), rows)
+        yield QuantileCase(p, protect, noise, epsilon, plain_grid(points), rows)
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """All cases."""
     pairs = _try_additive(size, notes)
     pairs += _try_quantiles(size, notes)
     notes.figures["pairs of neighbours"] = f"{pairs:,}"
 
 
-def _try_additive(size: Size, notes: Notes) -> int:
+def _try_additive(size: Size, notes: AttackNotes) -> int:
     """Counts, sums and means; returns how many pairs there were."""
     largest: dict[str, Fraction] = {}
     total = 0
@@ -76,7 +76,7 @@ def _try_additive(size: Size, notes: Notes) -> int:
     return total
 
 
-def _try_quantiles(size: Size, notes: Notes) -> int:
+def _try_quantiles(size: Size, notes: AttackNotes) -> int:
     """Quantiles, by the chances of every value and interval; returns how many pairs there were."""
     largest = 0.0
     total = 0

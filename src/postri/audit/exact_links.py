@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from flint import arb
 
-from postri.audit.exact_chances import Bounds, bounds_of, precisely
+from postri.audit.exact_chances import ChanceBounds, bounds_of, precisely
 from postri.audit.tiny_tables import Rows, whole_window
 from postri.grid import Grid
 from postri.mechanisms.clock import Clock
@@ -33,11 +33,11 @@ def clock_ends(links: Links) -> list[Ends]:
 
 
 # By all that the chances follow from, as long as nobody changes the clock.
-kept: dict[object, Bounds] = {}
+kept: dict[object, ChanceBounds] = {}
 
 
-def clock_bounds(links: Links, rows: Rows) -> Bounds:
-    """Bounds on the chances of the links on a table, by the clock that ships."""
+def clock_bounds(links: Links, rows: Rows) -> ChanceBounds:
+    """ChanceBounds on the chances of the links on a table, by the clock that ships."""
     (clock, _) = links.clocks(whole_window(rows))
     sides = ((side.starts.tobytes(), side.depths.tobytes(), side.end) for side in clock.sides)
     key = (clock.dial, clock.odds, clock.rate, *sides)
@@ -53,7 +53,7 @@ def shipped_chances(clock: Clock) -> list[arb]:
         return [before - after for before, after in pairwise(running)]
 
 
-def stacked(each: list[Bounds]) -> Bounds:
+def stacked(each: list[ChanceBounds]) -> ChanceBounds:
     """The bounds of several tables, one below the other."""
     names = ("log_low", "log_high", "high")
-    return Bounds(*(np.stack([getattr(one, name) for one in each]) for name in names))
+    return ChanceBounds(*(np.stack([getattr(one, name) for one in each]) for name in names))

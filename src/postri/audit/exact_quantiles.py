@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from postri.audit.exact_chances import BITS, Bounds, Place, Whole, bounds, value_candidates
+from postri.audit.exact_chances import BITS, ChanceBounds, Place, Whole, bounds, value_candidates
 from postri.audit.exact_links import clock_bounds, clock_ends, shipped_links, stacked
 from postri.audit.tiny_tables import (
     Rows,
@@ -36,7 +36,7 @@ SMALL = plain_grid(4)
 
 
 @dataclass(frozen=True)
-class Case:
+class QuantileCase:
     """One configuration: epsilon is for both steps together, half for each."""
 
     p: Fraction
@@ -60,7 +60,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Findings:
+class LargestRatios:
     """The largest log ratios between neighbours and the largest chance of a bad interval: upper
     bounds, in 2^-BITS.
     """
@@ -70,7 +70,7 @@ class Findings:
     interval: int
     failure: int
 
-    def private(self, case: Case) -> bool:
+    def private(self, case: QuantileCase) -> bool:
         """Whether no output is more than e^epsilon times as likely on a neighbour."""
         spend = case.question.spend
         kept = (
@@ -86,7 +86,7 @@ class Findings:
         """Whether no table sees a bad interval more often than beta."""
         return Fraction(self.failure - ROUNDED, 1 << BITS) <= BETA
 
-    def told(self, case: Case) -> str:
+    def told(self, case: QuantileCase) -> str:
         """In words."""
         joint, value, interval, failure = (
             each / (1 << BITS) for each in (self.joint, self.value, self.interval, self.failure)
@@ -99,7 +99,9 @@ class Findings:
         )
 
 
-def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other: True) -> Findings:
+def measure(
+    case: QuantileCase, apart: Callable[[Rows, Rows], bool] = lambda one, other: True
+) -> LargestRatios:
     """Everything about one configuration; or about those neighbours alone that are `apart` in some
     way.
     """
@@ -110,16 +112,16 @@ def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other:
     joint, interval, failure = 0, 0, 0
     for k, place in enumerate(places):
         links = link_bounds(case, tables, place)
-        value = Bounds(
+        value = ChanceBounds(
             values.log_low[:, k, None], values.log_high[:, k, None], values.high[:, k, None]
         )
         interval = max(interval, largest_ratio(links, pairs))
         joint = max(joint, largest_ratio(together(value, links), pairs))
         failure = max(failure, largest_failure(case, tables, place, links))
-    return Findings(joint, largest_ratio(values, pairs), interval, failure)
+    return LargestRatios(joint, largest_ratio(values, pairs), interval, failure)
 
 
-def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
+def value_bounds(case: QuantileCase, tables: list[Rows]) -> tuple[list[Place], ChanceBounds]:
     """The places that a value step chooses from, and the chances of each on each table."""
     step = Depth(case.noise).value_step(case.question)
     found = [
@@ -131,29 +133,31 @@ def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
     return places, stacked([bounds(case.noise, logs, copies) for _, logs, copies in found])
 
 
-def link_bounds(case: Case, tables: list[Rows], place: Place) -> Bounds:
+def link_bounds(case: QuantileCase, tables: list[Rows], place: Place) -> ChanceBounds:
     """The chances of each link around a place, on each table."""
     links = links_at(case, place)
     return stacked([clock_bounds(links, rows) for rows in tables])
 
 
-def links_at(case: Case, place: Place) -> Links:
+def links_at(case: QuantileCase, place: Place) -> Links:
     """The links around a place."""
     shape, index = place
     return shipped_links(Depth(case.noise), case.question, case.grid, index, shape)
 
 
-def together(value: Bounds, links: Bounds) -> Bounds:
+def together(value: ChanceBounds, links: ChanceBounds) -> ChanceBounds:
     """The chances of a value and then a link: logarithms add up."""
-    return Bounds(value.log_low + links.log_low, value.log_high + links.log_high, links.high)
+    return ChanceBounds(value.log_low + links.log_low, value.log_high + links.log_high, links.high)
 
 
-def largest_ratio(found: Bounds, pairs: Whole) -> int:
+def largest_ratio(found: ChanceBounds, pairs: Whole) -> int:
     """The largest log ratio of one output's chances on two neighbours."""
     return int((found.log_high[pairs[:, 0]] - found.log_low[pairs[:, 1]]).max())
 
 
-def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds) -> int:
+def largest_failure(
+    case: QuantileCase, tables: list[Rows], place: Place, links: ChanceBounds
+) -> int:
     """The largest chance of an interval that misses the quantile, given the value and its shape,
     over the tables that have one.
     """

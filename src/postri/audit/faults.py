@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.scratch import KINDS, opened, scratch_folder, some_rows, spent, write_policy
 from postri.audit.swapped import swapped
 from postri.errors import DatasetClosed, EngineError, QuestionFailed, SourceChanged
@@ -108,7 +108,7 @@ def face(error: BaseException | None) -> tuple[str, str]:
     return type(error).__name__, words
 
 
-def try_faults(notes: Notes, kinds: Iterable[str] = KINDS) -> int:
+def try_faults(notes: AttackNotes, kinds: Iterable[str] = KINDS) -> int:
     """Every fault on every kind of source; returns how many were injected."""
     seen: set[tuple[str, str]] = set()
     number = 0
@@ -125,7 +125,7 @@ def try_faults(notes: Notes, kinds: Iterable[str] = KINDS) -> int:
     return number
 
 
-def _one_fault(notes: Notes, path: Path, kind: str, fault: Fault) -> tuple[str, str]:
+def _one_fault(notes: AttackNotes, path: Path, kind: str, fault: Fault) -> tuple[str, str]:
     """A question that breaks: charged in full, no cause in sight. Returns its face."""
     cause = type(fault.cause()).__name__
     name = f"{kind}, {cause} {fault.where}"
@@ -152,7 +152,7 @@ def _one_fault(notes: Notes, path: Path, kind: str, fault: Fault) -> tuple[str, 
         return face(error)
 
 
-def _closing(notes: Notes, path: Path, kind: str) -> None:
+def _closing(notes: AttackNotes, path: Path, kind: str) -> None:
     """After so many failures nothing more is asked, and nothing spent, until it is opened again."""
     with opened(path) as (session, ledger):
         with _while_counting(lambda: MemoryError(CELL)):
@@ -169,7 +169,7 @@ def _closing(notes: Notes, path: Path, kind: str) -> None:
             notes.findings.append(f"{kind}: opened again, and still no answer")
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """All faults on all kinds of sources that need no server."""
     number = try_faults(notes)
     notes.figures["faults injected"] = f"{number:,}"

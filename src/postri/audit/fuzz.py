@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import postri
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.fuzz_http import HTTP_SEEDS, HTTP_WORDS, http_attempt
-from postri.audit.fuzzing import Fuzzer, Target
+from postri.audit.fuzzing import Fuzzer, FuzzTarget
 from postri.audit.scratch import opened, scratch_folder, some_rows, table_in_memory, write_policy
 from postri.errors import (
     BudgetExceeded,
@@ -116,7 +116,7 @@ def refused_or_done(work: Callable[[], object]) -> None:
 
 
 @contextmanager
-def sql_target() -> Iterator[Target]:
+def sql_target() -> Iterator[FuzzTarget]:
     """Texts in SQL: the price first, which looks at no cell, and then an answer."""
     with scratch_folder() as folder:
         rows = some_rows(20)
@@ -133,11 +133,11 @@ def sql_target() -> Iterator[Target]:
 
                 refused_or_done(ask)
 
-            yield Target("SQL", attempt, SQL_SEEDS, SQL_WORDS)
+            yield FuzzTarget("SQL", attempt, SQL_SEEDS, SQL_WORDS)
 
 
 @contextmanager
-def policy_target() -> Iterator[Target]:
+def policy_target() -> Iterator[FuzzTarget]:
     """Files of a steward."""
     with scratch_folder() as folder:
         seeds = []
@@ -149,11 +149,11 @@ def policy_target() -> Iterator[Target]:
             file.write_bytes(given)
             refused_or_done(lambda: read_policy(file))
 
-        yield Target("policy", attempt, tuple(seeds), POLICY_WORDS)
+        yield FuzzTarget("policy", attempt, tuple(seeds), POLICY_WORDS)
 
 
 @contextmanager
-def csv_target() -> Iterator[Target]:
+def csv_target() -> Iterator[FuzzTarget]:
     """Files of cells. The first byte chooses how they are said to be written."""
     with scratch_folder() as folder:
         file = folder / "fuzzed.csv"
@@ -163,7 +163,7 @@ def csv_target() -> Iterator[Target]:
             file.write_bytes(given[1:])
             refused_or_done(lambda: _ask_file(file, style))
 
-        yield Target("CSV", attempt, CSV_SEEDS, CSV_WORDS)
+        yield FuzzTarget("CSV", attempt, CSV_SEEDS, CSV_WORDS)
 
 
 def _ask_file(file: Path, style: dict[str, str]) -> None:
@@ -174,17 +174,17 @@ def _ask_file(file: Path, style: dict[str, str]) -> None:
 
 
 @contextmanager
-def http_target() -> Iterator[Target]:
+def http_target() -> Iterator[FuzzTarget]:
     """Requests to the application that `postri serve` runs."""
     with scratch_folder() as folder:
         more = "max_failures = 1000000"
         service = "time_grid = 0\nrate = 1000000000"
         path = write_policy(folder, "csv", some_rows(20), more=more, service=service)
         with http_attempt(path) as attempt:
-            yield Target("HTTP", attempt, HTTP_SEEDS, HTTP_WORDS)
+            yield FuzzTarget("HTTP", attempt, HTTP_SEEDS, HTTP_WORDS)
 
 
-TARGETS: tuple[Callable[[], AbstractContextManager[Target]], ...] = (
+TARGETS: tuple[Callable[[], AbstractContextManager[FuzzTarget]], ...] = (
     sql_target,
     policy_target,
     csv_target,
@@ -193,7 +193,10 @@ TARGETS: tuple[Callable[[], AbstractContextManager[Target]], ...] = (
 
 
 def fuzz(
-    make: Callable[[], AbstractContextManager[Target]], size: Size, notes: Notes, least: int = LEAST
+    make: Callable[[], AbstractContextManager[FuzzTarget]],
+    size: Size,
+    notes: AttackNotes,
+    least: int = LEAST,
 ) -> None:
     """One target, for its share of the time."""
     with make() as target:
@@ -207,7 +210,7 @@ def fuzz(
             notes.findings.append(f"{target.name}: {crash.told()}")
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """All four."""
     for make in TARGETS:
         fuzz(make, size, notes)

@@ -41,7 +41,7 @@ class Hang(Exception):  # noqa: N818  # what happened, and no error of anybody's
 
 
 @dataclass(frozen=True)
-class Target:
+class FuzzTarget:
     """What is fuzzed: how an input is tried, what to begin with, which words to put in.
 
     `attempt` returns for every input that is answered or refused as it should be, and raises for
@@ -68,7 +68,7 @@ class Crash:
 
 
 @dataclass
-class Findings:
+class FuzzFindings:
     """What came of fuzzing a target."""
 
     inputs: int = 0
@@ -139,14 +139,14 @@ def guarded(seconds: float = PATIENCE) -> Iterator[None]:
 class Fuzzer:
     """Changes inputs of a target for a while."""
 
-    def __init__(self, target: Target, seed: int) -> None:
+    def __init__(self, target: FuzzTarget, seed: int) -> None:
         self._target = target
         self._random = Random(f"{seed}/{target.name}")
         self._corpus: list[bytes] = []
         self._coverage = Coverage()
-        self.found = Findings()
+        self.found = FuzzFindings()
 
-    def run(self, seconds: float, least: int, tell: Callable[[str], None]) -> Findings:
+    def run(self, seconds: float, least: int, tell: Callable[[str], None]) -> FuzzFindings:
         """Try the seeds, then changed inputs until the time is over, and `least` of them."""
         until = monotonic() + seconds
         with self._coverage.watching():
@@ -184,7 +184,7 @@ class Fuzzer:
         return given[:MOST_BYTES]
 
 
-def tried(target: Target, given: bytes) -> Crash | None:
+def tried(target: FuzzTarget, given: bytes) -> Crash | None:
     """What an input makes of the target: nothing, if it was answered or refused as it should be."""
     try:
         with guarded():
@@ -196,7 +196,7 @@ def tried(target: Target, given: bytes) -> Crash | None:
     return None
 
 
-def shrunk(target: Target, crash: Crash) -> Crash:
+def shrunk(target: FuzzTarget, crash: Crash) -> Crash:
     """The same kind of crash by less: parts are left out as long as it stays."""
     tries = 0
     size = max(1, len(crash.input) // 2)

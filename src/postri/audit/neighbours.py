@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.scratch import (
     KINDS,
     Row,
@@ -185,7 +185,7 @@ def seen_on(
         return replay(session, ledger, questions)
 
 
-def try_pair(notes: Notes, kind: str, number: int, random: Random, asked: int) -> int:
+def try_pair(notes: AttackNotes, kind: str, number: int, random: Random, asked: int) -> int:
     """One pair of neighbours of a kind; returns how many things were compared."""
     odd = ODD[number % len(ODD)]
     base = some_rows(SIZES[number % len(SIZES)])
@@ -208,7 +208,7 @@ def try_pair(notes: Notes, kind: str, number: int, random: Random, asked: int) -
     return len(one)
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """Pairs of every kind of source that needs no server."""
     random = Random(size.seed)
     pairs, asked = 4, 4

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from postri import privacy
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.black_box import function_subjects
 from postri.audit.faults import try_faults
 from postri.audit.swapped import swapped
@@ -139,7 +139,7 @@ def _by_draws(name: str, draws: int) -> Callable[[], list[str]]:
 
 def _by_faults() -> list[str]:
     """Let a few questions fail."""
-    notes = Notes()
+    notes = AttackNotes()
     try_faults(notes, kinds=("csv",))
     return notes.findings
 
@@ -157,7 +157,7 @@ BUGS = (
 )
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """Every bug must be caught."""
     for bug in BUGS:
         notes.tell(bug.name)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import postri
-from postri.audit.attack import Outcome, Size
+from postri.audit.attack import AttackOutcome, Size
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Report:
 
     time: datetime
     size: Size
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[AttackOutcome]
 
     @property
     def passed(self) -> bool:

@@ -162,7 +162,7 @@ def spent(ledger: SqliteLedger) -> Fraction:
 def plain_shape(value: Any) -> Any:
     """What may be seen of a value without what was drawn: the names and kinds of its parts.
 
-    Notes follow from the answer, such as whether it lies on an edge.
+    AttackNotes follow from the answer, such as whether it lies on an edge.
     """
     if isinstance(value, dict):
         return {

@@ -21,7 +21,7 @@ from math import comb
 from pathlib import Path
 from time import perf_counter, sleep
 
-from postri.audit.attack import Attack, Notes, Size
+from postri.audit.attack import Attack, AttackNotes, Size
 from postri.audit.scratch import Row, scratch_folder, some_rows, write_policy
 from postri.errors import PostriError
 from postri.policy import read_policy
@@ -177,7 +177,7 @@ def measured(number: int, tell: Callable[[str], None]) -> tuple[list[float], lis
     return times
 
 
-def attempt(size: Size, notes: Notes) -> None:
+def attempt(size: Size, notes: AttackNotes) -> None:
     """Ask both services in turns."""
     number = 40
     if size.full:
