@@ -13,7 +13,7 @@ CHECKS := check-code check-types check-examples check-wheel check-lock
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup services demo reproduce test test-fast prove check $(CHECKS) format bench bench-large docs clean
+.PHONY: help setup services demo reproduce test test-fast prove audit check $(CHECKS) format bench bench-large docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,10 @@ test-fast: setup  ## the quick tests, in under a minute
 
 prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
 	POSTRI_PROVE=1 $(PYTEST) -m prove
+
+audit: setup  ## attack the installation for about an hour and a half, report into build/audit.md
+	@mkdir -p build
+	$(BIN)/postri audit --minutes 60 --self-test --out build/audit.md
 
 check: setup  ## format, lint, types, import contract, documentation examples, the wheel, the lock file
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target $(CHECKS)

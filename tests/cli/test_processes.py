@@ -38,6 +38,7 @@ COMMANDS = {
     "token": ("token", "list", "--json"),
 }
 ELSEWHERE = {
+    "audit": (("audit", "--only", "nothing"), 2),
     "demo": (("demo", "--out", "shown"), 0),
     "init": (("init", "staff.csv", "--out", "new.toml"), 0),
     "open_again": (("open-again", "stuff"), 2),

@@ -15,11 +15,11 @@ import pytest
 from exact_methods import Method, Output, Rows
 
 from mechanisms.exact_walks import stop_chances
+from postri.audit.tiny_tables import plain_grid, whole_windows
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.noisy_max import Runs
 from postri.methods import postri, postri_svt, sun2023, sun2023_svt
 from postri.methods.method import QuantileTerms
-from privacy.tiny_tables import plain_grid, whole_windows
 
 Options = dict[Hashable, float]
 

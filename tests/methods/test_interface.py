@@ -26,11 +26,11 @@ from postri import (
     Sun2023,
     Sun2023SVT,
 )
+from postri.audit.tiny_tables import plain_grid, whole_windows
 from postri.cli import app
 from postri.methods import METHODS, Method, method_named
 from postri.methods.method import QuantileTerms, Span
 from postri.privacy import Spend
-from privacy.tiny_tables import plain_grid, whole_windows
 
 NAMED: dict[str, Method] = {
     "depth": Depth(),

@@ -34,12 +34,12 @@ from postri import (
     Sun2023,
     Sun2023SVT,
 )
+from postri.audit.tiny_tables import whole_window
 from postri.methods.method import QuantileTerms, check_rows
 from postri.methods.published import NOT_ALWAYS, ROWS_ARE_PUBLIC, Published
 from postri.privacy import Spend
 from postri.question.population import LOWEST
 from postri.window import WIDER, RankWindow, Target, Windows, holds, trim, with_lowest
-from privacy.tiny_tables import whole_window
 from proving import sized
 
 Figures = Callable[[str], None]

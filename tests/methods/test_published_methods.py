@@ -29,6 +29,7 @@ from postri import (
     Sun2023,
     Sun2023SVT,
 )
+from postri.audit.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
 from postri.grid import Grid
 from postri.mechanisms.coins import SystemCoins
 from postri.methods import postri as postri_module
@@ -37,7 +38,6 @@ from postri.methods.published import UNIT, Ranks, Steps, Tieless, Widths, size_o
 from postri.privacy import Spend
 from postri.window import RankWindow, Windows
 from privacy.chi_square import chance_of_worse, fits, rejected
-from privacy.tiny_tables import narrow_windows, plain_grid, whole_window, whole_windows
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS

@@ -1,7 +1,6 @@
-"""The exact chance of every link of a clock, in ball arithmetic: from the definition, and from the
-clock that ships.
+"""The exact chance of every link of a clock, in ball arithmetic, from the definition.
 
-The definition is written down here once more, link by link: intervals by their offsets, depths by
+It is written down here once more, link by link: intervals by their offsets, depths by
 counting rows, levels as minima over all later links, and the chance to be running from reading to
 reading.
 """
@@ -13,51 +12,14 @@ from fractions import Fraction
 from itertools import accumulate, count, pairwise
 
 import flint
-import numpy as np
-from exact_chances import Bounds, bounds_of, precisely
 from flint import arb, fmpq
-from tiny_tables import Rows, whole_window
 
+from postri.audit.exact_links import Ends
+from postri.audit.tiny_tables import Rows
 from postri.grid import Grid
-from postri.mechanisms.clock import Clock
 from postri.methods.depth import Depth
-from postri.methods.links import Links
 from postri.methods.method import QuantileTerms
 from postri.methods.value import Shape
-
-Ends = tuple[int, int]
-
-
-def shipped_links(
-    method: Depth, terms: QuantileTerms, grid: Grid, index: int, shape: Shape
-) -> Links:
-    return method.clock_step(terms).links(grid, index, shape)
-
-
-def clock_ends(links: Links) -> list[Ends]:
-    """The intervals of the links: public."""
-    (clock, _) = links.clocks(whole_window(()))
-    return [links.ends(k) for k in range(clock.last + 1)]
-
-
-# By all that the chances follow from, as long as nobody changes the clock.
-kept: dict[object, Bounds] = {}
-
-
-def clock_bounds(links: Links, rows: Rows) -> Bounds:
-    """Bounds on the chances of the links on a table, by the clock that ships."""
-    (clock, _) = links.clocks(whole_window(rows))
-    sides = ((side.starts.tobytes(), side.depths.tobytes(), side.end) for side in clock.sides)
-    key = (clock.dial, clock.odds, clock.rate, *sides)
-    if key not in kept:
-        kept[key] = bounds_of(shipped_chances(clock))
-    return kept[key]
-
-
-def shipped_chances(clock: Clock) -> list[arb]:
-    with precisely():
-        running = [arb(1), *(clock.running_after(k) for k in range(clock.last)), arb(0)]
-        return [before - after for before, after in pairwise(running)]
 
 
 def defined_chances(
@@ -169,8 +131,3 @@ def root(goal: arb) -> arb:
 
 def _fmpq(number: Fraction) -> fmpq:
     return fmpq(number.numerator, number.denominator)
-
-
-def stacked(each: list[Bounds]) -> Bounds:
-    names = ("log_low", "log_high", "high")
-    return Bounds(*(np.stack([getattr(one, name) for one in each]) for name in names))

@@ -17,38 +17,27 @@ from random import Random
 
 import numpy as np
 import pytest
-from exact_chances import (
-    BITS,
-    Bounds,
-    Place,
+from exact_clock import defined_chances
+from flint import arb, fmpq
+
+from postri.audit import exact_quantiles
+from postri.audit.exact_chances import (
     Whole,
-    bounds,
     chances,
     crowded_chances,
     exponential_chances,
     precisely,
-    value_candidates,
 )
-from exact_clock import (
-    clock_bounds,
-    clock_ends,
-    defined_chances,
-    kept,
-    shipped_chances,
-    shipped_links,
-    stacked,
-)
-from flint import arb, fmpq
-from tiny_tables import (
+from postri.audit.exact_links import kept, shipped_chances, shipped_links
+from postri.audit.exact_quantiles import BETA, measure
+from postri.audit.tiny_tables import (
     Rows,
     all_tables,
     holds_quantile,
     neighbours,
     plain_grid,
     whole_window,
-    whole_windows,
 )
-
 from postri.grid import Grid
 from postri.mechanisms import clock as clock_module
 from postri.mechanisms.clock import Clock, Plateaus
@@ -67,144 +56,20 @@ from proving import sized
 
 pytestmark = pytest.mark.slow
 
-BETA = Fraction(1, 10)
 PS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
 ONE_ROW: tuple[ProtectedChange, ...] = (AddOrRemoveRows(1), ReplaceRows(1))
 NOISES: tuple[Noise, ...] = ("exponential", "gumbel")
 GRID, MOST_ROWS = sized((plain_grid(4), 3), (plain_grid(6), 4))
-# No more numbers than this are added up: each is rounded by less than one unit of 2^-BITS.
-ROUNDED = 128
 # At epsilon 2 no link of these tables is deep enough but those on the edges; at 20 some are.
 LOWEST, LOW, HIGH = Fraction(1, 2), Fraction(2), Fraction(20)
 
 
 @dataclass(frozen=True)
-class Case:
-    """One configuration: epsilon is for both steps together, half for each."""
+class Case(exact_quantiles.QuantileCase):
+    """One configuration, on all tables of the size at hand."""
 
-    p: Fraction
-    protect: ProtectedChange
-    noise: Noise
-    epsilon: Fraction = LOW
     grid: Grid = GRID
     most_rows: int = MOST_ROWS
-    groups: int = 1
-
-    @property
-    def question(self) -> QuantileTerms:
-        return QuantileTerms(
-            self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups
-        )
-
-    def __str__(self) -> str:
-        change = f"{type(self.protect).__name__}({self.protect.k})"
-        return f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """The largest log ratios between neighbours and the largest chance of a bad interval: upper
-    bounds, in 2^-BITS.
-    """
-
-    joint: int
-    value: int
-    interval: int
-    failure: int
-
-    def private(self, case: Case) -> bool:
-        spend = case.question.spend
-        kept = (
-            (self.joint, spend.epsilon),
-            (self.value, spend.value),
-            (self.interval, spend.interval),
-        )
-        # The clock meets its bounds: its ratios come to epsilon itself, and what the bounds add by
-        # being rounded outward lies beyond.
-        return all(Fraction(ratio - ROUNDED, 1 << BITS) <= epsilon for ratio, epsilon in kept)
-
-    def covers(self) -> bool:
-        return Fraction(self.failure - ROUNDED, 1 << BITS) <= BETA
-
-    def told(self, case: Case) -> str:
-        joint, value, interval, failure = (
-            each / (1 << BITS) for each in (self.joint, self.value, self.interval, self.failure)
-        )
-        half = float(case.epsilon / 2)
-        return (
-            f"largest log ratio {joint:.4f} of {float(case.epsilon):g} "
-            f"(value {value:.4f} of {half:g}, interval {interval:.4f} of {half:g}); "
-            f"largest failure {failure:.4f} of {float(BETA):g}"
-        )
-
-
-def measure(case: Case, apart: Callable[[Rows, Rows], bool] = lambda one, other: True) -> Findings:
-    """Everything about one configuration; or about those neighbours alone that are `apart` in some
-    way.
-    """
-    tables = all_tables(case.grid, case.most_rows)
-    pairs = neighbours(tables, case.protect)
-    pairs = pairs[[apart(tables[i], tables[j]) for i, j in pairs]]
-    places, values = value_bounds(case, tables)
-    joint, interval, failure = 0, 0, 0
-    for k, place in enumerate(places):
-        links = link_bounds(case, tables, place)
-        value = Bounds(
-            values.log_low[:, k, None], values.log_high[:, k, None], values.high[:, k, None]
-        )
-        interval = max(interval, largest_ratio(links, pairs))
-        joint = max(joint, largest_ratio(together(value, links), pairs))
-        failure = max(failure, largest_failure(case, tables, place, links))
-    return Findings(joint, largest_ratio(values, pairs), interval, failure)
-
-
-def value_bounds(case: Case, tables: list[Rows]) -> tuple[list[Place], Bounds]:
-    """The places that a value step chooses from, and the chances of each on each table."""
-    step = Depth(case.noise).value_step(case.question)
-    found = [
-        value_candidates(step.runs(whole_windows(rows), case.grid), case.grid, step.rate)
-        for rows in tables
-    ]
-    places = found[0][0]
-    assert all(each == places for each, _, _ in found)
-    return places, stacked([bounds(case.noise, logs, copies) for _, logs, copies in found])
-
-
-def link_bounds(case: Case, tables: list[Rows], place: Place) -> Bounds:
-    """The chances of each link around a place, on each table."""
-    links = links_at(case, place)
-    return stacked([clock_bounds(links, rows) for rows in tables])
-
-
-def links_at(case: Case, place: Place) -> Links:
-    shape, index = place
-    return shipped_links(Depth(case.noise), case.question, case.grid, index, shape)
-
-
-def together(value: Bounds, links: Bounds) -> Bounds:
-    """The chances of a value and then a link: logarithms add up."""
-    return Bounds(value.log_low + links.log_low, value.log_high + links.log_high, links.high)
-
-
-def largest_ratio(found: Bounds, pairs: Whole) -> int:
-    """The largest log ratio of one output's chances on two neighbours."""
-    return int((found.log_high[pairs[:, 0]] - found.log_low[pairs[:, 1]]).max())
-
-
-def largest_failure(case: Case, tables: list[Rows], place: Place, links: Bounds) -> int:
-    """The largest chance of an interval that misses the quantile, given the value and its shape,
-    over the tables that have one.
-    """
-    ends = clock_ends(links_at(case, place))
-    bad = np.array(
-        [
-            [not holds_quantile(low, high, rows, case.p, case.grid) for low, high in ends]
-            for rows in tables
-            if rows
-        ]
-    )
-    kept = [k for k, rows in enumerate(tables) if rows]
-    return int((links.high[kept] * bad).sum(axis=1).max())
 
 
 def one_row_cases() -> Iterator[Case]:

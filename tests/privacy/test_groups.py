@@ -14,11 +14,11 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 import pytest
-from exact_chances import BITS
 from test_exhaustive import LOW, NOISES, PS, Case, measure
-from tiny_tables import Rows, plain_grid
 
 import postri
+from postri.audit.exact_chances import BITS
+from postri.audit.tiny_tables import Rows, plain_grid
 from postri.engines.rows import Groups, Units
 from postri.engines.rows import Rows as Chosen
 from postri.grid import grid_of

@@ -15,8 +15,8 @@ from random import Random
 import pytest
 from chi_square import chance_of_worse, fits
 from tiny_draws import Watched, drawn, span_chances
-from tiny_tables import Rows, narrow_windows, plain_grid, whole_window
 
+from postri.audit.tiny_tables import Rows, narrow_windows, plain_grid, whole_window
 from postri.grid import Grid
 from postri.mechanisms import clock as clock_module
 from postri.mechanisms import noisy_max as noisy_max_module

@@ -15,8 +15,8 @@ import pytest
 from chi_square import chance_of_worse, fits, rejected
 from exact_clock import defined_chances
 from tiny_draws import Part, Parts, Watched, drawn, place_chances, span_chances
-from tiny_tables import narrow_windows, plain_grid, whole_windows
 
+from postri.audit.tiny_tables import narrow_windows, plain_grid, whole_windows
 from postri.grid import Grid
 from postri.mechanisms import clock as clock_module
 from postri.mechanisms import noisy_max as noisy_max_module

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
-from exact_chances import chances, value_candidates
 from exact_clock import defined_chances
 from flint import fmpq
 from numpy.typing import NDArray
-from tiny_tables import Rows, whole_windows
 
+from postri.audit.exact_chances import chances, value_candidates
+from postri.audit.tiny_tables import Rows, whole_windows
 from postri.grid import Grid
 from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
 from postri.methods.depth import Depth

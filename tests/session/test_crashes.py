@@ -48,7 +48,13 @@ def test_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
     number_of_processes, each_asks = sized((4, 50), (8, 250))
     asked = number_of_processes * each_asks
     fits = asked * 3 // 5
-    policy = write_policy(tmp_path, table=bank(50), budget=f"{Fraction(fits, 100)}")
+    policy = write_policy(
+        tmp_path,
+        table=bank(50),
+        budget=f"{Fraction(fits, 100)}",
+        # None waits for another.
+        more=f"max_failures = {number_of_processes}",
+    )
     processes = [
         started("asking_at_once.py", policy, f"analyst {number}", each_asks)
         for number in range(number_of_processes)

@@ -295,6 +295,7 @@ def test_a_question_waits_for_room_while_others_are_counted(policy):
         in_memory(),
         session(policy) as one,
         session(policy) as other,
+        patch.object(local, "PATIENCE", 120),
         ThreadPoolExecutor(4) as pool,
         held() as opened,
     ):
@@ -358,7 +359,8 @@ def test_many_at_once_leave_no_more_without_an_answer_than_may_be(tmp_path):
         return counted(bound)
 
     failing = patch.object(BoundQuestion, "answers", sometimes)
-    with in_memory(), failing, ThreadPoolExecutor(8) as pool:
+    patient = patch.object(local, "PATIENCE", 120)
+    with in_memory(), failing, patient, ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(ask, range(20, 60)))
     assert set(outcomes) <= {None, QuestionFailed, DatasetClosed}
     assert outcomes.count(QuestionFailed) == 5

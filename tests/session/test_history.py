@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from unittest.mock import patch
 
 import pytest
 
 from bank import session, write_policy
 from postri import Domain, EngineError, InputError, QuestionFailed, agg
+from postri.policy import read_policy
 from postri.question import BoundQuestion
-from postri.session.wire import dataset_fields
+from postri.session.wire import dataset_fields, history_fields, read_history
 
 MID = {"mid": "median(balance)"}
 SQL = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2"
@@ -138,3 +140,23 @@ def test_what_is_public_of_a_dataset_does_not_say_where_it_is(policy):
     assert facts.columns["rate"].domain.step == Domain(0, 10, "0.25").step
     assert facts.columns["job"].keys == ("admin.", "technician", "nobody")
     assert "parquet" not in repr(facts) + json.dumps(dataset_fields(facts), default=str)
+
+
+def test_a_question_in_a_form_that_is_no_longer_known_breaks_no_history(policy):
+    """As a version wrote it that took any number of digits: it is listed, without its words."""
+    with session(policy) as db:
+        db.ask("bank", MID, epsilon="0.5")
+        db.count("bank", epsilon="0.25")
+    found = read_policy(policy)
+    with sqlite3.connect(found.ledger) as connection:
+        connection.execute(
+            "UPDATE wordings SET wording = replace(wording, '\"0.5\"', ?)",
+            ('"1/1' + "0" * 400 + '"',),
+        )
+    connection.close()
+    with session(policy) as db:
+        count, median = read_history(history_fields(db.answers(), 50))
+    assert count.result is not None and count.question is not None
+    assert (median.status, median.question, median.result) == ("answered", None, None)
+    assert "form that this version does not know" in median.reason
+    assert str(median.epsilon) == "1/2"

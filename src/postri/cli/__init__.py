@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from postri.cli.audit import audit
 from postri.cli.budget import budget
 from postri.cli.closing import open_again
 from postri.cli.demo import demo
@@ -35,7 +36,7 @@ app = typer.Typer(
 # In the order in which help lists them.
 FOR_FILES = (median, quantile, plan, demo)
 FOR_POLICIES = (look, init, check, ask, sql, shell, budget, open_again, serve)
-FOR_RESEARCH = (reproduce, compare)
+FOR_RESEARCH = (reproduce, compare, audit)
 for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
     app.command()(command)
 app.add_typer(token, name="token")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.grid import Grid
-from postri.privacy import AddOrRemoveRows, ProtectedChange
+from postri.privacy import AddOrRemoveRows, ProtectedChange, most_rows
 from postri.window import RankWindow, Windows, trim
 
 Rows = tuple[int, ...]
@@ -56,7 +56,7 @@ def neighbours(tables: list[Rows], protect: ProtectedChange) -> NDArray[np.int64
     """
     step = _one_row_apart(tables, replaced=not isinstance(protect, AddOrRemoveRows))
     reached = np.eye(len(tables), dtype=bool)
-    for _ in range(protect.k):
+    for _ in range(most_rows(protect)):
         reached |= reached @ step
     np.fill_diagonal(reached, False)
     return np.argwhere(reached)

@@ -25,7 +25,7 @@ from postri.mechanisms.noisy_max import BOOST_BITS, Noise, Runs
 from postri.methods.value import Shape, ValueRuns
 
 PRECISION = 256
-# Bounds are whole numbers of 2^-BITS, rounded outward: their sums and differences are exact.
+# ChanceBounds are whole numbers of 2^-BITS, rounded outward: their sums and differences are exact.
 BITS = 54
 # Above this many copies the polynomial gives way to the sandwich.
 MOST_FACTORS = 64
@@ -80,7 +80,7 @@ def exponential_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
 
 
 def crowded_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
-    """Bounds on the same integrals for many copies, tight to about one part in the number of
+    """ChanceBounds on the same integrals for many copies, tight to about one part in the number of
     copies.
 
     With W the sum of all w_j q_j, 1 - z <= exp(-z) gives P(i) <= w_i q_i * integral over y >= 0 of
@@ -93,7 +93,7 @@ def crowded_chances(weights: list[arb], copies: Sequence[int]) -> list[arb]:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class ChanceBounds:
     """Rigorous bounds on the chances, in 2^-BITS: of their logarithms from both sides, of
     themselves from above.
     """
@@ -104,26 +104,33 @@ class Bounds:
 
 
 @lru_cache(maxsize=1 << 16)
-def bounds(noise: Noise, logs: tuple[fmpq, ...], copies: tuple[int, ...]) -> Bounds:
+def bounds(noise: Noise, logs: tuple[fmpq, ...], copies: tuple[int, ...]) -> ChanceBounds:
     return bounds_of(chances(noise, logs, copies))
 
 
-def bounds_of(exact: Sequence[arb]) -> Bounds:
-    """Bounds on chances that are known as balls."""
+def bounds_of(exact: Sequence[arb]) -> ChanceBounds:
+    """ChanceBounds on chances that are known as balls."""
     with precisely():
         ends = [
             (_down(log), _up(log), _up(chance))
             for chance, log in ((chance, chance.log()) for chance in exact)
         ]
-    return Bounds(*np.array(ends, dtype=np.int64).T)
+    return ChanceBounds(*np.array(ends, dtype=np.int64).T)
 
 
 def _down(number: arb) -> int:
-    return int((number.lower() * (1 << BITS)).floor().unique_fmpz())
+    return _whole((number.lower() * (1 << BITS)).floor())
 
 
 def _up(number: arb) -> int:
-    return int((number.upper() * (1 << BITS)).ceil().unique_fmpz())
+    return _whole((number.upper() * (1 << BITS)).ceil())
+
+
+def _whole(number: arb) -> int:
+    """The whole number that a ball of no width is."""
+    found = number.unique_fmpz()
+    assert found is not None
+    return int(found)
 
 
 def log_weights(runs: Runs, rate: Fraction) -> tuple[fmpq, ...]:

@@ -1,0 +1,1 @@
+"""Attacks on the installation, as an adversary would: a user of the package, and its report."""
