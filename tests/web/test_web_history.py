@@ -14,7 +14,7 @@ from test_web_limits import gate
 
 from postri.answer.forms import json_text
 from postri.errors import EngineError, LedgerError, PostriError
-from postri.ledger import Asked, SqliteLedger
+from postri.ledger import AskedQuestion, SqliteLedger
 from postri.policy import read_policy
 from postri.session import local
 from postri.session.wire import past_fields
@@ -214,11 +214,11 @@ class TestFile:
     def test_a_text_is_ready_for_its_own_entry_alone(self, tmp_path):
         path = write_policy(tmp_path)
         texts = PastTexts(tmp_path / "texts", read_policy(path))
-        asked = Asked(7, "hash", "wording")
+        asked = AskedQuestion(7, "hash", "wording")
         texts.keep("ann", asked, PastText("bank", "{}"))
         assert texts.of("ann", [asked]) == {7: "{}"}
         assert texts.of("ben", [asked]) == {}
-        for other in (Asked(8, "hash", "wording"), Asked(7, "other", "wording")):
+        for other in (AskedQuestion(8, "hash", "wording"), AskedQuestion(7, "other", "wording")):
             assert texts.of("ann", [other]) == {}
-        assert texts.of("ann", [Asked(7, "hash", "other")]) == {}
+        assert texts.of("ann", [AskedQuestion(7, "hash", "other")]) == {}
         texts.close()

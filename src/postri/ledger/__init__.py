@@ -11,7 +11,7 @@ from postri.ledger.head import Head
 from postri.ledger.sqlite import SqliteLedger
 from postri.ledger.store import (
     Account,
-    Asked,
+    AskedQuestion,
     DatasetUsage,
     Ledger,
     Recorded,
@@ -26,7 +26,7 @@ __all__ = [
     "ZCDP",
     "Account",
     "Accountant",
-    "Asked",
+    "AskedQuestion",
     "Attempt",
     "Charge",
     "Cost",

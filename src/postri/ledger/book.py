@@ -30,7 +30,7 @@ from postri.ledger.entries import (
 from postri.ledger.head import Head
 from postri.ledger.parts import Share, epsilon_text, rational, read_epsilon
 from postri.ledger.schema import check_schema
-from postri.ledger.store import Asked, DatasetUsage, Indexes, Reservation, Unanswered, Usage
+from postri.ledger.store import AskedQuestion, DatasetUsage, Indexes, Reservation, Unanswered, Usage
 from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 BATCH = 500
@@ -366,11 +366,11 @@ class Book:
         asked = self.asked(analyst, before, limit)
         return [self.past(each.number, each.wording) for each in asked]
 
-    def asked(self, analyst: str, before: int | None, limit: int) -> list[Asked]:
+    def asked(self, analyst: str, before: int | None, limit: int) -> list[AskedQuestion]:
         """What an analyst asked, newest first, without what became of it."""
         if before is None:
             before = self.number + 1
-        return [Asked(*row) for row in self._do(ASKED, (analyst, before, limit))]
+        return [AskedQuestion(*row) for row in self._do(ASKED, (analyst, before, limit))]
 
     def is_kept(self, reservation: int, analyst: str, attempt: Attempt) -> bool:
         """Whether there is nothing more to keep."""

@@ -46,7 +46,7 @@ from postri.ledger.people import (
 from postri.ledger.protection import Protections
 from postri.ledger.schema import MIGRATIONS, migrate, schema_of
 from postri.ledger.store import (
-    Asked,
+    AskedQuestion,
     DatasetUsage,
     Indexes,
     Recorded,
@@ -179,7 +179,9 @@ class SqliteLedger:
         with self._reading() as book:
             return book.history(analyst, before, limit)
 
-    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+    def asked(
+        self, analyst: str, before: int | None = None, limit: int = 50
+    ) -> list[AskedQuestion]:
         with self._reading() as book:
             return book.asked(analyst, before, limit)
 

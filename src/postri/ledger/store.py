@@ -60,7 +60,7 @@ class Unanswered:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """That an analyst asked a question, and in which words: the number and the hash of its
     reservation.
     """
@@ -213,7 +213,9 @@ class Ledger(Protocol):
         """What an analyst asked, newest first, below a number."""
         ...
 
-    def asked(self, analyst: str, before: int | None = None, limit: int = 50) -> list[Asked]:
+    def asked(
+        self, analyst: str, before: int | None = None, limit: int = 50
+    ) -> list[AskedQuestion]:
         """The same questions as `history`, without what became of them."""
         ...
 

@@ -18,7 +18,7 @@ from threading import Lock
 
 from postri import __version__
 from postri.errors import LedgerError
-from postri.ledger import Asked
+from postri.ledger import AskedQuestion
 from postri.ledger.connection import SqliteFile, create_private
 from postri.policy import Dataset, Policy
 
@@ -64,7 +64,7 @@ class PastTexts:
             self._file.close()
             raise
 
-    def of(self, analyst: str, asked: Sequence[Asked]) -> dict[int, str]:
+    def of(self, analyst: str, asked: Sequence[AskedQuestion]) -> dict[int, str]:
         """The texts that are ready, by number."""
         if not asked:
             return {}
@@ -81,7 +81,7 @@ class PastTexts:
                     ready[each.number] = text
         return ready
 
-    def keep(self, analyst: str, asked: Asked, past: PastText) -> None:
+    def keep(self, analyst: str, asked: AskedQuestion, past: PastText) -> None:
         """Have a text ready from here on."""
         stamp = self._stamp(past.dataset, asked)
         row = (analyst, asked.number, past.dataset, stamp, past.text)
@@ -92,7 +92,7 @@ class PastTexts:
         """Let go of the file."""
         self._file.close()
 
-    def _stamp(self, dataset: str, asked: Asked) -> bytes:
+    def _stamp(self, dataset: str, asked: AskedQuestion) -> bytes:
         """From what a text is made: the entry, how it was put, and what the policy means by it."""
         meaning = self._meanings.get(dataset, "")
         parts = (__version__, meaning, asked.hash, asked.wording)

@@ -23,7 +23,7 @@ from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError
-from postri.ledger import Asked, SqliteLedger, View
+from postri.ledger import AskedQuestion, SqliteLedger, View
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.question import Wording
@@ -99,14 +99,14 @@ class ServedSession(LocalSession):
             last = str(asked[-1].number)
         return history_text(texts, limit, last)
 
-    def _text_of(self, asked: Asked) -> str:
+    def _text_of(self, asked: AskedQuestion) -> str:
         texts = self._service.texts
         # One at a time: who wants the same page at the same time finds it made.
         with texts.filling:
             ready = texts.of(self.analyst, [asked])
             return ready.get(asked.number) or self._made_text(asked)
 
-    def _made_text(self, asked: Asked, parsed: ParsedWording | None = None) -> str:
+    def _made_text(self, asked: AskedQuestion, parsed: ParsedWording | None = None) -> str:
         """The text of one past answer, kept ready if nothing will change it."""
         (found,) = self._ledger.history(self.analyst, asked.number + 1, 1)
         past = self._past_answer(found, parsed)
