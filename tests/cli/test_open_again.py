@@ -8,11 +8,9 @@ import json
 from unittest.mock import patch
 
 import pytest
-from typer.testing import CliRunner
 
 from bank import session, write_policy
 from postri import EngineError, QuestionFailed
-from postri.cli import app
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 from postri.question import BoundQuestion
@@ -79,8 +77,8 @@ def test_a_name_that_is_no_dataset_is_refused(policy):
 def test_a_terminal_sees_it_in_red(tmp_path):
     policy = write_policy(tmp_path, more="max_failures = 1")
     fail(policy, EngineError("failed"))
-    shown = CliRunner().invoke(app, ["check", "--policy", str(policy)], color=True)
-    assert "\x1b[31m" in shown.output and "is closed" in shown.output
+    shown, _ = run("check", folder=policy.parent, code=2, FORCE_COLOR="1")
+    assert "\x1b[31m" in shown and "is closed" in shown
 
 
 def test_the_ledger_says_which_questions_were_looked_at(policy):

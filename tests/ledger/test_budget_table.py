@@ -34,14 +34,12 @@ def test_json_has_exact_rationals(asked):
             "spent": "1/2",
             "remaining": "9/2",
             "entries": 3,
-            "unanswered": [],
         },
         "shop [red]": {
             "budget": "3",
             "spent": "0",
             "remaining": "3",
             "entries": 0,
-            "unanswered": [],
         },
     }
 

@@ -4,6 +4,7 @@ number; what can be known without a row costs nothing.
 
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -478,10 +479,12 @@ NUMBERS = [
 
 def shown_after(db) -> list[str]:
     """The history, as a service would send it."""
-    from postri.session.wire import history_fields, read_history
+    from postri.answer.forms import json_text
+    from postri.session.wire import history_text, past_fields, read_history
 
     answers = db.answers()
-    assert len(read_history(history_fields(answers, 50))) == len(answers)
+    text = history_text([json_text(past_fields(each)) for each in answers], 50, None)
+    assert len(read_history(json.loads(text))) == len(answers)
     return [past.status for past in answers]
 
 

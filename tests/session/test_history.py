@@ -10,9 +10,10 @@ import pytest
 
 from bank import session, write_policy
 from postri import Domain, EngineError, InputError, QuestionFailed, agg
+from postri.answer.forms import json_text
 from postri.policy import read_policy
 from postri.question import BoundQuestion
-from postri.session.wire import dataset_fields, history_fields, read_history
+from postri.session.wire import dataset_fields, history_text, past_fields, read_history
 
 MID = {"mid": "median(balance)"}
 SQL = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job ORDER BY mid DESC LIMIT 2"
@@ -155,7 +156,8 @@ def test_a_question_in_a_form_that_is_no_longer_known_breaks_no_history(policy):
         )
     connection.close()
     with session(policy) as db:
-        count, median = read_history(history_fields(db.answers(), 50))
+        texts = [json_text(past_fields(each)) for each in db.answers()]
+        count, median = read_history(json.loads(history_text(texts, 50, None)))
     assert count.result is not None and count.question is not None
     assert (median.status, median.question, median.result) == ("answered", None, None)
     assert "form that this version does not know" in median.reason

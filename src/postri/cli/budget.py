@@ -180,19 +180,22 @@ def save_trail(ledger: Ledger, file: str) -> None:
 
 
 def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, object]]:
-    """Budget, spent and remaining as exact rationals, and the questions without an answer since it
-    was opened, by dataset.
+    """Budget, spent and remaining as exact rationals, by dataset; and the questions without an
+    answer since it was opened, if there are any.
     """
-    return {
-        account.dataset: {
+    found = {}
+    for account, lines in _lines(accounts, ledger):
+        fields: dict[str, object] = {
             "budget": str(account.budget),
             "spent": str(lines[0].spent),
             "remaining": str(account.budget - lines[0].spent),
             "entries": lines[0].entries,
-            "unanswered": unanswered_fields(ledger, account.dataset),
         }
-        for account, lines in _lines(accounts, ledger)
-    }
+        unanswered = unanswered_fields(ledger, account.dataset)
+        if unanswered:
+            fields["unanswered"] = unanswered
+        found[account.dataset] = fields
+    return found
 
 
 def show(accounts: Sequence[Account], ledger: Ledger) -> None:

@@ -156,8 +156,11 @@ def _looks(policy: Policy) -> list[Look]:
 
 
 def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[Problem]) -> None:
+    from rich.console import Console
+
     from postri.policy import Vouched
 
+    console = Console(soft_wrap=True)
     for kind, problems in ("", errors), ("warning: ", warnings):
         for problem in problems:
             place = policy
@@ -167,7 +170,7 @@ def _print_problems(policy: str, errors: Sequence[Problem], warnings: Sequence[P
             if kind and not isinstance(problem, Vouched):
                 typer.echo(text)
             else:
-                typer.secho(text, fg=typer.colors.RED)
+                console.print(text, style="red", markup=False, highlight=False)
     if errors:
         return
     if not warnings:

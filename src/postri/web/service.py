@@ -152,6 +152,8 @@ class Service:
         self.policy = policy
         self.ledger = ledger
         self.tokens = tokens
+        # Workers that somebody else made are theirs to end.
+        self._is_owner = workers is None
         self.workers = workers or Workers(limits.memory or share_of_memory(limits.scans))
         self.scans = Scans(
             limits.scans,
@@ -218,7 +220,8 @@ class Service:
 
     def close(self) -> None:
         """Let go of the files."""
-        self.workers.close()
+        if self._is_owner:
+            self.workers.close()
         self.ledger.close()
         self.tokens.close()
         self.texts.close()
