@@ -35,6 +35,15 @@ def test_what_is_fuzzed_is_answered_or_refused(make):
     assert any("lines of postri" in figure for figure in notes.figures.values())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", TARGETS[:3], ids=lambda make: make.__name__)
+def test_what_fuzzing_begins_with_is_answered(make, monkeypatch):
+    """Changes of a question that is refused at its first word would lead nowhere."""
+    monkeypatch.setattr(fuzz, "refused_or_done", lambda work: work())
+    with make() as target:
+        assert [tried(target, seed) for seed in target.seeds] == [None] * len(target.seeds)
+
+
 def toy(attempt) -> FuzzTarget:
     return FuzzTarget("toy", attempt, (b"SELECT",), (b"(", b")", b"x"))
 
