@@ -42,11 +42,14 @@ def test_equal_times_tell_nothing():
 
 
 @pytest.mark.slow
-def test_two_services_are_asked_in_turns():
+def test_two_services_are_asked_in_turns(monkeypatch):
     """A few times tell nothing: the verdict is looked at under `make prove`.
 
     It is wrong by luck with odds of one in a million at most.
     """
+    if sized(True, False):
+        monkeypatch.setattr(timing, "OFFSETS", timing.OFFSETS[-1:])
+        monkeypatch.setattr(timing, "SCOUTED", 1)
     number = sized(1, 100)
     one, other = timing.measured(number, lambda words: None)
     assert len(one) == len(other) == number
