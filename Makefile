@@ -51,7 +51,7 @@ test-fast: setup  ## the quick tests, in under a minute
 prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
 	POSTRI_PROVE=1 $(PYTEST) -m prove
 
-audit: setup  ## attack the installation for about an hour and a half, report into build/audit.md
+audit: setup  ## attack the installation at full size, report into build/audit.md; takes more than an hour
 	@mkdir -p build
 	$(BIN)/postri audit --minutes 60 --self-test --out build/audit.md
 

@@ -28,11 +28,20 @@ SILENT = Size(0.0001)
 @pytest.mark.slow
 @pytest.mark.parametrize("make", TARGETS, ids=lambda make: make.__name__)
 def test_what_is_fuzzed_is_answered_or_refused(make):
-    """At full size for ten minutes each."""
+    """Under `make prove` for a minute each; `make audit` takes ten."""
     notes = AttackNotes()
-    fuzz.fuzz(make, sized(SILENT, Size(60)), notes, least=sized(15, 1_000))
+    fuzz.fuzz(make, sized(SILENT, Size(6)), notes, least=sized(15, 1_000))
     assert notes.findings == []
     assert any("lines of postri" in figure for figure in notes.figures.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", TARGETS[:3], ids=lambda make: make.__name__)
+def test_what_fuzzing_begins_with_is_answered(make, monkeypatch):
+    """Changes of a question that is refused at its first word would lead nowhere."""
+    monkeypatch.setattr(fuzz, "refused_or_done", lambda work: work())
+    with make() as target:
+        assert [tried(target, seed) for seed in target.seeds] == [None] * len(target.seeds)
 
 
 def toy(attempt) -> FuzzTarget:

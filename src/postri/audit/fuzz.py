@@ -38,7 +38,7 @@ SQL_SEEDS = (
     b"SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x DESC) FROM people AS p WHERE p.g = 'a'",
     b"SELECT g, MEDIAN(x * 2 + 1) AS m FROM people GROUP BY 1 HAVING LOW(m) > 5",
     b"SELECT COUNT(x) FROM people WHERE CASE WHEN x > 0 THEN COALESCE(y, 0) / x > 1 ELSE FALSE END",
-    b"SELECT MEDIAN(x) FROM people WHERE g IN ('a', 'b') AND NOT (y IS NULL) AND ABS(x) < 10 -- ok",
+    b"SELECT MEDIAN(x) FROM people WHERE g IN ('a', 'b') AND NOT (y IS NULL) AND -x < 10",
 )
 SQL_WORDS = tuple(
     word.encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +123,10 @@ def http_attempt(path: Path) -> Iterator[Callable[[bytes], None]]:
 
     policy = read_policy(path)
     loop = asyncio.new_event_loop()
-    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
-        service = Service(policy, ledger, tokens)
+    ledger = SqliteLedger(policy.ledger, policy.head)
+    tokens = Tokens(policy.tokens)
+    # It lets go of both files.
+    with closing(Service(policy, ledger, tokens)) as service:
         app = create_app(service)
         valid = {
             b"ANALYST": tokens.add("ann", "analyst")[1].encode(),

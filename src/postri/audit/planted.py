@@ -140,7 +140,7 @@ def _by_draws(name: str, draws: int) -> Callable[[], list[str]]:
 def _by_faults() -> list[str]:
     """Let a few questions fail."""
     notes = AttackNotes()
-    try_faults(notes, kinds=("csv",))
+    try_faults(notes, kinds=("duckdb",))
     return notes.findings
 
 

@@ -2,8 +2,9 @@
 
 Two services run on this machine, each in a process of its own: on a table, and on the same table
 with one person whose row is as expensive as one can be made. The attacker holds the body of a
-request back to ten different moments of the time grid, measures how long the reply takes from the
-last byte on, learns a threshold on half of the replies, and is judged on the other half.
+request back to ten different moments of the time grid, stays with the one at which the tables
+differ most, measures how long the reply takes from the last byte on, learns a threshold on half of
+the replies, and is judged on the other half.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ from postri.policy import read_policy
 from postri.research.report.statistics import binomial_interval
 
 GRID = 0.25
-OFFSETS = 10
+# To which shares of the grid a body is held back, and how often each is tried before one is chosen.
+OFFSETS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SCOUTED = 2
 # What an attack may gain at most. More is a finding if luck explains it with less than these odds.
 MOST_ADVANTAGE = 0.05
 ALPHA = 1e-6
 LEVEL = 0.95
-# A person whose row takes long: a text that nearly matches everywhere.
+# A person whose row takes long: a long text, in which patterns begin to match everywhere.
 EXPENSIVE: Row = (7, 1.5, "ab" * 4_500 + "a", 99)
 QUESTION = {
     "dataset": "people",
     "aggregates": {"mid": "median(x)"},
-    "where": "g LIKE '%" + "ab%" * 12 + "c%' OR x > 5",
+    "where": " OR ".join(f"g LIKE '%{'_' * 900}{end}%'" for end in "cdefgh"),
     "epsilon": "1/100",
     "fresh": True,
 }
@@ -156,9 +159,10 @@ def served(folder: Path, rows: list[Row]) -> Iterator[Asker]:
 
 
 def measured(number: int, tell: Callable[[str], None]) -> tuple[list[float], list[float]]:
-    """So many times of the table with the person, and of the one without."""
+    """So many times of the table with the person, and of the one without, at the offset at which
+    they differ most: a few questions at each find it.
+    """
     rows = some_rows(60)
-    times: tuple[list[float], list[float]] = ([], [])
     with scratch_folder() as folder, ExitStack() as stack:
         askers = [
             stack.enter_context(served(folder / name, table))
@@ -167,25 +171,38 @@ def measured(number: int, tell: Callable[[str], None]) -> tuple[list[float], lis
         for asker in askers:
             # The first question of a process loads what others find loaded.
             asker.time(0)
-        for question in range(number):
-            held_back = GRID * (question % OFFSETS) / OFFSETS
-            # In turns, and each first as often as the other: what else happens on the machine
-            # touches both.
-            for side in (0, 1) if question % 2 else (1, 0):
-                times[side].append(askers[side].time(held_back))
-            tell(f"{question + 1} of {number} questions")
+        differences = []
+        for offset in OFFSETS:
+            tell(f"scouting, the body held back by {offset:g} of the grid")
+            one, other = _in_turns(askers, offset, SCOUTED)
+            differences.append(abs(sum(one) - sum(other)))
+        best = OFFSETS[differences.index(max(differences))]
+        tell(f"{number} questions, the body held back by {best:g} of the grid")
+        return _in_turns(askers, best, number)
+
+
+def _in_turns(
+    askers: Sequence[Asker], offset: float, number: int
+) -> tuple[list[float], list[float]]:
+    """So many times of both: each is first as often as the other, so that what else happens on the
+    machine touches both.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    for question in range(number):
+        for side in (0, 1) if question % 2 else (1, 0):
+            times[side].append(askers[side].time(GRID * offset))
     return times
 
 
 def attempt(size: Size, notes: AttackNotes) -> None:
     """Ask both services in turns."""
-    number = 40
+    number = 80
     if size.full:
         number = 400
     times = measured(number, notes.tell)
     found = advantage(*times)
     notes.figures["questions to each table"] = f"{number}"
-    notes.figures["time grid"] = f"{GRID} s, the body held back at {OFFSETS} offsets"
+    notes.figures["time grid"] = f"{GRID} s, the body held back at {len(OFFSETS)} offsets"
     notes.figures["advantage of the best threshold"] = found.told()
     if found.found:
         notes.findings.append(f"replies tell the tables apart: advantage {found.told()}")

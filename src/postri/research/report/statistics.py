@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import erfc, exp, lgamma, log, sqrt
 
 import numpy as np
@@ -83,9 +84,14 @@ def at_least(hits: int, runs: int, p: float) -> float:
     if p <= 0:
         return 0.0
     counts = np.arange(hits, runs + 1)
-    ways = np.array([_log_choose(runs, int(k)) for k in counts])
-    logs = ways + counts * log(p) + (runs - counts) * np.log1p(-p)
+    logs = _log_ways(hits, runs) + counts * log(p) + (runs - counts) * np.log1p(-p)
     return min(1.0, float(np.exp(logs).sum()))
+
+
+@lru_cache(maxsize=4)
+def _log_ways(hits: int, runs: int) -> Floats:
+    """In how many ways so many of the runs hit, from `hits` on: a search asks for them often."""
+    return np.array([_log_choose(runs, k) for k in range(hits, runs + 1)])
 
 
 def covers(hits: int, runs: int, promised: float, level: float = LEVEL) -> bool:
