@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,13 +85,6 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    found = tmp_path_factory.mktemp("people")
-    pq.write_table(people(), found / "people.parquet")
-    return found
-
-
 @dataclass(frozen=True)
 class Widths:
     """The forecasts of a question, and over fixed coins the intervals of its answers."""
@@ -121,10 +113,13 @@ def case(request) -> Case:
 
 
 @pytest.fixture(scope="module")
-def widths(case, folder) -> Widths:
+def widths(case, tmp_path_factory) -> Widths:
     more = ""
     if case.units is not None:
         more = f"units = {case.units}"
+    # Each case has its own rows and ledger: a ledger keeps what is protected in a file.
+    folder = tmp_path_factory.mktemp("people")
+    pq.write_table(people(), folder / "people.parquet")
     path = folder / "postri.toml"
     path.write_text(
         dataset_text(

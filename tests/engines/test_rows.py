@@ -525,7 +525,9 @@ def in_memory(rows: list) -> pa.Table:
 
 
 def in_duckdb(rows: list) -> duckdb.DuckDBPyRelation:
-    return duckdb.connect().from_arrow(in_memory(rows))
+    connection = duckdb.connect()
+    connection.from_arrow(in_memory(rows)).create("held")
+    return connection.table("held")
 
 
 both_engines = pytest.mark.parametrize("held", [in_memory, in_duckdb])

@@ -48,7 +48,7 @@ from postri.methods import value as value_module
 from postri.methods.depth import Depth
 from postri.methods.links import ClockStep, Links, Readings
 from postri.methods.method import QuantileTerms
-from postri.methods.scores import units_per_row
+from postri.methods.scores import over_target, units_per_row
 from postri.methods.value import SHAPES, Shape
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows, Spend
 from postri.window import RankWindow
@@ -201,16 +201,28 @@ def test_a_rounded_target_rank_is_caught(monkeypatch: pytest.MonkeyPatch):
 
 def test_an_edge_of_the_data_taken_for_one_of_the_domain_is_caught(monkeypatch: pytest.MonkeyPatch):
     """Only the grid's ends are public: past the last row a link is no deeper than the rows."""
-    original = Links._sides
+    original = Links.clocks
 
-    def sides(
-        links: Links, starts: Whole, shallow: Whole, deep: Whole, end: int
-    ) -> tuple[Plateaus, Plateaus]:
-        deep = np.where(deep == deep[-1], 1_000, deep)
-        return original(links, starts, deep, deep, end)
+    def clocks(links: Links, window: RankWindow) -> tuple[Clock, Clock]:
+        clock, _ = original(links, window)
+        none, every = over_target(np.array([0, window.n]), window.n, links.step.p, 0)
+        sides = [
+            replace(side, depths=np.where(side.depths == past_all, 1_000, side.depths))
+            for side, past_all in zip(
+                clock.sides, np.array([-none, every]) - links.step.bad_units, strict=True
+            )
+        ]
+        changed = replace(clock, sides=tuple(sides))
+        return changed, changed
 
-    monkeypatch.setattr(Links, "_sides", sides)
-    assert not measure(SOUND).private(SOUND)
+    sound = measure(SOUND)
+    monkeypatch.setattr(Links, "clocks", clocks)
+    kept.clear()
+    findings = measure(SOUND)
+    assert not findings.private(SOUND)
+    # It is the interval that tells, and the value that does not.
+    assert findings.value == sound.value
+    assert findings.interval > 2 * sound.interval
 
 
 def test_an_edge_that_is_not_infinitely_deep_is_caught(monkeypatch: pytest.MonkeyPatch):
