@@ -24,6 +24,7 @@ from bank import dataset_text
 from postri.engines.process.pool import Workers
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
+from postri.web import scans
 from postri.web.server import Server, _bound, _config
 from postri.web.service import Service
 from postri.web.tokens import Tokens
@@ -158,6 +159,11 @@ class Later:
         with suppress(OSError, HTTPException):
             self._found.append(self._work())
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the reply has come."""
+        return bool(self._found)
+
     def reply(self) -> Reply:
         self._thread.join(60)
         assert self._found, "no reply came"
@@ -209,6 +215,36 @@ def odd_workers(how: str, place: Path) -> Iterator[Workers]:
         yield workers
     finally:
         workers.close()
+
+
+class HandTimer:
+    """A timer that goes off when the test says so, unless it was cancelled."""
+
+    def __init__(self, seconds: float, function: Any) -> None:
+        self.seconds, self._function = seconds, function
+        self.is_cancelled = False
+
+    def start(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def fire(self) -> None:
+        if not self.is_cancelled:
+            self._function()
+
+
+def timers_by_hand(monkeypatch: Any) -> list[HandTimer]:
+    """The timers of questions that are asked from here on: no time runs out by itself."""
+    made: list[HandTimer] = []
+
+    def timer(seconds: float, function: Any) -> HandTimer:
+        made.append(HandTimer(seconds, function))
+        return made[-1]
+
+    monkeypatch.setattr(scans, "Timer", timer)
+    return made
 
 
 class Process(Client):

@@ -99,7 +99,9 @@ def test_a_question_that_is_being_answered_is_not_cut_off_by_new_connections(tmp
             f"{served.ann}\r\nContent-Length: 55\r\n\r\n"
         )
         asking = stack.enter_context(served.raw(head.encode()))
-        # It is in when the first of those that wait has had to go.
+        door = served.server.config.http_protocol_class.keywords["door"]
+        until(lambda: door._held.total() == 1 and not door._waiting, "the request")
+        # There is room for two besides: the first that waits has to go.
         waiting = [stack.enter_context(served.raw(b"GET")) for _ in range(3)]
         assert is_closed(waiting[0])
         asking.sendall(b'{"sql": "SELECT COUNT(*) AS n FROM bank", "epsilon": 1}')

@@ -10,14 +10,24 @@ import threading
 import duckdb
 import psycopg
 import pytest
-from serving import QUESTION, SECRET_CELL, SLOW, in_thread, until, write_policy
+from serving import (
+    QUESTION,
+    SECRET_CELL,
+    SLOW,
+    in_thread,
+    odd_workers,
+    timers_by_hand,
+    until,
+    write_policy,
+)
 
 import postri
 from postri import DatasetClosed, EngineError, QuestionFailed, SourceChanged
 from postri.engines.duckdb import source
+from postri.engines.process.engine import QuestionScans
 from postri.question import BoundQuestion
 from postri.session import local
-from postri.web import limits
+from postri.web import scans, service
 from postri.web.refusals import Shutdown, Timeout
 
 pytestmark = pytest.mark.slow
@@ -47,7 +57,15 @@ def bare(reply) -> tuple[object, ...]:
     return reply.status, headers, IDS.sub(b"", reply.text)
 
 
+class HereScans(QuestionScans):
+    """Counts in this process, where a test can break what counts."""
+
+    def open(self, kind, *given):
+        return kind.open(*given)
+
+
 def test_every_failure_is_the_same_reply_to_the_last_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(service, "QuestionScans", HereScans)
     with in_thread(write_policy(tmp_path, budget="20", dataset=MANY)) as served:
         question = {**QUESTION, "fresh": True}
 
@@ -85,26 +103,32 @@ def test_every_failure_is_the_same_reply_to_the_last_byte(tmp_path, monkeypatch)
         assert served.get("/v1/ledger", served.ann).status == 403
 
 
-class ByHand:
-    """A timer that goes off when the test says so."""
-
-    made: list[ByHand]
-
-    def __init__(self, seconds: float, function) -> None:
-        self.fire = function
-        self.made.append(self)
-
-    def start(self) -> None:
-        pass
-
-    def cancel(self) -> None:
-        pass
+def test_so_is_every_failure_of_a_worker(tmp_path, monkeypatch):
+    seen, causes = [], []
+    for how in ("broken", "strange", "killed", "hungry"):
+        folder = tmp_path / how
+        folder.mkdir()
+        place = folder / "odd"
+        place.write_text(str(SECRET_CELL))
+        path = write_policy(folder)
+        with odd_workers(how, place) as workers, in_thread(path, workers) as served:
+            seen.append(served.ask(served.ann))
+            (past,) = served.service.ledger.unanswered("bank")
+            causes.append(past.reason)
+            place.unlink()
+            assert served.ask(served.ann).status == 200
+    # As one of this process.
+    with in_thread(write_policy(tmp_path)) as served, monkeypatch.context() as patched:
+        patched.setattr(BoundQuestion, "answers", lambda bound: 1 / 0)
+        seen.append(served.ask(served.ann))
+    assert (seen[-1].status, seen[-1].code) == (502, "question_failed")
+    assert len({str(bare(reply)) for reply in seen}) == 1
+    assert causes == ["EngineError"] * 4
 
 
 def test_a_scan_that_does_not_hear_its_timeout_is_that_reply_too(served, monkeypatch):
     deaf = threading.Event()
     counted = BoundQuestion.answers
-    ByHand.made = []
 
     def wait(bound):
         deaf.wait(60)
@@ -112,12 +136,12 @@ def test_a_scan_that_does_not_hear_its_timeout_is_that_reply_too(served, monkeyp
 
     with monkeypatch.context() as patched:
         patched.setattr(BoundQuestion, "answers", wait)
-        patched.setattr(limits, "Timer", ByHand)
+        patched.setattr(scans, "GRACE", 0.01)
+        timers = timers_by_hand(patched)
         asked = served.later(served.ann, QUESTION, Idempotency_Key="k")
         until(lambda: served.service.ledger.unanswered("bank"))
-        # It is told to stop, and then given up.
-        for number in range(2):
-            ByHand.made[number].fire()
+        # It is told to stop, and after its grace given up.
+        timers[-1].fire()
         late = asked.reply()
         deaf.set()
         until(lambda: served.service.scans.running == 0)

@@ -9,11 +9,11 @@ import stat
 from contextlib import contextmanager
 
 import pytest
-from serving import QUESTION, in_thread, until, write_policy
+from serving import QUESTION, WORKERS, in_thread, odd_workers, until, write_policy
 from test_web_limits import gate
 
 from postri.answer.forms import json_text
-from postri.errors import EngineError, LedgerError, PostriError
+from postri.errors import LedgerError, QuestionFailed
 from postri.ledger import AskedQuestion, SqliteLedger
 from postri.policy import read_policy
 from postri.session import local
@@ -26,13 +26,15 @@ SQL = {"sql": "SELECT city, COUNT(*) AS n FROM bank WHERE x < 40 GROUP BY city",
 
 
 @contextmanager
-def opened(path):
+def opened(path, workers=WORKERS):
     """The sessions of a policy's service, without a server."""
     policy = read_policy(path)
     with SqliteLedger(policy.ledger) as ledger, Tokens(policy.tokens) as tokens:
-        service = Service(policy, ledger, tokens)
-        yield lambda name="ann": service.session(tokens.add(name, "analyst")[0])
-        service.close()
+        service = Service(policy, ledger, tokens, workers)
+        try:
+            yield lambda name="ann": service.session(tokens.add(name, "analyst")[0])
+        finally:
+            service.close()
 
 
 @pytest.fixture
@@ -122,14 +124,14 @@ class TestReady:
 
     @pytest.mark.slow
     def test_a_question_that_is_still_open_is_told_as_such_and_then_answered(self, tmp_path):
-        with in_thread(write_policy(tmp_path)) as served:
-            with gate() as opened_gate:
-                asked = served.later(served.ann)
-                until(served.service.ledger.summary)
-                (past,) = served.get("/v1/answers", served.ann).json["answers"]
-                assert (past["status"], past["result"]) == ("open", None)
-                opened_gate.set()
-                assert asked.reply().status == 200
+        path = write_policy(tmp_path)
+        with gate(tmp_path) as (workers, open_gate), in_thread(path, workers) as served:
+            asked = served.later(served.ann)
+            until(served.service.ledger.summary)
+            (past,) = served.get("/v1/answers", served.ann).json["answers"]
+            assert (past["status"], past["result"]) == ("open", None)
+            open_gate()
+            assert asked.reply().status == 200
             (past,) = served.get("/v1/answers", served.ann).json["answers"]
             assert past["status"] == "answered" and past["result"]["recorded"] is True
 
@@ -181,16 +183,13 @@ class TestTrue:
         with opened(path) as session:
             assert page(session()) == before
 
-    def test_a_failure_is_told_from_the_ledger(self, tmp_path, monkeypatch):
-        with opened(write_policy(tmp_path)) as session:
+    def test_a_failure_is_told_from_the_ledger(self, tmp_path):
+        place, path = tmp_path / "odd", write_policy(tmp_path)
+        with odd_workers("broken", place) as workers, opened(path, workers) as session:
             ann = session()
             ask(ann, QUESTION)
-
-            def fails(*given):
-                raise EngineError("DuckDB failed")
-
-            monkeypatch.setattr("postri.engines.duckdb.source.run_query", fails)
-            with pytest.raises(PostriError):
+            place.touch()
+            with pytest.raises(QuestionFailed):
                 ask(ann, {**QUESTION, "epsilon": "1/4"})
             assert page(ann) == page_made_anew(ann)
             assert page(ann).count('"status": "failed"') == 1

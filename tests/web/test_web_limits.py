@@ -8,7 +8,15 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from serving import QUESTION, SLOW, in_thread, odd_workers, until, write_policy
+from serving import (
+    QUESTION,
+    SLOW,
+    in_thread,
+    odd_workers,
+    timers_by_hand,
+    until,
+    write_policy,
+)
 
 from postri.engines.progress import check_cancelled
 from postri.ledger import SqliteLedger, verify
@@ -162,9 +170,15 @@ class TestScans:
         assert asyncio.run(ask()) == [1] * 8
         assert most == 2
 
-    def test_a_question_that_takes_too_long_is_paid_for_and_says_so(self, tmp_path):
+    def test_a_question_that_takes_too_long_is_paid_for_and_says_so(self, tmp_path, monkeypatch):
+        timers = timers_by_hand(monkeypatch)
         with in_thread(write_policy(tmp_path, service='scan_timeout = "0.3"')) as served:
-            reply = served.ask(served.ann, SLOW, Idempotency_Key="slow")
+            asked = served.later(served.ann, SLOW, Idempotency_Key="slow")
+            until(lambda: served.service.ledger.unanswered("endless"))
+            assert timers[0].seconds == 0.3
+            # It was set anew after the wait for who asks the same.
+            timers[-1].fire()
+            reply = asked.reply()
             assert (reply.status, reply.code, reply.json["spent"]) == (502, "question_failed", True)
             assert "epsilon 0.5 stays spent" in reply.json["detail"]
             assert spent(served, "endless") == "1/2"

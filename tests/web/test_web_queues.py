@@ -11,6 +11,7 @@ from serving import QUESTION, Later, in_thread, until, write_policy
 from postri.web.queues import FairQueue
 from postri.web.refusals import Refusal, Shutdown
 from postri.web.scans import Scans
+from postri.web.service import ServedSession
 from postri.web.tokens import Tokens
 
 
@@ -175,16 +176,16 @@ class TestThreads:
 
     def test_long_histories_make_nobody_wait_for_anything_else(self, stuck, monkeypatch):
         served, opened = stuck
-        read = served.service.ledger.history
+        read = ServedSession.answers_text
         entered = []
 
-        def slow(analyst, *given):
-            if analyst == "ann":
-                entered.append(analyst)
+        def slow(session, *given):
+            if session.analyst == "ann":
+                entered.append(session.analyst)
                 assert opened.wait(120)
-            return read(analyst, *given)
+            return read(session, *given)
 
-        monkeypatch.setattr(served.service.ledger, "history", slow)
+        monkeypatch.setattr(ServedSession, "answers_text", slow)
         asked = [later(served, "/v1/answers?limit=200", served.ann) for _ in range(8)]
         until(lambda: len(entered) == 2)
         bob = served.token("bob")
@@ -203,14 +204,14 @@ class TestThreads:
     def test_tokens_are_checked_while_short_requests_wait(self, stuck, monkeypatch):
         served, opened = stuck
         waiting = []
-        summary = served.service.ledger.summary
+        usage = served.service.ledger.usage
 
-        def slow():
+        def slow(*given):
             waiting.append(1)
             assert opened.wait(120)
-            return summary()
+            return usage(*given)
 
-        monkeypatch.setattr(served.service.ledger, "summary", slow)
+        monkeypatch.setattr(served.service.ledger, "usage", slow)
         asked = [later(served, "/v1/budget", served.ann) for _ in range(12)]
         until(lambda: len(waiting) == 8)
         assert served.get("/v1/me", served.sue).status == 200

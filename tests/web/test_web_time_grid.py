@@ -10,19 +10,25 @@ import threading
 import time
 from contextlib import contextmanager
 from fractions import Fraction
-from math import ceil
 
 import pytest
-from serving import QUESTION, SLOW, in_thread, until, write_policy
+from serving import (
+    QUESTION,
+    SLOW,
+    in_thread,
+    odd_workers,
+    timers_by_hand,
+    until,
+    write_policy,
+)
 from test_web_limits import gate
+from virtual_clock import on_virtual_time
 
-from postri.engines.duckdb import source as duckdb
 from postri.engines.progress import check_cancelled, scans_are_over, waiting_for_others
-from postri.errors import EngineError
 from postri.ledger import Pure, SqliteLedger
-from postri.web import limits, time_grid
-from postri.web import service as web_service
-from postri.web.limits import Scans, TimeLimit
+from postri.web import scans as scans_module
+from postri.web import time_grid
+from postri.web.scans import Scans, TimeLimit
 from postri.web.time_grid import Departure, PublicView, TimeGrid
 
 # A grid whose points no test waits for.
@@ -52,18 +58,12 @@ def paused(monkeypatch, steps=("answered", "failed")):
 
 
 @contextmanager
-def failing():
-    """An engine that fails at once, whatever it is asked."""
-    counted = duckdb.run_query
-
-    def fails(*given):
-        raise EngineError("DuckDB failed")
-
-    duckdb.run_query = fails
-    try:
-        yield
-    finally:
-        duckdb.run_query = counted
+def failing(folder):
+    """Workers that fail at once, whatever they are asked; and the file whose end ends that."""
+    place = folder / "failing"
+    place.touch()
+    with odd_workers("broken", place) as workers:
+        yield workers, place
 
 
 def seen_by_others(served):
@@ -178,29 +178,26 @@ class TestReplies:
             assert served.get("/v1/me", served.ann).status == 200
 
     def test_all_failures_leave_at_one_point(self, tmp_path, monkeypatch):
-        """Of an engine that fails at once, and of one that is cancelled when its time is over."""
-        monkeypatch.setattr(web_service, "GRACE", 0.3)
-        points = []
-        pause = Departure._pause
-
-        def noted(departure, point):
-            points.append(round((point - departure._start) / 0.25, 6))
-            pause(departure, point)
-
-        monkeypatch.setattr(Departure, "_pause", noted)
-        service = 'time_grid = "0.25"\nscan_timeout = "0.5"'
-        with in_thread(write_policy(tmp_path, service=service)) as served:
-            for is_quick in (True, False):
-                start = time.monotonic()
-                if is_quick:
-                    with failing():
-                        reply = served.ask(served.ann)
-                else:
-                    reply = served.ask(served.ann, SLOW)
-                assert reply.status >= 500 and reply.json["spent"] is True
-                assert time.monotonic() - start >= 0.5 + 0.3
-            # The first multiple of the grid after 0.8 seconds.
-            assert points == [4.0, 4.0]
+        """Of an engine that fails at once, and of one that is cancelled when its time is over. On a
+        clock of the test's own.
+        """
+        clock, timers = on_virtual_time(monkeypatch), timers_by_hand(monkeypatch)
+        path = write_policy(tmp_path, service='time_grid = "0.25"\nscan_timeout = "0.625"')
+        with failing(tmp_path) as (workers, place), in_thread(path, workers) as served:
+            taken = []
+            for question in (QUESTION, SLOW):
+                start = clock.now()
+                asked = served.later(served.ann, question)
+                if question is SLOW:
+                    until(lambda: served.service.ledger.unanswered("endless"))
+                    clock.advance(0.625)
+                    timers[-1].fire()
+                taken.append(clock.reach(asked, 0.125) - start)
+                reply = asked.reply()
+                assert (reply.status, reply.json["spent"]) == (502, True)
+                place.unlink(missing_ok=True)
+            # The first multiple of the grid after the longest time and its grace.
+            assert taken == [2.75, 2.75]
 
     def test_a_scan_that_does_not_hear_leaves_at_the_same_point(self, tmp_path, monkeypatch):
         grid = TimeGrid(0.5, longest=60.2)
@@ -218,17 +215,23 @@ class TestReplies:
         assert slept == [pytest.approx(60.5 - 60.15)]
 
     def test_answers_leave_at_full_times(self, tmp_path, monkeypatch):
-        """Both a quick answer and its recorded copy, at a time of the wall clock."""
-        monkeypatch.setattr(web_service, "GRACE", 0.25)
-        service = 'answers = "at the next full second"\nscan_timeout = "1.25"'
+        """Both a quick answer and its recorded copy, at a time of the wall clock: here one of the
+        test's own.
+        """
+        clock = on_virtual_time(monkeypatch)
+        monkeypatch.setattr(time_grid, "time", clock.now)
+        service = 'answers = "at the next full minute"\nscan_timeout = 30'
         with in_thread(write_policy(tmp_path, service=service)) as served:
-            before = time.time()
-            assert served.ask(served.ann).status == 200
-            # The clock of the wall is read twice, which may lie a little apart.
-            assert time.time() >= ceil(before + 1.5) - 0.01
-            before = time.time()
-            assert served.ask(served.ann).json["recorded"] is True
-            assert time.time() >= ceil(before) - 0.01
+            # Forty seconds after a full minute: the next one is too soon for the slowest.
+            assert clock.now() % 60 == 40
+            start = clock.now()
+            asked = served.later(served.ann)
+            assert clock.reach(asked, 0.5) == start + 80
+            assert asked.reply().status == 200
+            clock.advance(1)
+            again = served.later(served.ann)
+            assert clock.reach(again, 0.5) == start + 140
+            assert again.reply().json["recorded"] is True
 
 
 @pytest.mark.slow
@@ -260,8 +263,8 @@ class TestBetweenPoints:
 
     def test_nobody_sees_that_a_question_failed(self, tmp_path, monkeypatch):
         with (
-            in_thread(write_policy(tmp_path, service=FAR)) as served,
-            failing(),
+            failing(tmp_path) as (workers, _),
+            in_thread(write_policy(tmp_path, service=FAR), workers) as served,
             paused(monkeypatch) as waiting,
         ):
             asked = served.later(served.ann)
@@ -315,43 +318,51 @@ class TestBetweenPoints:
 
     def test_the_time_limit_of_a_scan_does_not_reach_one_that_waits(self, monkeypatch):
         """An answer that is there before its time is over stays one, however long it waits."""
-        monkeypatch.setattr(limits, "GRACE", 0.05)
+        monkeypatch.setattr(scans_module, "GRACE", 0.0)
+        timers = timers_by_hand(monkeypatch)
 
         def work():
             scans_are_over()
-            time.sleep(1.5)
+            timers[0].fire()
+            # Time enough to be given up.
+            time.sleep(0.3)
             return "answer"
 
         async def ask():
-            return await Scans(1, 0, 1.0).run(work)
+            return await Scans(1, 0, 0, 1.0).run("ann", work)
 
         assert asyncio.run(ask()) == "answer"
 
-    def test_nor_does_it_count_the_wait_for_another_question(self):
+    def test_nor_does_it_count_the_wait_for_another_question(self, monkeypatch):
         """As for the same one of somebody else, whose point is far."""
-        came = threading.Event()
+        timers = timers_by_hand(monkeypatch)
 
         def waits():
             with waiting_for_others():
-                came.wait(60)
+                for timer in timers:
+                    timer.fire()
             check_cancelled()
             return "answer"
 
         async def ask():
-            scans = Scans(1, 0, 2.0)
-            asyncio.get_running_loop().call_later(3.0, came.set)
-            return await scans.run(waits)
+            return await Scans(1, 0, 0, 2.0).run("ann", waits)
 
         assert asyncio.run(ask()) == "answer"
+        assert len(timers) == 2
 
-    def test_the_limit_goes_on_after_a_wait(self):
-        over = threading.Event()
+    def test_the_limit_goes_on_after_a_wait(self, monkeypatch):
+        now, over, timers = 100.0, threading.Event(), timers_by_hand(monkeypatch)
+        monkeypatch.setattr(scans_module, "monotonic", lambda: now)
         limit = TimeLimit(2.0, over.set)
+        now = 100.5
         with limit.paused():
-            assert limit._timer.finished.is_set()
-            time.sleep(0.1)
-        assert 0 < limit._rest <= 2.0
-        assert over.wait(60)
+            assert timers[0].is_cancelled
+            now = 200.0
+        assert [timer.seconds for timer in timers] == [2.0, 1.5]
+        timers[1].fire()
+        assert over.is_set()
+        limit.end()
+        assert timers[1].is_cancelled
 
     def test_who_waited_for_others_starts_when_the_turn_comes(self, tmp_path, monkeypatch):
         """Else the end of another question would choose the place of this one on its grid."""
@@ -364,26 +375,24 @@ class TestBetweenPoints:
             pause(departure, point)
 
         monkeypatch.setattr(Departure, "_pause", noted)
-        service = 'time_grid = "0.3"\nscans = 1'
-        with in_thread(write_policy(tmp_path, service=service)) as served, gate() as opened:
+        path = write_policy(tmp_path, service='time_grid = "0.3"\nscans = 1')
+        with gate(tmp_path) as (workers, opened), in_thread(path, workers) as served:
             first = served.later(served.ann)
             until(served.service.ledger.summary)
             second = served.later(served.ann, {**QUESTION, "epsilon": "1/4"})
             until(lambda: served.service.scans.running == 2)
-            opened.set()
+            opened()
             assert [each.reply().status for each in (first, second)] == [200, 200]
             assert starts[1] >= points[0]
 
     def test_a_reservation_shows_at_the_next_point(self, tmp_path):
         """Of the service's own grid, with no reply to help it."""
-        with (
-            in_thread(write_policy(tmp_path, service='time_grid = "0.1"')) as served,
-            gate() as opened,
-        ):
+        path = write_policy(tmp_path, service='time_grid = "0.1"')
+        with gate(tmp_path) as (workers, opened), in_thread(path, workers) as served:
             assert seen_by_others(served) == NOTHING_YET
             asked = served.later(served.ann)
             until(lambda: seen_by_others(served)[2] == ["open"])
-            opened.set()
+            opened()
             assert asked.reply().status == 200
 
     def test_who_has_the_reply_finds_it_everywhere(self, tmp_path):

@@ -52,6 +52,14 @@ class VirtualClock:
             await asyncio.sleep(0.001)
         del self._waiting[me]
 
+    def reach(self, reply, step: float) -> float:
+        """Move in steps, whenever all wait, until a reply that was asked for is there: when."""
+        while True:
+            until(lambda: reply.is_there or self.is_awaited(), "the service's rest")
+            if reply.is_there:
+                return self._now
+            self.advance(step)
+
     def is_awaited(self) -> bool:
         """Whether somebody waits, and nobody whose moment has come."""
         with self._moved:
