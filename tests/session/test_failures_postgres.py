@@ -29,6 +29,8 @@ def people(postgres):
     postgres.run(
         "DROP ROLE IF EXISTS prober",
         f"CREATE ROLE prober LOGIN PASSWORD '{SECRET}'",
+        # Other tests leave a server on which nobody may use the schema by default.
+        "GRANT USAGE ON SCHEMA public TO prober",
         "GRANT SELECT ON probed TO prober",
     )
     yield postgres
