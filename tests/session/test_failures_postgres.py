@@ -72,10 +72,12 @@ def test_a_row_that_fails_tells_nothing_but_that(people, tmp_path):
     stays with the steward, and so does the class.
     """
     people.run(
-        "CREATE VIEW failing AS SELECT x + 1 / (x - 7) AS x FROM probed",
-        "GRANT SELECT ON failing TO prober",
+        "CREATE VIEW failing_people AS SELECT x + 1 / (x - 7) AS x FROM probed",
+        "GRANT SELECT ON failing_people TO prober",
     )
-    policy = write_policy(tmp_path, people.url("prober"), "public.failing", more="vouched = true")
+    policy = write_policy(
+        tmp_path, people.url("prober"), "public.failing_people", more="vouched = true"
+    )
     with session(policy) as db, pytest.raises(QuestionFailed) as caught:
         db.ask("bank", MID, epsilon=1)
     assert "SQLSTATE" not in str(caught.value) and caught.value.__context__ is None
