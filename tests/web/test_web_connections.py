@@ -25,7 +25,7 @@ WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @contextmanager
 def many_files(number):
-    """This process may open so many, if the system lets it."""
+    """This process may open that number, if the system lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
@@ -33,6 +33,15 @@ def many_files(number):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def head_of(served, length):
+    """The headers of a question whose body is still to come."""
+    head = (
+        "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        f"{served.ann}\r\nContent-Length: {length}\r\n\r\n"
+    )
+    return head.encode()
 
 
 def is_closed(connection):
@@ -94,11 +103,7 @@ def test_a_question_that_is_being_answered_is_not_cut_off_by_new_connections(tmp
         in_thread(write_policy(tmp_path, service="connections = 3")) as served,
         ExitStack() as stack,
     ):
-        head = (
-            "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-            f"{served.ann}\r\nContent-Length: 55\r\n\r\n"
-        )
-        asking = stack.enter_context(served.raw(head.encode()))
+        asking = stack.enter_context(served.raw(head_of(served, 55)))
         door = served.server.config.http_protocol_class.keywords["door"]
         until(lambda: door._held.total() == 1 and not door._waiting, "the request")
         # There is room for two besides: the first that waits has to go.
@@ -114,12 +119,8 @@ def test_an_address_that_is_busy_with_all_its_connections_gets_no_more(tmp_path)
         in_thread(write_policy(tmp_path, service="connections = 2")) as served,
         ExitStack() as stack,
     ):
-        head = (
-            "POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-            f"{served.ann}\r\nContent-Length: 10\r\n\r\n"
-        )
         for _ in range(2):
-            stack.enter_context(served.raw(head.encode()))
+            stack.enter_context(served.raw(head_of(served, 10)))
         door = served.server.config.http_protocol_class.keywords["door"]
         until(lambda: door._held.total() == 2 and not door._waiting, "the requests")
         with served.raw(WHOLE) as third:

@@ -117,7 +117,7 @@ class GuardedConnection(H11Protocol):
         return self.conn.their_state is h11.IDLE
 
     def _expect(self, seconds: float) -> None:
-        """A request, within so many seconds, however many bytes of it come."""
+        """A whole request head within `seconds`, however it trickles in."""
         self._forget_deadline()
         self._deadline = self.loop.call_later(seconds, self.end)
 

@@ -371,7 +371,7 @@ def check_datasets(datasets: object, known: Iterable[str]) -> list[str] | None:
 def read_expiry(text: object, days: int, now: datetime | None = None) -> datetime | None:
     """When a token expires, as people write it: a span from now, such as 90d or 12h, or a day,
     through whose end (in UTC) the token is valid, or a timestamp; None for never. Without a text it
-    is valid for so many `days`.
+    is valid for `days`.
 
     >>> read_expiry("2027-01-31", 90).isoformat()
     '2027-02-01T00:00:00+00:00'
