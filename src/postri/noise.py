@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import ceil, erfc, isqrt, pi, sqrt
+from functools import cached_property, lru_cache
+from math import ceil, erfc, inf, isqrt, pi, sinh, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,9 @@ SUMMED = 16
 FINENESS = 512
 LAST = 39
 TINY = 1e-300
+# How many bells on each side are added up for the waves of Gaussian noise: enough for a variance of
+# a tenth.
+BELLS = 6
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,27 @@ class DiscreteLaplace:
         at_most: Floats = np.minimum(tails, 1.0)
         return at_most
 
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean of its square, 2q / (1-q)^2 with q = exp(-1/scale)."""
+        rate = 1 / self.spread
+        return 1 / (2 * sinh(rate / 2) ** 2)
+
+    @staticmethod
+    def characteristic(frequencies: Floats, squares: Floats) -> Floats:
+        """The means of cos(frequency * noise) of noises with these mean squares."""
+        return np.asarray(1 / (1 + squares * 2 * np.sin(frequencies / 2) ** 2))
+
+    @staticmethod
+    def largest_tilts(squares: Floats) -> Floats:
+        """From where on the means of exp(tilt * noise) are infinite: 1/scale of each."""
+        return np.asarray(2 * np.arcsinh(1 / np.sqrt(2 * squares)))
+
+    @staticmethod
+    def log_moments(tilts: Floats, squares: Floats) -> Floats:
+        """The logarithms of the means of exp(tilt * noise), for smaller tilts."""
+        return np.asarray(-np.log1p(-squares * 2 * np.sinh(tilts / 2) ** 2))
+
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
@@ -102,6 +126,37 @@ class DiscreteGaussian:
         # A number between two of the table has at most the chance of the one below it.
         places = np.clip(np.floor(numbers / step), -most, most).astype(np.int64)
         return tails[places + most]
+
+    @cached_property
+    def mean_square(self) -> float:
+        """At least the mean of its square, which is at most the variance."""
+        return float(self.variance)
+
+    @staticmethod
+    def characteristic(frequencies: Floats, squares: Floats) -> Floats:
+        """The means of cos(frequency * noise) of noises with these variances."""
+        turns = 2 * pi
+        near = frequencies - turns * np.round(frequencies / turns)
+        # By Poisson's summation: a bell around each whole number of turns.
+        centres = turns * np.arange(-BELLS, BELLS + 1)
+        waves = np.zeros_like(near)
+        whole = np.zeros_like(squares)
+        for centre in centres:
+            waves += np.exp(-squares * (near - centre) ** 2 / 2)
+            whole = whole + np.exp(-squares * centre**2 / 2)
+        return np.asarray(waves / whole)
+
+    @staticmethod
+    def largest_tilts(squares: Floats) -> Floats:
+        """The means of exp(tilt * noise) are finite for every tilt."""
+        return np.full_like(squares, inf)
+
+    @staticmethod
+    def log_moments(tilts: Floats, squares: Floats) -> Floats:
+        """At least the logarithms of the means of exp(tilt * noise): those of normal noise of the
+        same variances (Theorem 16).
+        """
+        return np.asarray(squares * tilts**2 / 2)
 
 
 Noise = DiscreteLaplace | DiscreteGaussian

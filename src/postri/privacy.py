@@ -233,6 +233,18 @@ def moved_ends(protect: ProtectedChange) -> Fraction:
     return Fraction(most_rows(protect) * (2 if replaces(protect) else 1))
 
 
+def moved_cells(protect: ProtectedChange) -> Fraction:
+    """By how much one person moves the numbers of rows of disjoint stretches of a domain, in all
+    groups together: a replaced row leaves one stretch and enters another.
+    """
+    return Fraction(most_rows(protect) * (2 if replaces(protect) else 1))
+
+
+def moved_cells_squared(protect: ProtectedChange) -> Fraction:
+    """The sum of the squares of what `moved_cells` adds up."""
+    return Fraction(most_rows(protect) ** 2 * (2 if replaces(protect) else 1))
+
+
 def moved_rows_squared(protect: ProtectedChange, groups: int) -> Fraction:
     """The sum, over all groups, of the squares of what `moved_rows` adds up."""
     return Fraction(most_rows(protect) ** 2 * (2 if replaces(protect) and groups > 1 else 1))

@@ -12,15 +12,26 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from postri.mechanisms.coins import Coins
+from postri.mechanisms.coins import Coins, Draw, Key
 from postri.mechanisms.laplace import Flips, laplace_number
 from postri.noise import DiscreteGaussian
 
 
 def discrete_gaussian(noise: DiscreteGaussian, coins: Coins) -> int:
     """One number of this noise."""
-    flips = Flips(coins.draw(), "gaussian")
-    variance = noise.variance
+    return gaussian_number(noise.variance, Flips(coins.draw(), "gaussian"))
+
+
+def gaussian_numbers(noise: DiscreteGaussian, number: int, draw: Draw, key: Key) -> list[int]:
+    """Independent numbers of this noise, with the coins of a key."""
+    return [
+        gaussian_number(noise.variance, Flips(draw, f"gaussian {key} {place}"))
+        for place in range(number)
+    ]
+
+
+def gaussian_number(variance: Fraction, flips: Flips) -> int:
+    """A whole number z with a chance in proportion to exp(-z^2 / (2 variance))."""
     scale = isqrt(int(variance)) + 1
     while True:
         number = laplace_number(Fraction(scale), flips)

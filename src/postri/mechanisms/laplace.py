@@ -7,14 +7,56 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import count
+from math import floor
 
-from postri.mechanisms.coins import Coins, Draw, below
+import numpy as np
+
+from postri.mechanisms.coins import Coins, Draw, Key, below
+from postri.mechanisms.uniforms import Uniform, ball, least_surprise, most_surprise
 from postri.noise import DiscreteLaplace
+
+# By which share of itself, and how much more, a product of floats may be off.
+OFF = 1e-12
 
 
 def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
     """One number of this noise."""
     return laplace_number(noise.scale, Flips(coins.draw(), "laplace"))
+
+
+def discrete_laplaces(noise: DiscreteLaplace, number: int, draw: Draw, key: Key) -> list[int]:
+    """Independent numbers of this noise, with the coins of a key.
+
+    The difference of two geometric numbers has this law, and scale * -ln(U), rounded down, is a
+    geometric number. Where 64 bits of U leave open which one, more are drawn.
+    """
+    words = draw.words(key, 2 * number)
+    scale = float(noise.scale)
+    low = np.floor(least_surprise(words) * scale * (1 - OFF) - OFF)
+    high = np.floor(most_surprise(words) * scale * (1 + OFF) + OFF)
+    geometric = [int(each) if each < LARGEST else 0 for each in low.tolist()]
+    for place in np.flatnonzero((low != high) | (low >= LARGEST)).tolist():
+        uniform = Uniform(draw, (*key, place), int(words[place]))
+        geometric[place] = _geometric(uniform, noise.scale)
+    return [geometric[place] - geometric[number + place] for place in range(number)]
+
+
+# Below this a float is a whole number, if it is said to be one.
+LARGEST = 2.0**52
+
+
+def _geometric(uniform: Uniform, scale: Fraction) -> int:
+    """scale * -ln(U), rounded down, by as many bits of U as that takes."""
+    from flint import ctx
+
+    while True:
+        with ctx.workprec(2 * uniform.bits + scale.numerator.bit_length() + 64):
+            product = uniform.surprise_ball() * ball(scale)
+            ends = (product.lower().fmpq(), product.upper().fmpq())
+        low, high = (floor(Fraction(int(end.p), int(end.q))) for end in ends)
+        if low == high:
+            return max(low, 0)
+        uniform.refine()
 
 
 def laplace_number(scale: Fraction, flips: Flips) -> int:

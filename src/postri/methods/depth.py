@@ -26,7 +26,7 @@ from postri.methods.forecast import (
     without_irregular_rows,
 )
 from postri.methods.links import ClockStep
-from postri.methods.method import Method, QuantileTerms, Span
+from postri.methods.method import QuantileTerms, Span, WindowMethod
 from postri.methods.value import SHAPES, ValueStep
 from postri.privacy import split_spend
 from postri.window import RankWindow, Windows, beginning_with, trim
@@ -44,7 +44,7 @@ DEFAULT_POINTS = 2**64
 
 
 @dataclass(frozen=True)
-class Depth(Method):
+class Depth(WindowMethod):
     """The default method: any quantile, any number of rows, ties and all.
 
     `noise` is that of the value: "exponential" (permute-and-flip) or "gumbel" (the exponential

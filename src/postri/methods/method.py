@@ -7,10 +7,11 @@ what it forecasts and what its answers must say. Nothing outside this folder ask
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 from postri.answer import Plan
 from postri.cost import Cost
@@ -19,7 +20,7 @@ from postri.errors import InputError
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.privacy import AddOrRemoveUnits, ProtectedChange, ReplaceUnits, Spend
-from postri.window import Windows
+from postri.window import Indexes, PointCounts, Target, Windows, with_lowest
 
 # As many rows to each side as any table has: a window of this half-size is the whole column.
 ALL_ROWS = 2**62
@@ -30,7 +31,8 @@ class QuantileTerms:
     """The public numbers of one quantile draw.
 
     `beta` is how often the interval may fail; `groups` is the number of disjoint groups that are
-    answered at once and share the spend.
+    answered at once and share the spend. A method that adds noise to counts draws Gaussian noise of
+    `rho` if that is given.
     """
 
     p: Fraction
@@ -38,6 +40,7 @@ class QuantileTerms:
     beta: Fraction
     protect: ProtectedChange
     groups: int = 1
+    rho: Fraction | None = None
 
     @cached_property
     def sensitivity(self) -> Fraction:
@@ -58,6 +61,23 @@ class Span:
     spend: Spend | None = field(default=None, repr=False)
 
 
+class ColumnCounts(Protocol):
+    """What can be counted of one column on one grid, in each of some groups."""
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+
+    def windows(self, targets: Sequence[Target]) -> list[list[Windows]]:
+        """For each group the rank windows of each target."""
+
+    def sizes(self) -> list[int]:
+        """For each group its number of rows, whether the column can be read or not."""
+
+    def below(self, points: Indexes) -> Sequence[PointCounts]:
+        """For each group how many cells lie below each of some grid indexes."""
+
+
 class Method(ABC):
     """An interval method. Methods are frozen values: a recorded answer is keyed by their `repr`.
 
@@ -69,6 +89,8 @@ class Method(ABC):
 
     notes: ClassVar[tuple[str, ...]] = ()
     every_row: ClassVar[bool] = False
+    divides: ClassVar[bool] = True
+    """Whether a part of the spend is for the value, and a part for the interval."""
 
     @property
     @abstractmethod
@@ -76,14 +98,16 @@ class Method(ABC):
         """How answers and the command line call it."""
 
     @abstractmethod
-    def half(self, terms: QuantileTerms, grid: Grid) -> int:
-        """How many rows a window must hold on each side, so that the draw hardly ever asks for a
-        wider one; InputError if the method cannot answer for such terms.
+    def count(self, column: ColumnCounts, terms: Sequence[QuantileTerms], grid: Grid) -> list[Any]:
+        """What is counted in each group for quantiles of one column; InputError if the method
+        cannot answer for such terms.
         """
 
     @abstractmethod
-    def draw(self, windows: Windows, terms: QuantileTerms, grid: Grid, coins: Coins) -> Span:
-        """A value and its interval; costs the spend of the terms."""
+    def draw_groups(
+        self, counted: Iterable[Any], terms: Sequence[QuantileTerms], grid: Grid, coins: Coins
+    ) -> Iterator[list[Span]]:
+        """For each group a value and an interval for each quantile; costs their spends."""
 
     @abstractmethod
     def cost(self, terms: QuantileTerms) -> Cost:
@@ -114,6 +138,51 @@ class Method(ABC):
         It follows from the answer and from public numbers, so it costs nothing.
         """
         return ()
+
+
+class WindowMethod(Method):
+    """A method that draws each quantile by itself, from its rank windows."""
+
+    @abstractmethod
+    def half(self, terms: QuantileTerms, grid: Grid) -> int:
+        """How many rows a window must hold on each side, so that the draw hardly ever asks for a
+        wider one; InputError if the method cannot answer for such terms.
+        """
+
+    @abstractmethod
+    def draw(self, windows: Windows, terms: QuantileTerms, grid: Grid, coins: Coins) -> Span:
+        """A value and its interval; costs the spend of the terms."""
+
+    def count(
+        self, column: ColumnCounts, terms: Sequence[QuantileTerms], grid: Grid
+    ) -> list[list[Windows]]:
+        """A rank window for each; a draw hardly ever asks for a wider one."""
+        targets = [Target(each.p, self.half(each, grid)) for each in terms]
+        groups = column.windows(targets)
+        if not self.every_row:
+            return groups
+        # The number of rows is public for such a method: cells that cannot be read count too.
+        return [
+            [
+                with_lowest(window, target, rows=size, lowest=grid.first)
+                for window, target in zip(windows, targets, strict=True)
+            ]
+            for windows, size in zip(groups, column.sizes(), strict=True)
+        ]
+
+    def draw_groups(
+        self,
+        counted: Iterable[Sequence[Windows]],
+        terms: Sequence[QuantileTerms],
+        grid: Grid,
+        coins: Coins,
+    ) -> Iterator[list[Span]]:
+        """One quantile after the other, group by group."""
+        for windows in counted:
+            yield [
+                self.draw(window, each, grid, coins)
+                for window, each in zip(windows, terms, strict=True)
+            ]
 
 
 def check_rows(method: Method, *, where: bool, by: bool, protect: ProtectedChange) -> None:

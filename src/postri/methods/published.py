@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from postri.errors import InputError
 from postri.grid import Grid
-from postri.methods.method import Method, QuantileTerms
+from postri.methods.method import QuantileTerms, WindowMethod
 from postri.privacy import ReplaceRows
 from postri.window import Indexes, RankWindow, Windows
 
@@ -45,7 +45,7 @@ MOST_POINTS = 2**62
 PATIENCE = log(MOST_POINTS) + 40 * log(2)
 
 
-class Published(Method, ABC):
+class Published(WindowMethod, ABC):
     """A method from a paper: the median alone, one replaced row, n public."""
 
     notes: ClassVar[tuple[str, ...]] = (ROWS_ARE_PUBLIC, NOT_ALWAYS)

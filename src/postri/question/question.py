@@ -278,14 +278,14 @@ class BoundQuestion:
             counted = [batch.count(table, self.rows) for _, batch in self.batches]
             groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
             for (places, batch), counts in zip(self.batches, counted, strict=True):
-                for group, count in zip(groups, counts, strict=True):
+                drawn_groups = batch.draw_groups(counts, self.question.coins)
+                for group, drawn in zip(groups, drawn_groups, strict=True):
                     # Draws of many groups take their time too.
                     check_cancelled()
-                    drawn = batch.draw(count, self.question.coins)
                     group.update(zip(places, drawn, strict=True))
         order = range(len(self.question.asked))
-        drawn_groups = [[group[place] for place in order] for group in groups]
-        return about(self.question, drawn_groups, self.cells, self.texts)
+        answers = [[group[place] for place in order] for group in groups]
+        return about(self.question, answers, self.cells, self.texts)
 
 
 def plain_question(

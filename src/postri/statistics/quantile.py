@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,53 +17,79 @@ from postri.domain import Domain, check_domain
 from postri.exact import Number
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.methods.method import QuantileTerms, Span
-from postri.privacy import check_share, split_spend
+from postri.methods.method import Method, QuantileTerms, Span
+from postri.privacy import Spend, check_share, split_spend
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Asked, Batch, Countable, Fits, Statistic, Terms
-from postri.window import Target, Windows, with_lowest
+from postri.window import Indexes, PointCounts, Target, Windows
 
 HALF = Fraction(1, 2)
 
 
+@dataclass(frozen=True)
+class QuantileCounts:
+    """What can be counted of the column of some quantiles."""
+
+    table: Countable
+    column: str | None
+    grid: Grid
+    rows: Any
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        number: int = self.rows.number
+        return number
+
+    def windows(self, targets: Sequence[Target]) -> list[list[Windows]]:
+        """For each group the rank windows of each target."""
+        return self.table.grouped_windows(self.column, self.grid, targets, self.rows)
+
+    def sizes(self) -> list[int]:
+        """For each group its number of rows."""
+        return self.table.sizes(None, self.rows)
+
+    def below(self, points: Indexes) -> Sequence[PointCounts]:
+        """For each group how many cells lie below each of some grid indexes."""
+        return self.table.counts_below(self.column, self.grid, points, self.rows)
+
+
 class QuantileBatch(Batch):
-    """Quantiles of one column on one domain: drawn one after the other, then put in order."""
+    """Quantiles of one column on one domain, by one method: drawn, then put in order."""
 
-    def count(self, table: Countable, rows: Any) -> list[list[Windows]]:
-        """A rank window for each; a draw hardly ever asks for a wider one."""
+    def count(self, table: Countable, rows: Any) -> list[Any]:
+        """What the method needs."""
         assert self.grid is not None
-        targets = [
-            Target(quantile.p, terms.method.half(own, self.grid))
-            for quantile, terms, own in self._quantiles
-        ]
-        groups = table.grouped_windows(self.column, self.grid, targets, rows)
-        if not self.asked[0].terms.method.every_row:
-            return groups
-        # The number of rows is public for such a method: cells that cannot be read count too.
-        padded = []
-        for windows, size in zip(groups, table.sizes(None, rows), strict=True):
-            padded.append(
-                [
-                    with_lowest(window, target, rows=size, lowest=self.grid.first)
-                    for window, target in zip(windows, targets, strict=True)
-                ]
-            )
-        return padded
+        column = QuantileCounts(table, self.column, self.grid, rows)
+        return self._method.count(column, self._own_terms, self.grid)
 
-    def draw(self, counted: Sequence[Windows], coins: Coins) -> list[Answer]:
+    def draw(self, counted: Any, coins: Coins) -> list[Answer]:
+        """The answers for one group."""
+        (answers,) = self.draw_groups([counted], coins)
+        return answers
+
+    def draw_groups(self, counted: Iterable[Any], coins: Coins) -> Iterator[list[Answer]]:
         """Larger quantiles get larger values."""
         assert self.grid is not None
-        drawn = []
-        for (_, terms, own), windows in zip(self._quantiles, counted, strict=True):
-            drawn.append(terms.method.draw(windows, own, self.grid, coins))
-        ps = [own.p for _, _, own in self._quantiles]
-        if self.asked[0].terms.at_once:
-            drawn = tightened(drawn, ps)
-        spans = in_order(drawn, ps)
-        return [
-            quantile.released(span, self.grid, terms, own, coins)
-            for (quantile, terms, own), span in zip(self._quantiles, spans, strict=True)
-        ]
+        ps = [own.p for own in self._own_terms]
+        for drawn in self._method.draw_groups(counted, self._own_terms, self.grid, coins):
+            spans = drawn
+            if self.asked[0].terms.at_once:
+                spans = tightened(drawn, ps)
+            spans = in_order(spans, ps)
+            yield [
+                quantile.released(span, self.grid, terms, own, coins)
+                for (quantile, terms, own), span in zip(self._quantiles, spans, strict=True)
+            ]
+
+    @property
+    def _method(self) -> Method:
+        """One method draws all quantiles of a column."""
+        return self.asked[0].terms.method
+
+    @property
+    def _own_terms(self) -> list[QuantileTerms]:
+        return [own for _, _, own in self._quantiles]
 
     @cached_property
     def _quantiles(self) -> list[tuple[Quantile, Terms, QuantileTerms]]:
@@ -124,8 +150,11 @@ class Quantile(Statistic):
 
     def quantile_terms(self, terms: Terms) -> QuantileTerms:
         """The terms as a method knows them."""
-        spend = split_spend(terms.epsilon, terms.split)
-        return QuantileTerms(self.p, spend, self._beta(terms), terms.protect, terms.groups)
+        spend = Spend(terms.epsilon, Fraction(0))
+        if terms.method.divides:
+            spend = split_spend(terms.epsilon, terms.split)
+        beta = self._beta(terms)
+        return QuantileTerms(self.p, spend, beta, terms.protect, terms.groups, terms.rho)
 
     def _beta(self, terms: Terms) -> Fraction:
         """How often its interval may fail: those that are computed into one share beta."""

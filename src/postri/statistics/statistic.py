@@ -8,7 +8,7 @@ outside asks which statistic it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
@@ -169,6 +169,11 @@ class Batch(ABC):
     def draw(self, counted: Any, coins: Coins) -> list[Answer]:
         """The answers for one group, each with coins of its own."""
         return [each.statistic.draw(counted, self.grid, each.terms, coins) for each in self.asked]
+
+    def draw_groups(self, counted: Iterable[Any], coins: Coins) -> Iterator[list[Answer]]:
+        """The answers for each group."""
+        for each in counted:
+            yield self.draw(each, coins)
 
 
 class RowBatch(Batch):

@@ -1,0 +1,188 @@
+"""The tree over a grid: which stretch of indexes each node holds, how it is divided, and which share
+of the budget the counts of its children get.
+
+The shape follows from the grid alone, so it is public. Every row lies in one node of each level,
+and along every path from the root to a leaf the shares add up to 1 at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from postri.grid import Grid
+
+# How many children a node has.
+CHILDREN = 8
+# Each level gets this much of the share of the level above it. Deep nodes hold few rows, so their
+# noise matters less, unless all rows lie close together.
+FADING = Fraction(9, 10)
+# A default domain has a level of groups of octaves, and one of octaves, above the levels of a given
+# domain. They get as much as the first two of a tree of this many levels.
+USUAL_LEVELS = 8
+OCTAVES_IN_GROUP = 11
+ABOVE_OCTAVES = 2
+
+
+class Node(NamedTuple):
+    """The grid indexes `first..last`, `depth` levels below the root."""
+
+    first: int
+    last: int
+    depth: int
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it holds one grid point."""
+        return self.first == self.last
+
+    @property
+    def size(self) -> int:
+        """How many grid points it holds."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True)
+class Level:
+    """Of the children of nodes of one depth: the share of the budget that their counts get, and the
+    share of beta of the tests of each.
+    """
+
+    share: Fraction
+    chance: Fraction
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """The tree over one grid.
+
+    >>> shape = shape_of(Grid(0, 99, Fraction(0), Fraction(1)))
+    >>> [child.first for child in shape.children(shape.root)]
+    [0, 12, 25, 37, 50, 62, 75, 87]
+    """
+
+    grid: Grid
+    most_children: int = CHILDREN
+    fading: Fraction = FADING
+
+    @property
+    def root(self) -> Node:
+        """All indexes."""
+        return Node(self.grid.first, self.grid.last, 0)
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """The parts of a node that is no leaf, from left to right."""
+        found = self._children.get(node)
+        if found is None:
+            found = tuple(self._parts(node))
+            self._children[node] = found
+        return found
+
+    def boundaries(self, node: Node) -> list[int]:
+        """The first index of each child but the first one."""
+        return [child.first for child in self.children(node)[1:]]
+
+    def level_below(self, node: Node) -> Level:
+        """The share of its children."""
+        if self.grid.anchor is None:
+            return self._levels[node.depth]
+        if node.depth < ABOVE_OCTAVES:
+            return self._levels_of_octaves[node.depth]
+        octave = self._octave(node.first)
+        return self._levels_in_octave(octave)[node.depth - ABOVE_OCTAVES]
+
+    @cached_property
+    def _children(self) -> dict[Node, tuple[Node, ...]]:
+        return {}
+
+    def _parts(self, node: Node) -> list[Node]:
+        if self.grid.anchor is None or node.depth >= ABOVE_OCTAVES:
+            return self._even_parts(node)
+        octaves = [each for each in self._octaves if node.first <= each[0] <= node.last]
+        together = 1
+        if node.depth == 0:
+            together = OCTAVES_IN_GROUP
+        parts = []
+        for place in range(0, len(octaves), together):
+            group = octaves[place : place + together]
+            parts.append(Node(group[0][0], group[-1][1], node.depth + 1))
+        return parts
+
+    def _even_parts(self, node: Node) -> list[Node]:
+        """Parts that differ by one point at most."""
+        number = min(self.most_children, node.size)
+        starts = [node.first + node.size * place // number for place in range(number)]
+        lasts = [start - 1 for start in starts[1:]] + [node.last]
+        return [Node(*ends, node.depth + 1) for ends in zip(starts, lasts, strict=True)]
+
+    @cached_property
+    def _levels(self) -> list[Level]:
+        points = self.grid.last - self.grid.first + 1
+        return self._fading_levels(Fraction(1), Fraction(1), levels(points, self.most_children))
+
+    @cached_property
+    def _levels_of_octaves(self) -> list[Level]:
+        usual = self._fading_levels(Fraction(1), Fraction(1), USUAL_LEVELS)
+        return usual[:ABOVE_OCTAVES]
+
+    @lru_cache(maxsize=128)  # noqa: B019  # shapes are few and live as long as the process
+    def _levels_in_octave(self, octave: int) -> list[Level]:
+        """All that the levels above leave is shared by those inside the octave."""
+        above = self._levels_of_octaves
+        share = 1 - sum((level.share for level in above), start=Fraction(0))
+        chance = 1 - sum((level.chance for level in above), start=Fraction(0))
+        return self._fading_levels(share, chance, levels(1 << octave, self.most_children))
+
+    def _fading_levels(self, share: Fraction, chance: Fraction, number: int) -> list[Level]:
+        """So many levels that share a budget, each of which gets a little less than the one above;
+        beta is divided evenly.
+        """
+        weights = [self.fading**place for place in range(number)]
+        whole = sum(weights, start=Fraction(0))
+        return [Level(share * weight / whole, chance / number) for weight in weights]
+
+    def _octave(self, index: int) -> int:
+        """The octave of an index: 2^octave is the number of points of its stretch."""
+        anchor = self.grid.anchor
+        assert anchor is not None
+        if index >= anchor:
+            return (index - anchor + 1).bit_length() - 1
+        return (anchor - index).bit_length() - 1
+
+    @cached_property
+    def _octaves(self) -> list[tuple[int, int]]:
+        """The octaves of the distance from the anchor on both sides, within the grid: the first has
+        one point, and each has twice as many points as the one nearer to the anchor.
+        """
+        grid = self.grid
+        assert grid.anchor is not None
+        found = []
+        for octave in range(64):
+            near, far = (1 << octave) - 1, (1 << (octave + 1)) - 2
+            found.append((grid.anchor + near, grid.anchor + far))
+            found.append((grid.anchor - far - 1, grid.anchor - near - 1))
+        return sorted(
+            (max(first, grid.first), min(last, grid.last))
+            for first, last in found
+            if first <= grid.last and last >= grid.first
+        )
+
+
+@lru_cache(maxsize=64)
+def shape_of(grid: Grid) -> TreeShape:
+    """The tree over a grid."""
+    return TreeShape(grid)
+
+
+def levels(points: int, children: int = CHILDREN) -> int:
+    """How many levels it takes to divide so many points into single ones.
+
+    >>> levels(1), levels(8), levels(9), levels(2_000_001)
+    (0, 1, 2, 7)
+    """
+    number = 0
+    while children**number < points:
+        number += 1
+    return number

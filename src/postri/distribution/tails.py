@@ -1,0 +1,143 @@
+"""How far a fixed combination of independent noises reaches, as bounds that hold.
+
+What is estimated from a tree is the truth plus a sum of noises with public weights. A test needs
+to know whether such a sum passes a number with a small probability at most. Two bounds answer, both
+from above: Chernoff's, which is quick and a little wide, and one by the characteristic function,
+which is exact but for a known remainder (Theorem 24).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import erf, erfc, exp, isinf, log, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.noise import Noise
+
+Floats = NDArray[np.float64]
+
+# What floats and the terms that are left out may have lost: it is added to every chance.
+LOST = 1e-9
+# Normal noise of this share of the sum's deviation smooths it, so that few frequencies tell its
+# law. The sum is moved by SHIFT times as much, for which the bound pays next to nothing.
+SMOOTHING = 0.02
+SHIFT = 2.0
+# The sum is looked at on a circle: half of it is this many deviations long.
+HALF_CIRCLE = 10
+# Beyond this many times 1/smoothing no frequency matters.
+LAST_FREQUENCY = 6.7
+# The tilts that Chernoff's bound tries, as shares of the largest possible and in deviations.
+TILT_SHARES = np.linspace(0.1, 0.99, 16)
+TILT_DEVIATIONS = np.linspace(1.0, 8.0, 24)
+
+
+@dataclass(frozen=True)
+class NoiseSum:
+    """A sum of independent noises of one kind, with these mean squares, each times its weight.
+
+    Its law is symmetric, for that of every noise is.
+    """
+
+    kind: type[Noise]
+    squares: Floats
+    weights: Floats
+
+    @cached_property
+    def deviation(self) -> float:
+        """Its standard deviation."""
+        return sqrt(float(self.squares @ self.weights**2))
+
+    def passes_seldom(self, number: float, chance: float) -> bool:
+        """Whether it is certain that the sum is this number or more with no more than this chance.
+
+        False where no bound tells, which a test takes as "it may be".
+        """
+        if number <= 0 or chance <= 0:
+            return False
+        if self.deviation == 0:
+            return True
+        if _normal_tail(number / self.deviation) > 2 * chance:
+            # Sums of noise hardly ever reach less far than normal noise.
+            return False
+        if self.chernoff(number) <= log(chance):
+            return True
+        return self.upper_tail(number) <= chance
+
+    def reach(self, chance: float) -> float:
+        """A number that the sum passes with no more than this chance, to one side."""
+        low, high = 0.0, self.deviation
+        if high == 0:
+            return 0.0
+        while not self.passes_seldom(high, chance):
+            low, high = high, 2 * high
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            if self.passes_seldom(middle, chance):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def upper_tail(self, number: float) -> float:
+        """At least the chance that the sum is this number or more."""
+        smooth = SMOOTHING * self.deviation
+        frequencies, heights = self._waves
+        moved = number - SHIFT * smooth
+        waves = float(heights @ np.sin(frequencies * moved))
+        around = 0.5 - waves
+        beyond = exp(self.chernoff(moved + HALF_CIRCLE * self.deviation, smooth))
+        # The normal noise stays below the shift with this chance, whatever the sum is.
+        stays = 0.5 * (1 + erf(SHIFT / sqrt(2)))
+        return (max(around, 0.0) + beyond + LOST) / stays
+
+    @cached_property
+    def _waves(self) -> tuple[Floats, Floats]:
+        """The frequencies of the circle that matter, and how high the wave of each is."""
+        smooth = SMOOTHING * self.deviation
+        step = pi / (HALF_CIRCLE * self.deviation)
+        number = int(LAST_FREQUENCY / (smooth * step)) + 1
+        # A half circle is a sum of the odd waves alone.
+        odd = np.arange(1, number + 1, 2, dtype=np.float64)
+        frequencies = odd * step
+        heights = np.exp(-((smooth * frequencies) ** 2) / 2) * 2 / (pi * odd)
+        # Many noises have the same weight.
+        pairs = np.stack((np.abs(self.weights), self.squares), axis=1)
+        different, numbers = np.unique(pairs[pairs[:, 0] > 0], axis=0, return_counts=True)
+        weights, squares = different.T
+        each = self.kind.characteristic(frequencies[:, None] * weights, squares)
+        return frequencies, heights * np.prod(each**numbers, axis=1)
+
+    def chernoff(self, number: float, smooth: float = 0.0) -> float:
+        """At least the logarithm of the chance that the sum, with normal noise of this deviation on
+        it, is this number or more.
+        """
+        moments = self._moments + (smooth * self._tilts) ** 2 / 2
+        return min(float(np.min(moments - self._tilts * number)), 0.0)
+
+    @cached_property
+    def _tilts(self) -> Floats:
+        """Any tilt gives a bound; some of these come close to the best one."""
+        some = self.weights != 0
+        most = float(
+            np.min(self.kind.largest_tilts(self.squares[some]) / np.abs(self.weights[some]))
+        )
+        tilts = TILT_DEVIATIONS / self.deviation
+        if isinf(most):
+            return tilts
+        return np.concatenate((tilts[tilts < TILT_SHARES[-1] * most], TILT_SHARES * most))
+
+    @cached_property
+    def _moments(self) -> Floats:
+        tilted = np.outer(self._tilts, self.weights)
+        return self.kind.log_moments(tilted, self.squares).sum(axis=1)
+
+
+# How many times a reach is halved: until it is known to a thousandth of a deviation.
+STEPS = 12
+
+
+def _normal_tail(deviations: float) -> float:
+    return 0.5 * erfc(deviations / sqrt(2))

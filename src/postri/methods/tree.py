@@ -1,0 +1,169 @@
+"""The tree method: many quantiles of a column from one release of noisy counts.
+
+The counts of a tree over the grid are paid for once, and every quantile follows from them with its
+interval (Theorems 22 to 25). So a hundred quantiles cost as much as one: from a few quantiles on
+their intervals are narrower than those of as many separate draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import ClassVar
+
+from postri.answer import Plan
+from postri.answer.words import whole_domain
+from postri.cost import Cost, gaussian_draw, pure_draw
+from postri.distribution.forecast import reach_in_rows, rows_needed
+from postri.distribution.noisy_tree import NoisyTree, index_within
+from postri.distribution.shape import shape_of
+from postri.domain import Domain
+from postri.grid import Grid
+from postri.mechanisms.coins import Coins
+from postri.methods.method import ColumnCounts, Method, QuantileTerms, Span
+from postri.methods.tree_release import Wish, release
+from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.privacy import ProtectedChange, Spend, moved_cells, moved_cells_squared
+from postri.window import Indexes, PointCounts
+
+
+@dataclass(frozen=True)
+class TreeCounts:
+    """What is counted for the tree of one group: the cells below any points, when they are asked
+    for.
+    """
+
+    column: ColumnCounts
+    group: int
+
+
+@dataclass(frozen=True)
+class Tree(Method):
+    """Quantiles from one tree of noisy counts, which all quantiles of a column share."""
+
+    divides: ClassVar[bool] = False
+    together: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """How answers call it."""
+        return "tree"
+
+    def count(
+        self, column: ColumnCounts, terms: Sequence[QuantileTerms], grid: Grid
+    ) -> list[TreeCounts]:
+        """Nothing yet: what is worth a look shows itself in the draw."""
+        return [TreeCounts(column, group) for group in range(column.groups)]
+
+    def draw_groups(
+        self,
+        counted: Iterable[TreeCounts],
+        terms: Sequence[QuantileTerms],
+        grid: Grid,
+        coins: Coins,
+    ) -> Iterator[list[Span]]:
+        """One tree a group; all groups share the scans."""
+        wish = Wish([each.p for each in terms], terms[0].beta, everywhere=False)
+        for tree in released_trees(list(counted), _noise(terms), grid, wish, coins):
+            yield _spans(tree, terms)
+
+    def cost(self, terms: QuantileTerms) -> Cost:
+        """A share of the release: the quantiles of a column pay for it together."""
+        if terms.rho is not None:
+            return gaussian_draw(terms.rho)
+        return pure_draw(terms.spend.epsilon)
+
+    def forecast(
+        self,
+        terms: QuantileTerms,
+        *,
+        rows: int,
+        groups: int,
+        domain: Domain | None,
+        reach: Fraction | None = None,
+        quantiles: int = 1,
+    ) -> Plan | None:
+        """For smooth data, if so many quantiles share the release."""
+        if reach is not None:
+            return None
+        noise = tree_noise(
+            quantiles * terms.spend.epsilon, _times(quantiles, terms.rho), terms.protect
+        )
+        each = rows // groups
+        reached = reach_in_rows(noise, domain, terms.beta, each)
+        return Plan(
+            rows=rows,
+            epsilon=terms.spend.epsilon,
+            reach=min(1.0, reached / max(1, each)),
+            p=terms.p,
+            confidence=float(1 - terms.beta),
+            protect=terms.protect,
+            groups=groups,
+            rows_needed=rows_needed(reached, terms.p),
+        )
+
+    def advice(
+        self, span: Span, terms: QuantileTerms, grid: Grid, domain: Domain | None
+    ) -> tuple[str, ...]:
+        """How many rows it takes, where the interval is the whole domain."""
+        if (span.low, span.high) != (grid.first, grid.last):
+            return ()
+        noise = tree_noise(terms.spend.epsilon, terms.rho, terms.protect)
+        reached = reach_in_rows(noise, domain, terms.beta, None)
+        return (whole_domain(rows_needed(reached, terms.p), terms.spend.epsilon),)
+
+
+def released_trees(
+    counted: Sequence[TreeCounts], noise: Noise, grid: Grid, wish: Wish, coins: Coins
+) -> list[NoisyTree]:
+    """For each group its tree."""
+    if not counted:
+        return []
+    column = counted[0].column
+    groups = [each.group for each in counted]
+
+    def below(points: Indexes) -> list[PointCounts]:
+        found = column.below(points)
+        return [found[group] for group in groups]
+
+    return release(shape_of(grid), noise, len(groups), below, wish, coins)
+
+
+def tree_noise(epsilon: Fraction, rho: Fraction | None, protect: ProtectedChange) -> Noise:
+    """The noise of the counts of a level that gets all of the budget (Theorem 22)."""
+    if rho is None:
+        return DiscreteLaplace(moved_cells(protect) / epsilon)
+    return DiscreteGaussian(moved_cells_squared(protect) / (2 * rho))
+
+
+def _noise(terms: Sequence[QuantileTerms]) -> Noise:
+    """That of a release for which these quantiles pay together."""
+    epsilon = sum((each.spend.epsilon for each in terms), start=Fraction(0))
+    rho = None
+    if terms[0].rho is not None:
+        rho = sum((each.rho or Fraction(0) for each in terms), start=Fraction(0))
+    return tree_noise(epsilon, rho, terms[0].protect)
+
+
+def _spans(tree: NoisyTree, terms: Sequence[QuantileTerms]) -> list[Span]:
+    """Value and interval of each quantile; an end never lies beyond that of a larger quantile."""
+    order = sorted(range(len(terms)), key=lambda place: terms[place].p)
+    ends = [tree.interval(terms[place].p, terms[place].beta) for place in order]
+    # An interval may only grow by this, so it holds what it held.
+    lows = list(accumulate((low.first for low, _ in reversed(ends)), min))[::-1]
+    highs = list(accumulate((high.last for _, high in ends), max))
+    spans: dict[int, Span] = {}
+    for place, low, high in zip(order, lows, highs, strict=True):
+        node, within = tree.crossing(terms[place].p)
+        value = min(max(index_within(node, within), low), high)
+        spend = Spend(terms[place].spend.epsilon, Fraction(0), terms[place].rho)
+        spans[place] = Span(value, low, high, spend)
+    return [spans[place] for place in range(len(terms))]
+
+
+def _times(number: int, amount: Fraction | None) -> Fraction | None:
+    if amount is None:
+        return None
+    return number * amount
