@@ -138,6 +138,31 @@ class Total:
     indexes: int
 
 
+@dataclass(frozen=True, eq=False)
+class PointCounts:  # noqa: PLW1641  # counts are compared in tests, never hashed
+    """How many cells of one group lie below each of some grid points, and how many there are.
+
+    The points are ascending and distinct; `counts[i]` cells have an index below `points[i]`.
+    """
+
+    points: Indexes
+    counts: Indexes
+    n: int
+
+    def below(self, points: Indexes) -> Indexes:
+        """The counts at these points, each of which is among its own."""
+        found: Indexes = self.counts[self.points.searchsorted(points)]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PointCounts)
+            and self.n == other.n
+            and np.array_equal(self.points, other.points)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+
 def with_lowest(windows: Windows, target: Target, *, rows: int, lowest: int) -> Windows:
     """The windows around a target rank of a table whose number of rows is public.
 

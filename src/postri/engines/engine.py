@@ -20,7 +20,7 @@ from postri.engines.rows import Selection
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, RankWindow, Target, Total, holds, trim
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total, holds, trim
 
 # A table of at most this many rows is worth no guess.
 SMALL = 1 << 17
@@ -30,6 +30,8 @@ SAMPLE = 1 << 18
 # leaves many more.
 SLACK = 4
 WIDE_SLACK = 40
+# How many grid points are counted in one scan.
+MOST_POINTS = 1 << 15
 CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
 
 
@@ -103,6 +105,15 @@ class Engine(Protocol):
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
+        """
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points, and how many there
+        are, by one scan.
+
+        The points are ascending and distinct, and at most `MOST_POINTS`.
         """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:

@@ -8,17 +8,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.doubts import checked
-from postri.engines.engine import Engine
+from postri.engines.engine import CHANGED, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
-from postri.errors import InputError, nearest
+from postri.errors import InputError, SourceChanged, nearest
 from postri.exact import shown
 from postri.expressions import Bound, Predicate, Value
 from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
-from postri.window import WIDER, RankWindow, Target, Total, Windows, trim
+from postri.window import (
+    WIDER,
+    Indexes,
+    PointCounts,
+    RankWindow,
+    Target,
+    Total,
+    Windows,
+    trim,
+)
 
 # How many windows a table keeps.
 MOST_KEPT = 64
@@ -249,6 +260,21 @@ class Table:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
         return self._engine.totals(column, grid, rows)
 
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
+    ) -> list[PointCounts]:
+        """For each group how many cells of a column lie below each of these grid points, which are
+        ascending and distinct, and how many cells there are.
+
+        One scan for any number of points up to `MOST_POINTS`.
+        """
+        starts = range(0, max(len(points), 1), MOST_POINTS)
+        parts = [
+            self._engine.counts_below(column, grid, points[start : start + MOST_POINTS], rows)
+            for start in starts
+        ]
+        return [_joined(of_group) for of_group in zip(*parts, strict=True)]
+
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
@@ -281,6 +307,18 @@ class Table:
         self._kept[key] = windows
         if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _joined(parts: Sequence[PointCounts]) -> PointCounts:
+    """The counts of one group, from scans of some of the points each."""
+    n = parts[0].n
+    if any(part.n != n for part in parts):
+        raise SourceChanged(CHANGED)
+    return PointCounts(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        n,
+    )
 
 
 def _lost(engine: Engine, read: Mapping[str, Bound], most: int) -> LostCells:

@@ -22,7 +22,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
-from postri.window import Target, Total, Windows
+from postri.window import Indexes, PointCounts, Target, Total, Windows
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -63,6 +63,13 @@ class Countable(Protocol):
 
     def totals(self, column: str | None, grid: Grid, rows: Any) -> list[Total]:
         """For each group how many cells count, and the sum of their grid indexes."""
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Any
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points, which are ascending
+        and distinct.
+        """
 
     def grouped_windows(
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Any

@@ -39,7 +39,7 @@ from postri.engines.sql.statements import grouped
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -153,6 +153,17 @@ class CsvEngine:
         def counted(lines: LineRelation) -> list[Total]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.totals(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points."""
+
+        def counted(lines: LineRelation) -> list[PointCounts]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.counts_below(scan.column, scan.grid, points, scan.rows)
 
         return self._lines.read(counted)
 

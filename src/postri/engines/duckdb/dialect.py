@@ -24,8 +24,10 @@ from postri.engines.sql.dialect import (
     UNIT,
     Cells,
     between,
+    bucket_by_halves,
     by_code_points,
     check_digits,
+    counts_by,
     decimal_text,
     like,
     regular,
@@ -135,6 +137,10 @@ class DuckDialect:
     def list_of_doubles(self, numbers: Sequence[float]) -> ListText:
         """Numbers of double precision as a list."""
         return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
+
+    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+        """How many cells each group has in each bucket."""
+        return counts_by(bucket_by_halves(ends), relation, grouped=grouped)
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]

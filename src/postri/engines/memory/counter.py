@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from postri.engines.cuts import Cuts
 from postri.engines.engine import (
     SAMPLE,
     Bracket,
@@ -20,7 +21,7 @@ from postri.engines.engine import (
 )
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
-from postri.window import RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 # How many cells are looked at in one go.
 STRETCH = 1 << 16
@@ -109,6 +110,16 @@ class MemoryCounter:
             whole += (upper << HALF_BITS) + lower
         return Total(n, whole)
 
+    def counts_below(self, points: Indexes) -> PointCounts:
+        """One pass: how many cells lie below each of these grid points."""
+        dtype = np.dtype(np.int64)
+        if self.chunks:
+            dtype = self.chunks[0].values.dtype
+        counting = _PointTally(self.reading, points, dtype)
+        for cells in self._stretches():
+            counting.add(cells)
+        return counting.counts()
+
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
             yield from chunk.stretches()
@@ -192,6 +203,39 @@ class _Tally:
         """What was counted, of n rows in all."""
         self._merge()
         return RankWindow(*self.counts, self.below, n)
+
+
+class _PointTally:
+    """How many cells lie below each of some grid points, so far."""
+
+    def __init__(self, reading: Reading, points: Indexes, dtype: np.dtype[Any]) -> None:
+        grid = reading.grid
+        if dtype.kind == "f":
+            # Cells of any precision are counted by the nearest number of double precision.
+            self.dtype = np.dtype(np.float64)
+            self.cuts = Cuts.of(points, grid, reading.cut)
+        else:
+            limits = np.iinfo(dtype)
+            self.dtype = dtype.newbyteorder("=")
+            self.cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
+        self.thresholds = np.array(self.cuts.cuts, self.dtype)
+        self.below = np.zeros(len(self.thresholds), np.int64)
+        self.n = 0
+
+    def add(self, cells: NDArray[Any]) -> None:
+        """Count a stretch of cells.
+
+        It fits the processor's cache, where to sort it takes a fraction of the time in which each
+        cell could be looked up among the thresholds.
+        """
+        with np.errstate(over="ignore"):
+            ordered = np.sort(cells.astype(self.dtype, copy=False))
+        self.below += ordered.searchsorted(self.thresholds)
+        self.n += len(cells)
+
+    def counts(self) -> PointCounts:
+        """What was counted."""
+        return self.cuts.counts(self.below, self.n)
 
 
 def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:

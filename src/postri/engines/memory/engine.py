@@ -25,7 +25,7 @@ from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
@@ -94,14 +94,20 @@ class MemoryEngine:
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
     ) -> list[list[RankWindow]]:
         """For each group the window of each target."""
+        return [
+            window
+            for counter in self._kept_counters(column, grid, rows)
+            for window in find_windows(counter, grid, targets)
+        ]
+
+    def _kept_counters(
+        self, column: str | None, grid: Grid, rows: Selection
+    ) -> list[MemoryCounter]:
+        """The counters of all groups, which are kept: the next call may ask for more of them."""
         key = (column, grid, rows)
         if key not in self._counters:
             self._counters = {key: list(self._group_counters(column, grid, rows))}
-        return [
-            window
-            for counter in self._counters[key]
-            for window in find_windows(counter, grid, targets)
-        ]
+        return self._counters[key]
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do: indexes are Python's numbers here."""
@@ -109,6 +115,13 @@ class MemoryEngine:
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         return [counter.total() for counter in self._group_counters(column, grid, rows)]
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points."""
+        counters = self._kept_counters(column, grid, rows)
+        return [counter.counts_below(points) for counter in counters]
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""

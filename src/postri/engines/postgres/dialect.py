@@ -27,6 +27,7 @@ from postri.engines.sql.dialect import (
     Cells,
     between,
     check_digits,
+    counts_by,
     date_literal,
     decimal_text,
     like,
@@ -101,6 +102,13 @@ class PostgresDialect:
         """A relation whose cells are the literals of each column."""
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
+
+    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+        """How many cells each group has in each bucket, which PostgreSQL finds by halves."""
+        bucket = "0"
+        if ends:
+            bucket = f"width_bucket(cell, ARRAY[{', '.join(ends)}])"
+        return counts_by(bucket, relation, grouped=grouped)
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]

@@ -14,7 +14,7 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 
 class ProcessEngine:
@@ -87,6 +87,13 @@ class ProcessEngine:
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         found: list[Total] = self._ask("totals", column, grid, rows)
+        return found
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points."""
+        found: list[PointCounts] = self._ask("counts_below", column, grid, points, rows)
         return found
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:

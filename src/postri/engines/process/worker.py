@@ -35,7 +35,15 @@ LIFELINE = 0
 GIGABYTE = 10**9
 FIRST_TO_END = "1000"
 # What may be asked of an engine by its name.
-CALLS = ("type_of", "windows", "check_indexed", "totals", "sizes", "matching")
+CALLS = (
+    "type_of",
+    "windows",
+    "check_indexed",
+    "totals",
+    "counts_below",
+    "sizes",
+    "matching",
+)
 
 
 class Desk:

@@ -24,8 +24,10 @@ from postri.engines.sql.dialect import (
     UNIT,
     Cells,
     between,
+    bucket_by_halves,
     by_code_points,
     check_digits,
+    counts_by,
     short_text,
 )
 from postri.errors import InputError
@@ -89,6 +91,10 @@ class SparkDialect:
         """A relation whose cells are the literals of each column."""
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
+
+    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+        """How many cells each group has in each bucket."""
+        return counts_by(bucket_by_halves(ends), relation, grouped=grouped)
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]

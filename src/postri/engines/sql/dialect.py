@@ -113,6 +113,15 @@ class Dialect(ExpressionDialect, Protocol):
         There may be thousands: planning must not suffer.
         """
 
+    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+        """A query for `grp`, `bucket` and `number`: how many cells each group of a relation has in
+        each bucket.
+
+        The bucket of a `cell` is the number of the `ends` up to it, which are ascending and
+        distinct literals, of its type or one that it is compared in. A bucket without a cell may be
+        left out. Where the cells are not `grouped`, all are of group 0.
+        """
+
     def order_statistics(
         self, cell: str, shares: Sequence[float]
     ) -> tuple[dict[str, str], list[str]]:
@@ -140,6 +149,41 @@ class Dialect(ExpressionDialect, Protocol):
 
     def md5(self, expression: str) -> str:
         """The md5 of a text's UTF-8 bytes, as lower-case digits."""
+
+
+# How many cells there are in each bucket.
+BUCKET_COUNTS = """
+    SELECT 0 AS grp, bucket, count(*) AS number
+    FROM (
+        SELECT {bucket} AS bucket
+        FROM {relation}
+    ) AS placed
+    GROUP BY bucket
+"""
+BUCKET_COUNTS_OF_GROUPS = """
+    SELECT grp, bucket, count(*) AS number
+    FROM (
+        SELECT grp, {bucket} AS bucket
+        FROM {relation}
+    ) AS placed
+    GROUP BY grp, bucket
+"""
+
+
+def counts_by(bucket: str, relation: str, *, grouped: bool) -> str:
+    """How many cells each group has in each bucket, by an expression of its number."""
+    template = BUCKET_COUNTS_OF_GROUPS if grouped else BUCKET_COUNTS
+    return filled(template, bucket=bucket, relation=relation)
+
+
+def bucket_by_halves(ends: Sequence[str], first: int = 0) -> str:
+    """The bucket of a `cell`, by one comparison for each doubling of their number."""
+    if not ends:
+        return str(first)
+    middle = len(ends) // 2
+    under = bucket_by_halves(ends[:middle], first)
+    over = bucket_by_halves(ends[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN cell < {ends[middle]} THEN {under} ELSE {over} END"
 
 
 def between(cell: str, low: str, high: str) -> str:

@@ -21,6 +21,7 @@ from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sql.dialect import Cells, Dialect, filled
 from postri.engines.sql.index_keys import LARGEST_UNSIGNED, keys_of
+from postri.engines.sql.point_counts import point_counts
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import Sample, sampled_guesses
 from postri.engines.sql.scan_result import ScanResult
@@ -29,7 +30,7 @@ from postri.engines.sql.units import bounded_windows, indexed_keys, sizes, total
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.window import RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -173,6 +174,15 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return totals(source.relation, source.columns, row_source, reading)
+
+    def counts_below(
+        self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
+    ) -> list[PointCounts]:
+        """For each group how many cells lie below each of these grid points."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return point_counts(source.relation, source.columns, row_source, reading, points)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""

@@ -128,7 +128,7 @@ def bounded_windows(
     """For each group the window of each target, in one scan that ranks the rows of each unit, and
     counts those that stay.
     """
-    indexed = _indexed_rows(relation, columns, row_source, reading)
+    indexed = indexed_rows(relation, columns, row_source, reading)
     integer = row_source.dialect.integer
     near = [
         filled(NEAR_TARGET, p=repr(float(target.p)), reach=target.half + SPARE)
@@ -138,7 +138,7 @@ def bounded_windows(
         COUNTS_NEAR,
         upto=integer(filled(ROWS_UPTO), unsigned=False),
         total=integer(ROWS_OF_GROUP, unsigned=False),
-        rows=_rows_that_stay(indexed, row_source),
+        rows=rows_that_stay(indexed, row_source),
         near=" OR ".join(near),
     )
     groups, places, numbers, upto, totals = columns(statement)
@@ -178,9 +178,9 @@ def totals(relation: str, columns: Columns, row_source: RowSource, reading: Read
     dialect = row_source.dialect
     if row_source.rows.units is None and indexed_keys(reading, dialect).doubtful is not None:
         return _float_totals(relation, columns, row_source, reading)
-    indexed = _indexed_rows(relation, columns, row_source, reading)
+    indexed = indexed_rows(relation, columns, row_source, reading)
     high, low = dialect.total(indexed.number)
-    statement = filled(TOTALS, high=high, low=low, rows=_rows_that_stay(indexed, row_source))
+    statement = filled(TOTALS, high=high, low=low, rows=rows_that_stay(indexed, row_source))
     found = [Total(0, 0)] * row_source.rows.number
     for group, n, above, below in zip(*columns(statement), strict=True):
         found[int(group)] = Total(int(n), _joined(above, below) + int(n) * indexed.shift)
@@ -233,7 +233,7 @@ def sizes(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
     return found
 
 
-def _rows_that_stay(indexed: IndexedRows, row_source: RowSource) -> str:
+def rows_that_stay(indexed: IndexedRows, row_source: RowSource) -> str:
     """All rows where nothing is said of units."""
     if row_source.rows.units is None:
         return indexed.relation
@@ -263,7 +263,7 @@ def indexed_keys(reading: Reading, dialect: Dialect) -> IndexKeys:
     return keys
 
 
-def _indexed_rows(
+def indexed_rows(
     relation: str, columns: Columns, row_source: RowSource, reading: Reading
 ) -> IndexedRows:
     """Each row with its index. Doubtful floats are looked at one by one, each value once."""
