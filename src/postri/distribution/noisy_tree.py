@@ -248,7 +248,11 @@ class _Search:
         return boundaries.noise_past_rank(boundary, self.share).passes_seldom(short, chance)
 
 
-def index_within(node: Node, within: float) -> int:
-    """The grid index so far into a node."""
-    return min(node.last, node.first + int(Fraction(within) * node.size))
-
+def index_within(grid: Grid, node: Node, within: float) -> int:
+    """The grid index so far into a node, by the candidates of the grid: on a default domain there
+    are as many between 1 and 2 as between 1,000 and 2,000.
+    """
+    start = grid.copies(node.first)
+    candidates = grid.copies(node.last + 1) - start
+    index = grid.at(start + int(Fraction(within) * candidates))
+    return min(max(index, node.first), node.last)

@@ -1,5 +1,4 @@
-"""How a value and the interval around it are drawn from rank windows: one file a method, and the
-table of their names.
+"""How a value and the interval around it are drawn: one file a method, and the table of their names.
 """
 
 from __future__ import annotations
@@ -14,10 +13,12 @@ from postri.methods.postri import PostRI
 from postri.methods.postri_svt import PostRISVT
 from postri.methods.sun2023 import Sun2023
 from postri.methods.sun2023_svt import Sun2023SVT
+from postri.methods.tree import Tree
 
 _OFFERED: tuple[Method, ...] = (
     Depth(),
     Depth("gumbel"),
+    Tree(),
     PostRI(),
     PostRI("optimal"),
     PostRI("0.7"),
@@ -50,5 +51,6 @@ __all__ = [
     "PostRISVT",
     "Sun2023",
     "Sun2023SVT",
+    "Tree",
     "method_named",
 ]

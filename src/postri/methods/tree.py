@@ -157,7 +157,7 @@ def _spans(tree: NoisyTree, terms: Sequence[QuantileTerms]) -> list[Span]:
     spans: dict[int, Span] = {}
     for place, low, high in zip(order, lows, highs, strict=True):
         node, within = tree.crossing(terms[place].p)
-        value = min(max(index_within(node, within), low), high)
+        value = min(max(index_within(tree.shape.grid, node, within), low), high)
         spend = Spend(terms[place].spend.epsilon, Fraction(0), terms[place].rho)
         spans[place] = Span(value, low, high, spend)
     return [spans[place] for place in range(len(terms))]
