@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from postri import agg
     from postri.answer import Answer, Answers, Interval, Plan, Result
-    from postri.api import ask, count, mean, median, open, plan, quantile, quantiles, sum
+    from postri.api import (
+        ask,
+        count,
+        distribution,
+        mean,
+        median,
+        open,
+        plan,
+        quantile,
+        quantiles,
+        sum,
+    )
     from postri.domain import Domain
     from postri.engines.table import Table
     from postri.errors import (
@@ -31,9 +42,10 @@ if TYPE_CHECKING:
         TermsRefused,
     )
     from postri.mechanisms.coins import SeededCoins, SystemCoins
-    from postri.methods import Depth, PostRI, PostRISVT, Sun2023, Sun2023SVT
+    from postri.methods import Depth, PostRI, PostRISVT, Sun2023, Sun2023SVT, Tree
     from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
     from postri.session import Budget, Price, Session, connect
+    from postri.tree.distribution import Distribution
 
 __version__ = "0.1.0"
 
@@ -42,6 +54,7 @@ _HOMES = {
     "postri.api": (
         "ask",
         "count",
+        "distribution",
         "mean",
         "median",
         "open",
@@ -50,6 +63,7 @@ _HOMES = {
         "quantiles",
         "sum",
     ),
+    "postri.tree.distribution": ("Distribution",),
     "postri.domain": ("Domain",),
     "postri.engines.table": ("Table",),
     "postri.errors": (
@@ -68,7 +82,7 @@ _HOMES = {
         "SourceError",
         "TermsRefused",
     ),
-    "postri.methods": ("Depth", "PostRI", "PostRISVT", "Sun2023", "Sun2023SVT"),
+    "postri.methods": ("Depth", "PostRI", "PostRISVT", "Sun2023", "Sun2023SVT", "Tree"),
     "postri.mechanisms.coins": ("SeededCoins", "SystemCoins"),
     "postri.privacy": (
         "AddOrRemoveRows",
@@ -90,6 +104,7 @@ __all__ = [
     "BudgetExceeded",
     "DatasetClosed",
     "Depth",
+    "Distribution",
     "Domain",
     "EngineError",
     "InputError",
@@ -118,11 +133,13 @@ __all__ = [
     "SystemCoins",
     "Table",
     "TermsRefused",
+    "Tree",
     "__version__",
     "agg",
     "ask",
     "connect",
     "count",
+    "distribution",
     "mean",
     "median",
     "open",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.domain import Domain
@@ -22,10 +22,12 @@ from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates
 from postri.statistics.count import Count
+from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
+from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -153,7 +155,7 @@ def quantiles(
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
-    method: str | Method = "depth",
+    method: str | Method | None = None,
     split: Number = 0.5,
     coins: Coins | None = None,
 ) -> Answers:
@@ -163,6 +165,10 @@ def quantiles(
     Values do not fall as the quantile rises. Each interval holds its quantile with probability
     `confidence`, and none depends on where the others end. With `simultaneous` all of them hold at
     once, so each is cut by what the others say.
+
+    Without a method, each quantile gets a draw of its own, or all follow from one release of a tree
+    of noisy counts: whichever is narrower by the forecast, which is the tree from some quantiles
+    on.
     """
     checked = check_shares(ps, "ps")
     question = plain_question(
@@ -257,6 +263,73 @@ def mean(
         protect=protect,
         coins=coins,
     )
+
+
+@overload
+def distribution(
+    source: Any,
+    *,
+    column: str | None = None,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Distribution: ...
+@overload
+def distribution(
+    source: Any,
+    *,
+    column: str | None = None,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Sequence[Any]],
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> dict[Any, Distribution]: ...
+def distribution(
+    source: Any,
+    *,
+    column: str | None = None,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Sequence[Any]] | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Distribution | dict[Any, Distribution]:
+    """The whole distribution of a column for one epsilon: every quantile, share, count and
+    histogram follows from it with an interval, and costs nothing more.
+
+    With `by`, a dictionary with one for each group: by its key, or by the tuple of its keys if
+    several columns divide the rows.
+
+    >>> from postri import SeededCoins
+    >>> pay = distribution(range(10_000), epsilon=1, coins=SeededCoins(7))
+    >>> len(pay.quantiles([k / 100 for k in range(1, 100)]))
+    99
+    """
+    question = plain_question(
+        {"distribution": ColumnDistribution(column, domain)},
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+        where=where,
+        by=by,
+    )
+    answers = question.bound(_table(source)).answers()
+    found = {keys: Distribution(group[0]) for keys, group in question.arranged(answers)}
+    if by is None:
+        return found[()]
+    if len(question.by) == 1:
+        return {keys[0]: each for keys, each in found.items()}
+    return dict(found)
 
 
 def ask(

@@ -38,7 +38,7 @@ class Domain:
     step: Any = 1
 
     def __post_init__(self) -> None:
-        lower, upper = _bound(self.lower, "lower"), _bound(self.upper, "upper")
+        lower, upper = read_bound(self.lower, "lower"), read_bound(self.upper, "upper")
         kind = kind_of(lower)
         if kind != kind_of(upper) or _zoned(lower) != _zoned(upper):
             raise InputError(
@@ -113,7 +113,8 @@ def _zoned(point: object) -> bool:
     return isinstance(point, datetime) and point.tzinfo is not None
 
 
-def _bound(value: Any, name: str) -> Point:
+def read_bound(value: Any, name: str) -> Point:
+    """A point of a domain as it was given: a number, a text, a date or a datetime."""
     if type(value).__name__ == "datetime64":
         value = value.item()
     if isinstance(value, date):

@@ -319,11 +319,14 @@ class Spend:
     """What one value and its interval cost: exact fractions of epsilon.
 
     Gaussian noise has a `rho` in place of a factor e^epsilon; its epsilon is what was asked for.
+    What follows from a release that others follow from too has a part of its cost, or none: then
+    `release` is what the whole of it cost, in epsilon or in rho, and what protects people.
     """
 
     value: Fraction
     interval: Fraction
     rho: Fraction | None = None
+    release: Fraction | None = None
 
     @property
     def epsilon(self) -> Fraction:

@@ -66,6 +66,18 @@ class Answer:
             )
         return replace(self, interval=self.drawn.interval(1 - share), confidence=float(share))
 
+    @property
+    def distribution(self) -> Any:
+        """All that follows from the release of a distribution: its quantiles, shares, counts and
+        histograms.
+        """
+        follow = getattr(self.drawn, "distribution", None)
+        if follow is None:
+            raise InputError(
+                f"a {self.statistic} is no release of a distribution; ask for distribution(x)"
+            )
+        return follow(self)
+
     def __str__(self) -> str:
         return line(self)
 

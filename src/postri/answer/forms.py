@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from postri.answer.answer import Answer
 from postri.answer.drawn import Interval, read_drawn
@@ -69,7 +69,10 @@ class PlainResult(TypedDict):
 
 
 class AnswerRecord(TypedDict):
-    """An answer as the ledger keeps it: each value with its kind, each rational as a text."""
+    """An answer as the ledger keeps it: each value with its kind, each rational as a text.
+
+    `release` is what the release cost of which it is a part, if it is one.
+    """
 
     value: list[str]
     interval: list[Any]
@@ -81,6 +84,7 @@ class AnswerRecord(TypedDict):
     notes: list[str]
     statistic: str
     drawn: dict[str, Any] | None
+    release: NotRequired[str]
 
 
 class SentAnswer(AnswerRecord):
@@ -197,7 +201,7 @@ def answer_record(answer: Answer) -> AnswerRecord:
     drawn = None
     if answer.drawn is not None:
         drawn = answer.drawn.to_fields()
-    return {
+    record: AnswerRecord = {
         "value": _tagged(answer.value),
         "interval": [
             _tagged(interval.low),
@@ -214,12 +218,17 @@ def answer_record(answer: Answer) -> AnswerRecord:
         "statistic": answer.statistic,
         "drawn": drawn,
     }
+    if answer.spend.release is not None:
+        record["release"] = str(answer.spend.release)
+    return record
 
 
 def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
     """The answer that was written."""
     low, high, low_is_edge, high_is_edge = record["interval"]
-    value_spend, interval_spend, *rho = map(Fraction, record["spend"])
+    release = None
+    if "release" in record:
+        release = Fraction(record["release"])
     p = None
     if record["p"] is not None:
         p = Fraction(record["p"])
@@ -230,7 +239,7 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         value=_untagged(record["value"]),
         interval=Interval(_untagged(low), _untagged(high), low_is_edge, high_is_edge),
         confidence=float(record["confidence"]),
-        spend=Spend(value_spend, interval_spend, *rho),
+        spend=replace(_read_spend(record["spend"]), release=release),
         protect=protect,
         method=record["method"],
         p=p,
@@ -247,6 +256,11 @@ def _spend_texts(spend: Spend) -> list[str]:
     if spend.rho is not None:
         texts.append(str(spend.rho))
     return texts
+
+
+def _read_spend(texts: Sequence[str]) -> Spend:
+    value, interval, *rho = map(Fraction, texts)
+    return Spend(value, interval, *rho)
 
 
 def _tagged(value: Any) -> list[str]:
@@ -298,7 +312,7 @@ def _told(answer: Answer) -> OneAnswer:
 
 def _result_record(result: Result) -> ResultRecord:
     groups = [
-        [[_key(value) for value in values], [_sent_answer(answer) for answer in answers]]
+        [[_key(value) for value in values], [sent_answer(answer) for answer in answers]]
         for values, answers in result.groups
     ]
     return {
@@ -306,16 +320,18 @@ def _result_record(result: Result) -> ResultRecord:
         "names": list(result.names),
         "groups": groups,
         "layout": [[cell.title, cell.what, cell.name] for cell in result.layout],
-        "about": _sent_answer(result.about),
+        "about": sent_answer(result.about),
         "protect": protect_fields(result.about.protect),
     }
 
 
-def _sent_answer(answer: Answer) -> SentAnswer:
+def sent_answer(answer: Answer) -> SentAnswer:
+    """An answer as plain values, with the rows that it is about."""
     return {**answer_record(answer), "rows": answer.rows.to_fields()}
 
 
-def _read_sent(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
+def read_sent(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
+    """The answer that `sent_answer` wrote."""
     answer = read_answer(record, protect)
     return replace(answer, rows=Population.from_fields(record["rows"]))
 
@@ -330,7 +346,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
     groups = []
     for values, answers in record["groups"]:
         keys = tuple(_read_key(value) for value in values)
-        groups.append((keys, [_read_sent(answer, protect) for answer in answers]))
+        groups.append((keys, [read_sent(answer, protect) for answer in answers]))
     return Result(
         record["keys"],
         record["names"],
@@ -339,7 +355,7 @@ def read_result(fields: Mapping[str, Any]) -> Result:
         recorded=fields["recorded"],
         layout=[ResultColumn(*cell) for cell in record["layout"]],
         epsilon=Fraction(fields["epsilon"]),
-        about=_read_sent(record["about"], protect),
+        about=read_sent(record["about"], protect),
         charged=Fraction(fields["charged"]),
     )
 

@@ -37,6 +37,8 @@ BAR = "#2563eb"
 LEFT, RIGHT = 8, 9
 # The bar of an answer that tells nothing: it is the whole domain.
 PALE = "#9ca3af"
+# A stretch this many times as wide as a usual one is cut off in a histogram.
+FAR = 3
 # Letters in a line of the title, and in all that it says of the rows.
 TITLE_LINE = 100
 TITLE_ROWS = 400
@@ -102,6 +104,102 @@ def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) ->
     wholes = {name: answer.rows.whole for name, (_, answer) in zip(names, chosen, strict=False)}
     title = _title(answers, result.epsilon, str(joined(wholes)))
     return draw(answers, ax, labels=labels, title=title)
+
+
+def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None = None) -> Axes:
+    """Draw quantiles as the share of the rows that lies below each value, with the band that their
+    intervals make.
+    """
+    if ax is None:
+        _, ax = _pyplot().subplots(figsize=(8, 4.5))
+    shares = [float(answer.p or 0) for answer in quantiles]
+    limits = _limits(quantiles)
+    lows, values, highs = (
+        [_clipped(point, limits) for point in points]
+        for points in (
+            [answer.interval.low for answer in quantiles],
+            [answer.value for answer in quantiles],
+            [answer.interval.high for answer in quantiles],
+        )
+    )
+    ax.fill_betweenx(shares, lows, highs, color=BAR, alpha=0.35, linewidth=0)
+    ax.plot(values, shares, color=BAR, linewidth=1.5)
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(lambda tick, _: percent(tick))
+    ax.set_ylabel("rows below", color=INK)
+    if limits is not None:
+        ax.set_xlim(*limits)
+        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    first = quantiles[0]
+    words = (
+        f"line: released quantiles, band: {percent(first.confidence)} interval of each; "
+        f"{_cost(quantiles, epsilon)}"
+    )
+    return _finished(ax, words, first)
+
+
+def draw_bars(result: Result, ax: Axes | None = None) -> Axes:
+    """Draw counts between edges as bars, with a whisker for the interval of each.
+
+    A bar is as wide as its stretch, and as high as the rows in it are many for that width: its area
+    is the count. Far stretches at the ends are cut off, and an arrow says so.
+    """
+    if ax is None:
+        _, ax = _pyplot().subplots(figsize=(8, 4.5))
+    stretches = [(_number(low), _number(high)) for (low, high), _ in result.groups]
+    answers = [answers[0] for _, answers in result.groups]
+    typical = sorted(high - low for low, high in stretches)[len(stretches) // 2] or 1.0
+    shown_ends = [
+        (low, high) for low, high in stretches if high - low <= FAR * typical
+    ] or stretches
+    start, end = shown_ends[0][0], shown_ends[-1][1]
+    for (low, high), answer in zip(stretches, answers, strict=True):
+        left, right = max(low, start - typical), min(high, end + typical)
+        if right <= left:
+            continue
+        width = (high - low) / typical or 1.0
+        heights = [
+            float(point) / width
+            for point in (answer.interval.low, answer.value, answer.interval.high)
+        ]
+        middle = (left + right) / 2
+        ax.bar(middle, heights[1], right - left, color=BAR, alpha=0.35, linewidth=0)
+        ax.plot([middle, middle], [heights[0], heights[2]], color=BAR, linewidth=1.5)
+    ax.set_xlim(start - typical, end + typical)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(f"rows per {typical:,.10g}", color=INK)
+    ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    first = answers[0]
+    words = (
+        f"bar: released count, whisker: {percent(first.confidence)} interval for the true one; "
+        f"{_cost(answers, first.spend.release or result.epsilon)}"
+    )
+    return _finished(ax, words, first)
+
+
+def _number(point: Any) -> float:
+    if isinstance(point, date):
+        return float(_pyplot().matplotlib.dates.date2num(point))
+    return float(point)
+
+
+def _cost(answers: Sequence[Answer], epsilon: Fraction) -> str:
+    if any(answer.spend.rho is not None for answer in answers):
+        return f"rho {float(rho_of(epsilon)):.4g} at most (zCDP)"
+    return f"epsilon {float(epsilon):.4g}"
+
+
+def _finished(ax: Axes, words: str, first: Answer) -> Axes:
+    """A picture of one column with its title."""
+    for side in ("right", "top"):
+        ax.spines[side].set_visible(False)
+    if not first.private:
+        words = f"{words}\n{NOT_PRIVATE}"
+    rows = fill(shorten(f"about {first.population}", TITLE_ROWS, placeholder=" ..."), TITLE_LINE)
+    ax.set_title(f"{words}\n{rows}", loc="left", fontsize=10, color=INK)
+    if layout := getattr(ax.figure, "tight_layout", None):
+        layout()
+    return ax
 
 
 def _bar(ax: Axes, row: int, answer: Answer, limits: tuple[float, float] | None) -> None:
@@ -184,11 +282,9 @@ def _all_whole(answers: Sequence[Answer]) -> bool:
 
 def _title(answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
     first = answers[0]
-    cost = f"epsilon {float(epsilon):.4g}"
-    if any(answer.spend.rho is not None for answer in answers):
-        cost = f"rho {float(rho_of(epsilon)):.4g} at most (zCDP)"
     words = (
-        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; {cost}"
+        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; "
+        f"{_cost(answers, epsilon)}"
     )
     if not first.private:
         words = f"{words}\n{NOT_PRIVATE}"

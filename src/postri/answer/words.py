@@ -45,7 +45,11 @@ def register_words(statistic: str, *, explanation: str) -> None:
 def line(answer: Answer) -> str:
     """One line for everybody: value, interval, confidence, what is protected."""
     interval = answer.interval
-    released = f"{about(answer)} {shown(answer.value)}"
+    label = about(answer)
+    if answer.p is None and label[-1].isdigit():
+        # A number after a number would read as one.
+        label += ":"
+    released = f"{label} {shown(answer.value)}"
     if interval.is_whole_domain:
         promise = "but it may be anywhere in the domain or beyond"
     else:
@@ -92,18 +96,36 @@ def paragraph(answer: Answer) -> str:
 
 
 def spent(spend: Spend) -> str:
-    """What an answer cost: its epsilon, or the rho of Gaussian noise, which has none.
+    """What protects people: the epsilon of an answer, or the rho of Gaussian noise, which has none.
 
     >>> spent(Spend(Fraction(1), Fraction(0), rho=Fraction(1, 2)))
     'rho 0.5 (zCDP)'
+    >>> spent(Spend(Fraction(1, 9), Fraction(0), release=Fraction(1)))
+    'epsilon 1, paid once for all that follows from one release'
     """
+    together = ""
+    if spend.release is not None:
+        together = ", paid once for all that follows from one release"
     if spend.rho is None:
-        return f"epsilon {plain(spend.epsilon)}"
-    return f"rho {plain(spend.rho)} (zCDP)"
+        return f"epsilon {plain(protection(spend))}{together}"
+    return f"rho {plain(protection(spend))} (zCDP){together}"
+
+
+def protection(spend: Spend) -> Fraction:
+    """The epsilon or rho by which an answer protects: that of the whole release of which it is a
+    part, if it is one.
+    """
+    if spend.release is not None:
+        return spend.release
+    if spend.rho is not None:
+        return spend.rho
+    return spend.epsilon
 
 
 def _promise(spend: Spend) -> list[str]:
     """How little the answer tells, and what that cost."""
+    if spend.release is not None:
+        return _promise_of_release(spend)
     if spend.rho is None:
         return [
             f"since the odds change by a factor of at most e^{plain(spend.epsilon)}.",
@@ -114,6 +136,21 @@ def _promise(spend: Spend) -> list[str]:
         f"in the sense of zero-concentrated differential privacy with rho {plain(spend.rho)}.",
         "There is no factor that the odds never pass, so it has no epsilon of its own:",
         f"it was asked for at epsilon {plain(spend.epsilon)}, and the ledger adds up rhos.",
+    ]
+
+
+def _promise_of_release(spend: Spend) -> list[str]:
+    """How little a release tells, of which the answer is a part."""
+    promise = f"since the odds change by a factor of at most e^{plain(protection(spend))}."
+    if spend.rho is not None:
+        promise = (
+            "in the sense of zero-concentrated differential privacy with rho "
+            f"{plain(protection(spend))}."
+        )
+    return [
+        promise,
+        "It follows from one release of noisy counts, and so may any number of others:",
+        f"all of them together cost {spent(spend).partition(',')[0]}.",
     ]
 
 
@@ -300,6 +337,8 @@ def footing(result: Result) -> list[str]:
     if any(answer.spend.rho is not None for answer in (first, *result.answers)):
         # Gaussian draws share the rho of the question, and others take less than their share.
         cost = f"rho {plain(rho_of(result.epsilon))} at most (zCDP)"
+    if result.epsilon == 0 and first.spend.release is not None:
+        cost = spent(first.spend)
     lines = [
         f"about {result.population}",
         f"{percent(first.confidence)} confidence in each interval; protects {first.protect} at "

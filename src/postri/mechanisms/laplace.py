@@ -46,7 +46,7 @@ LARGEST = 2.0**52
 
 
 def _geometric(uniform: Uniform, scale: Fraction) -> int:
-    """scale * -ln(U), rounded down, by as many bits of U as that takes."""
+    """Scale * -ln(U), rounded down, by as many bits of U as that takes."""
     from flint import ctx
 
     while True:

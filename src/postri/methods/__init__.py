@@ -1,5 +1,4 @@
-"""How a value and the interval around it are drawn: one file a method, and the table of their names.
-"""
+"""How a value and the interval around it are drawn: one file a method, and the table of names."""
 
 from __future__ import annotations
 

@@ -158,9 +158,11 @@ class Depth(WindowMethod):
             return ()
         return (whole_domain(self.rows_needed(terms, domain), terms.spend.epsilon),)
 
-    def reach_in_rows(self, terms: QuantileTerms) -> float:
+    def reach_in_rows(
+        self, terms: QuantileTerms, domain: Domain | None = None, rows: int | None = None
+    ) -> float:
         """How many rows the interval reaches to each side of the target rank on average, on smooth
-        data.
+        data, however many rows and on whatever domain.
         """
         rows_per_nat = rounded(1 / self.clock_step(terms).nats_per_row)
         return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)

@@ -130,6 +130,20 @@ class Method(ABC):
         """
         return None
 
+    def shared_by(self, quantiles: int) -> Method:
+        """The method for so many quantiles of one column that are asked together, if that matters
+        to it.
+        """
+        return self
+
+    def reach_in_rows(
+        self, terms: QuantileTerms, domain: Domain | None, rows: int | None
+    ) -> float | None:
+        """How many rows an interval reaches to each side of the target rank on average, on smooth
+        data of about this many rows; None if the method cannot tell.
+        """
+        return None
+
     def advice(
         self, span: Span, terms: QuantileTerms, grid: Grid, domain: Domain | None
     ) -> tuple[str, ...]:

@@ -16,9 +16,6 @@ from typing import ClassVar
 from postri.answer import Plan
 from postri.answer.words import whole_domain
 from postri.cost import Cost, gaussian_draw, pure_draw
-from postri.distribution.forecast import reach_in_rows, rows_needed
-from postri.distribution.noisy_tree import NoisyTree, index_within
-from postri.distribution.shape import shape_of
 from postri.domain import Domain
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
@@ -26,6 +23,9 @@ from postri.methods.method import ColumnCounts, Method, QuantileTerms, Span
 from postri.methods.tree_release import Wish, release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange, Spend, moved_cells, moved_cells_squared
+from postri.tree.forecast import reach_in_rows, rows_needed
+from postri.tree.noisy_tree import NoisyTree, index_within
+from postri.tree.shape import shape_of
 from postri.window import Indexes, PointCounts
 
 
@@ -41,10 +41,14 @@ class TreeCounts:
 
 @dataclass(frozen=True)
 class Tree(Method):
-    """Quantiles from one tree of noisy counts, which all quantiles of a column share."""
+    """Quantiles from one tree of noisy counts, which all quantiles of a column share.
+
+    `quantiles` is how many pay for it together.
+    """
+
+    quantiles: int = 1
 
     divides: ClassVar[bool] = False
-    together: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -83,16 +87,12 @@ class Tree(Method):
         groups: int,
         domain: Domain | None,
         reach: Fraction | None = None,
-        quantiles: int = 1,
     ) -> Plan | None:
-        """For smooth data, if so many quantiles share the release."""
+        """For smooth data. The epsilon for a reach that is asked for is not known."""
         if reach is not None:
             return None
-        noise = tree_noise(
-            quantiles * terms.spend.epsilon, _times(quantiles, terms.rho), terms.protect
-        )
         each = rows // groups
-        reached = reach_in_rows(noise, domain, terms.beta, each)
+        reached = self.reach_in_rows(terms, domain, each)
         return Plan(
             rows=rows,
             epsilon=terms.spend.epsilon,
@@ -104,15 +104,27 @@ class Tree(Method):
             rows_needed=rows_needed(reached, terms.p),
         )
 
+    def shared_by(self, quantiles: int) -> Tree:
+        """One release for so many quantiles."""
+        return Tree(quantiles)
+
+    def reach_in_rows(self, terms: QuantileTerms, domain: Domain | None, rows: int | None) -> float:
+        """That of a release for which all quantiles pay as much."""
+        epsilon = self.quantiles * terms.spend.epsilon
+        rho = None
+        if terms.rho is not None:
+            rho = self.quantiles * terms.rho
+        return reach_in_rows(tree_noise(epsilon, rho, terms.protect), domain, terms.beta, rows)
+
     def advice(
         self, span: Span, terms: QuantileTerms, grid: Grid, domain: Domain | None
     ) -> tuple[str, ...]:
         """How many rows it takes, where the interval is the whole domain."""
         if (span.low, span.high) != (grid.first, grid.last):
             return ()
-        noise = tree_noise(terms.spend.epsilon, terms.rho, terms.protect)
-        reached = reach_in_rows(noise, domain, terms.beta, None)
-        return (whole_domain(rows_needed(reached, terms.p), terms.spend.epsilon),)
+        reached = self.reach_in_rows(terms, domain, None)
+        epsilon = self.quantiles * terms.spend.epsilon
+        return (whole_domain(rows_needed(reached, terms.p), epsilon),)
 
 
 def released_trees(
@@ -140,11 +152,7 @@ def tree_noise(epsilon: Fraction, rho: Fraction | None, protect: ProtectedChange
 
 def _noise(terms: Sequence[QuantileTerms]) -> Noise:
     """That of a release for which these quantiles pay together."""
-    epsilon = sum((each.spend.epsilon for each in terms), start=Fraction(0))
-    rho = None
-    if terms[0].rho is not None:
-        rho = sum((each.rho or Fraction(0) for each in terms), start=Fraction(0))
-    return tree_noise(epsilon, rho, terms[0].protect)
+    return tree_noise(*_budget(terms), terms[0].protect)
 
 
 def _spans(tree: NoisyTree, terms: Sequence[QuantileTerms]) -> list[Span]:
@@ -158,12 +166,23 @@ def _spans(tree: NoisyTree, terms: Sequence[QuantileTerms]) -> list[Span]:
     for place, low, high in zip(order, lows, highs, strict=True):
         node, within = tree.crossing(terms[place].p)
         value = min(max(index_within(tree.shape.grid, node, within), low), high)
-        spend = Spend(terms[place].spend.epsilon, Fraction(0), terms[place].rho)
-        spans[place] = Span(value, low, high, spend)
+        spans[place] = Span(value, low, high, _spend(terms, place))
     return [spans[place] for place in range(len(terms))]
 
 
-def _times(number: int, amount: Fraction | None) -> Fraction | None:
-    if amount is None:
-        return None
-    return number * amount
+def _spend(terms: Sequence[QuantileTerms], place: int) -> Spend:
+    """The part of one quantile, of a release that others follow from too."""
+    own = terms[place]
+    epsilon, rho = _budget(terms)
+    release = None
+    if len(terms) > 1:
+        release = rho or epsilon
+    return Spend(own.spend.epsilon, Fraction(0), own.rho, release)
+
+
+def _budget(terms: Sequence[QuantileTerms]) -> tuple[Fraction, Fraction | None]:
+    """What the quantiles of a column pay together, in epsilon and in rho."""
+    epsilon = sum((each.spend.epsilon for each in terms), start=Fraction(0))
+    if terms[0].rho is None:
+        return epsilon, None
+    return epsilon, sum((each.rho or Fraction(0) for each in terms), start=Fraction(0))

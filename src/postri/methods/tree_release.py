@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 
-from postri.distribution.noisy_tree import NoisyTree, TreeNoise
-from postri.distribution.shape import Node, TreeShape
 from postri.mechanisms.coins import Coins, Draw
 from postri.mechanisms.gaussian import gaussian_numbers
 from postri.mechanisms.laplace import discrete_laplaces
 from postri.noise import DiscreteLaplace, Noise
+from postri.tree.noisy_tree import NoisyTree, TreeNoise
+from postri.tree.shape import Node, TreeShape
 from postri.window import Indexes, PointCounts
 
 CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
@@ -57,7 +59,10 @@ def release(
     trees = [NoisyTree(shape, TreeNoise(noise)) for _ in range(groups)]
     draws = [coins.draw() for _ in range(groups)]
     exact = _ExactCounts(shape, counts_below)
-    waiting: list[set[Node]] = [{shape.root} - {_leaf(shape.root)} for _ in range(groups)]
+    first = set()
+    if not shape.root.is_leaf:
+        first = {shape.root}
+    waiting = [first] * groups
     while any(waiting):
         exact.fetch(set().union(*waiting))
         for group, nodes in enumerate(waiting):
@@ -65,15 +70,8 @@ def release(
                 counts = exact.children(group, node)
                 noisy = _with_noise(trees[group], node, counts, draws[group])
                 trees[group].divide(node, noisy)
-        waiting = [
-            set(_worth_a_look(tree, wish)) if nodes else set()
-            for tree, nodes in zip(trees, waiting, strict=True)
-        ]
+        waiting = [set(_worth_a_look(tree, wish)) for tree in trees]
     return trees
-
-
-def _leaf(node: Node) -> Node | None:
-    return node if node.is_leaf else None
 
 
 def _with_noise(tree: NoisyTree, node: Node, counts: Sequence[int], draw: Draw) -> list[int]:
@@ -105,8 +103,7 @@ def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
 
 def _deviation(tree: NoisyTree, node: Node) -> float:
     """That of the noise of its children, if it is divided."""
-    square: float = tree.noise.at(tree.shape.level_below(node).share).mean_square
-    return square**0.5
+    return sqrt(tree.noise.at(tree.shape.level_below(node).share).mean_square)
 
 
 @dataclass
@@ -132,10 +129,7 @@ class _ExactCounts:
         level = [node for node in nodes if missing & set(self.shape.boundaries(node))]
         while level:
             level = [
-                child
-                for node in level
-                for child in self.shape.children(node)
-                if not child.is_leaf
+                child for node in level for child in self.shape.children(node) if not child.is_leaf
             ]
             below = {point for node in level for point in self.shape.boundaries(node)}
             if len(points) + len(below) > POINTS_AHEAD:
@@ -159,4 +153,4 @@ class _ExactCounts:
             last = int(self._below[node.last + 1][group])
         inner = [int(self._below[point][group]) for point in self.shape.boundaries(node)]
         ends = [first, *inner, last]
-        return [high - low for low, high in zip(ends, ends[1:], strict=False)]
+        return [high - low for low, high in pairwise(ends)]

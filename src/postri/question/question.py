@@ -294,7 +294,7 @@ def plain_question(
     epsilon: Number,
     confidence: Number,
     protect: ProtectedChange,
-    method: str | Method = "depth",
+    method: str | Method | None = None,
     split: Number = 0.5,
     coins: Coins | None = None,
     where: str | Predicate | None = None,
@@ -304,8 +304,12 @@ def plain_question(
     parts: Mapping[str, int] | None = None,
     selected: Mapping[str, int] | None = None,
     concentrated: bool = False,
+    rows: int | None = None,
 ) -> Question:
     """A question to a table without a policy, drawn in the order in which it was asked.
+
+    Without a method, each column's quantiles get the one that suits them best, by the forecast for
+    about `rows` rows.
 
     Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
     with that of an aggregate, `selected` by how much more beta is divided for those by which rows
@@ -317,12 +321,16 @@ def plain_question(
         check_domain(statistic.domain)
     shares = shares_of(weights, list(aggregates))
     sure = check_share(confidence, "confidence")
+    usual = "depth"
+    if concentrated:
+        # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
+        usual = "depth-gumbel"
     terms = Terms(
         total,
         1 - sure,
         sure,
         check_protect(protect),
-        method=check_method(method),
+        method=check_method(method or usual),
         split=check_share(split, "split"),
     )
     checked_coins = check_coins(coins)
@@ -351,7 +359,7 @@ def plain_question(
         asked.append(Asked(statistic, own))
     columns = groups.columns if groups else ()
     return Question(
-        asked=tuple(asked),
+        asked=_by_best_methods(asked, fixed=method is not None, rows=rows),
         names=tuple(aggregates),
         places=tuple(range(len(asked))),
         confidence=terms.confidence,
@@ -362,6 +370,20 @@ def plain_question(
         by=tuple(name for name, _ in columns),
         simultaneous=simultaneous,
     )
+
+
+def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
+    """Each on terms that suit those best which are answered together, in the same order."""
+    together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+    for place, each in enumerate(asked):
+        statistic = each.statistic
+        together.setdefault((statistic.batch, statistic.column, statistic.domain), []).append(place)
+    chosen = list(asked)
+    for (batch, _, _), places in together.items():
+        best = batch.by_best_method([asked[place] for place in places], fixed=fixed, rows=rows)
+        for place, each in zip(places, best, strict=True):
+            chosen[place] = each
+    return tuple(chosen)
 
 
 def _in_groups(terms: Terms, asked: int, groups: Groups | None, *, simultaneous: bool) -> Terms:
@@ -408,17 +430,11 @@ def dataset_question(
     keys = keys_of(check_by(by), dataset)
     # The order of their texts is the normal order; equal ones are interchangeable.
     order = sorted(names, key=lambda name: f"{_text(_fields(wanted[name]))} {shares[name]}")
-    method = "depth"
-    concentrated = dataset.accountant == "zcdp"
-    if concentrated:
-        # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
-        method = "depth-gumbel"
     question = plain_question(
         {name: wanted[name] for name in order},
         epsilon=epsilon,
         confidence=confidence,
         protect=dataset.protect,
-        method=method,
         coins=coins,
         where=where,
         by={name: keys[name] for name in sorted(keys)} or None,
@@ -426,7 +442,8 @@ def dataset_question(
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
         selected=selected,
-        concentrated=concentrated,
+        concentrated=dataset.accountant == "zcdp",
+        rows=dataset.rows,
     )
     predicate = question.where
     if isinstance(where, str) and predicate is not None:

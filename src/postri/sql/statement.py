@@ -13,7 +13,7 @@ from postri.answer import Answer, Interval, Result
 from postri.answer.drawn import Selected
 from postri.answer.population import joined
 from postri.answer.result import ResultColumn, usual_columns
-from postri.answer.words import SELECTED, WHOLE_RANGE
+from postri.answer.words import SELECTED, WHOLE_RANGE, protection
 from postri.cost import rho_of
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -189,6 +189,7 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
         sum((part.spend.value for part in parts), start=Fraction(0)),
         sum((part.spend.interval for part in parts), start=Fraction(0)),
         _rho(parts),
+        _release(parts),
     )
     return Answer(
         value=_written(node.value(row), round),
@@ -217,6 +218,15 @@ def _rho(parts: Sequence[Answer]) -> Fraction | None:
     for part in parts:
         rho += rho_of(part.epsilon) if part.spend.rho is None else part.spend.rho
     return rho
+
+
+def _release(parts: Sequence[Answer]) -> Fraction | None:
+    """What protects all parts, at most, if one is a part of a release: two of one release are
+    counted twice.
+    """
+    if all(part.spend.release is None for part in parts):
+        return None
+    return sum((protection(part.spend) for part in parts), start=Fraction(0))
 
 
 def _written(number: Fraction, rounded: Callable[[Fraction], int]) -> int | Decimal:

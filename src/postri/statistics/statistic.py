@@ -169,6 +169,15 @@ class Batch(ABC):
     column: str | None
     grid: Grid | None
 
+    @classmethod
+    def by_best_method(
+        cls, asked: Sequence[Asked], *, fixed: bool, rows: int | None
+    ) -> Sequence[Asked]:
+        """The same on terms that suit them best together, from public numbers alone: `rows` is
+        about how many there are, if that is known. A `fixed` method stays.
+        """
+        return asked
+
     @abstractmethod
     def count(self, table: Countable, rows: Any) -> Sequence[Any]:
         """What is counted in each group."""

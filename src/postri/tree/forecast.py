@@ -11,14 +11,14 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
-from postri.distribution.estimates import Boundaries
-from postri.distribution.noisy_tree import TreeNoise
-from postri.distribution.shape import CHILDREN, TreeShape, shape_of
 from postri.domain import Domain
 from postri.grid import Grid
 from postri.noise import Noise
+from postri.tree.estimates import Boundaries
+from postri.tree.noisy_tree import TreeNoise
+from postri.tree.shape import CHILDREN, TreeShape, shape_of
 
-# The grid of a whole number of 64 bits, which stands for any default domain, and a usual value on it.
+# The grid of whole numbers of 64 bits stands for any default domain; with a usual value on it.
 HALF_RANGE = 2**63
 DEFAULT = Grid(-HALF_RANGE, HALF_RANGE - 1, Fraction(0), Fraction(1), anchor=0)
 USUAL_VALUE = 100_000
@@ -49,7 +49,7 @@ def reach_in_rows(noise: Noise, domain: Domain | None, beta: Fraction, rows: int
         above = 1
     found = []
     for depth, reach in enumerate(reaches, start=1):
-        inside = rows / CHILDREN ** max(depth - above, 0)
+        inside: float = rows / CHILDREN ** max(depth - above, 0)
         found.append(reach + ROUGHNESS * inside)
     return min(found)
 

@@ -117,22 +117,47 @@ class NoiseSum:
         moments = self._moments + (smooth * self._tilts) ** 2 / 2
         return min(float(np.min(moments - self._tilts * number)), 0.0)
 
+    def tilted_together(
+        self, number: float, other: NoiseSum, other_number: float, chance: float
+    ) -> bool:
+        """Whether Chernoff's bound by one tilt tells that this sum passes a number, and another sum
+        of the same noises another one, with no more than this chance each.
+
+        For one tilt the logarithm of the bound is a convex function of weights and number: so the
+        same holds for all sums and numbers between the two.
+        """
+        if number <= 0 or other_number <= 0:
+            return False
+        if self.deviation == 0 or other.deviation == 0:
+            return self.deviation == other.deviation
+        tilts = np.concatenate((self._tilts, other._tilts))
+        tilts = tilts[tilts < TILT_SHARES[-1] * min(self._most_tilt, other._most_tilt)]
+        bounds = self._log_bounds(tilts, number), other._log_bounds(tilts, other_number)
+        return bool(np.any(np.maximum(*bounds) <= log(chance)))
+
+    def _log_bounds(self, tilts: Floats, number: float) -> Floats:
+        moments = self.kind.log_moments(np.outer(tilts, self.weights), self.squares).sum(axis=1)
+        return np.asarray(moments - tilts * number)
+
+    @cached_property
+    def _most_tilt(self) -> float:
+        """From where on some moment is infinite."""
+        some = self.weights != 0
+        most = self.kind.largest_tilts(self.squares[some]) / np.abs(self.weights[some])
+        return float(np.min(most))
+
     @cached_property
     def _tilts(self) -> Floats:
         """Any tilt gives a bound; some of these come close to the best one."""
-        some = self.weights != 0
-        most = float(
-            np.min(self.kind.largest_tilts(self.squares[some]) / np.abs(self.weights[some]))
-        )
         tilts = TILT_DEVIATIONS / self.deviation
-        if isinf(most):
+        if isinf(self._most_tilt):
             return tilts
-        return np.concatenate((tilts[tilts < TILT_SHARES[-1] * most], TILT_SHARES * most))
+        shares = TILT_SHARES * self._most_tilt
+        return np.concatenate((tilts[tilts < shares[-1]], shares))
 
     @cached_property
     def _moments(self) -> Floats:
-        tilted = np.outer(self._tilts, self.weights)
-        return self.kind.log_moments(tilted, self.squares).sum(axis=1)
+        return self._log_bounds(self._tilts, 0.0)
 
 
 # How many times a reach is halved: until it is known to a thousandth of a deviation.

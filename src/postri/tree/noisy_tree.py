@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from postri.distribution.estimates import Boundaries, Estimate
-from postri.distribution.shape import Node, TreeShape, shape_of
 from postri.grid import Grid
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.tree.estimates import Boundaries, Estimate
+from postri.tree.shape import Node, TreeShape, shape_of
 
 End = Literal["low", "high"]
 
@@ -116,32 +116,24 @@ class NoisyTree:
             node = children[place]
         return node, within
 
-    def below(self, index: int) -> tuple[Estimate, Estimate] | None:
-        """How many rows lie below a grid index: an estimate of no more than that, and one of no
-        less, which are one where the index is a boundary of the tree. None if the tree says nothing.
+    def located(self, index: int) -> Located:
+        """The boundaries of the tree next to a grid index, or the one that it is; one past the last
+        index is the tree's end.
         """
         node = self.shape.root
-        if not self.divided(node):
-            return None
+        if index > node.last:
+            end = len(self.shape.children(node))
+            return Located(self.boundaries(node), end, end, index, index)
         while True:
-            boundaries = self.boundaries(node)
             children = self.shape.children(node)
-            for place, child in enumerate(children):
-                if child.first == index:
-                    estimate = boundaries.at(place)
-                    return estimate, estimate
-                if child.first <= index <= child.last:
-                    break
-            if not self.divided(children[place]):
-                return boundaries.at(place), boundaries.at(place + 1)
-            node = children[place]
-
-    def all_rows(self) -> Estimate | None:
-        """How many rows there are. None if the tree says nothing."""
-        root = self.shape.root
-        if not self.divided(root):
-            return None
-        return self.boundaries(root).all_rows
+            place = next(i for i, child in enumerate(children) if index <= child.last)
+            child = children[place]
+            if child.first == index:
+                return Located(self.boundaries(node), place, place, index, index)
+            if not self.divided(child):
+                boundaries = self.boundaries(node)
+                return Located(boundaries, place, place + 1, child.first, child.last + 1)
+            node = child
 
     def leaves(self) -> Iterator[Node]:
         """The nodes that are not divided, from left to right."""
@@ -182,6 +174,35 @@ class NoisyTree:
         children = self.shape.children(node)
         for place, each in below:
             self._read(children[place], each)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Between which boundaries of a divided node an index lies: their numbers, and their indexes.
+
+    They are one if the index is a boundary itself.
+    """
+
+    boundaries: Boundaries
+    low: int
+    high: int
+    low_index: int
+    high_index: int
+
+    @property
+    def below_low(self) -> Estimate:
+        """How many rows lie below the lower boundary."""
+        return self.boundaries.at(self.low)
+
+    @property
+    def below_high(self) -> Estimate:
+        """How many rows lie below the upper boundary."""
+        return self.boundaries.at(self.high)
+
+    @property
+    def all_rows(self) -> Estimate:
+        """How many rows there are."""
+        return self.boundaries.all_rows
 
 
 @dataclass

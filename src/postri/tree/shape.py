@@ -1,5 +1,5 @@
-"""The tree over a grid: which stretch of indexes each node holds, how it is divided, and which share
-of the budget the counts of its children get.
+"""The tree over a grid: which stretch of indexes each node holds, how it is divided, and which
+share of the budget the counts of its children get.
 
 The shape follows from the grid alone, so it is public. Every row lies in one node of each level,
 and along every path from the root to a leaf the shares add up to 1 at most.

@@ -1,8 +1,8 @@
 """What the noisy counts of a tree tell of its boundaries: best linear estimates, from the top down.
 
-Each estimate is the truth plus a sum of the noises that were drawn along the path, with weights that
-follow from the shape of the tree and from the levels of noise alone (Theorem 23). So how far it may
-be off is public, and no look below a node is needed.
+Each estimate is the truth plus a sum of the noises that were drawn along the path, with weights
+that follow from the shape of the tree and from the levels of noise alone (Theorem 23). So how far
+it may be off is public, and no look below a node is needed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.distribution.shape import Node
-from postri.distribution.tails import NoiseSum
 from postri.noise import Noise
+from postri.tree.shape import Node
+from postri.tree.tails import NoiseSum
 
 Floats = NDArray[np.float64]
 
@@ -70,10 +70,11 @@ class Estimate:
     weights: Floats
     rounding: float
 
-    @property
-    def noise(self) -> NoiseSum:
-        """By how much it is off."""
-        return NoiseSum(self.slots.kind, self.slots.squares, self.weights)
+    def less(self, share: float, other: Estimate) -> Difference:
+        """The rest after a share of another one of the same path is taken away."""
+        noise = NoiseSum(self.slots.kind, self.slots.squares, self.weights - share * other.weights)
+        rounding = self.rounding + share * other.rounding
+        return Difference(self.value - share * other.value, noise, rounding)
 
     def minus(self, other: Estimate) -> Difference:
         """By how much this is more than another one."""
