@@ -20,7 +20,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods import Depth, Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
-from postri.question.rules import check_aggregates
+from postri.question.rules import check_aggregates, check_method
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.mean import Mean
@@ -136,7 +136,7 @@ def quantile(
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
-        method=method,
+        method=check_method(method),
         split=split,
         coins=coins,
         where=where,

@@ -20,7 +20,7 @@ from postri.mechanisms.gaussian import gaussian_numbers
 from postri.mechanisms.laplace import discrete_laplaces
 from postri.noise import DiscreteLaplace, Noise
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
-from postri.tree.shape import Node, TreeShape
+from postri.tree.shape import TreeNode, TreeShape
 from postri.window import Indexes, PointCounts
 
 CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
@@ -74,7 +74,7 @@ def release(
     return trees
 
 
-def _with_noise(tree: NoisyTree, node: Node, counts: Sequence[int], draw: Draw) -> list[int]:
+def _with_noise(tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Draw) -> list[int]:
     noise = tree.noise.at(tree.shape.level_below(node).share)
     key = ("tree", node.first, node.last)
     if isinstance(noise, DiscreteLaplace):
@@ -84,7 +84,7 @@ def _with_noise(tree: NoisyTree, node: Node, counts: Sequence[int], draw: Draw) 
     return [count + each for count, each in zip(counts, drawn, strict=True)]
 
 
-def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
+def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
     """The nodes that should be divided next, by what is drawn already."""
     if len(tree.counts) >= MOST_DIVIDED:
         return
@@ -101,7 +101,7 @@ def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
             yield node
 
 
-def _deviation(tree: NoisyTree, node: Node) -> float:
+def _deviation(tree: NoisyTree, node: TreeNode) -> float:
     """That of the noise of its children, if it is divided."""
     return sqrt(tree.noise.at(tree.shape.level_below(node).share).mean_square)
 
@@ -115,7 +115,7 @@ class _ExactCounts:
     _below: dict[int, Indexes] = field(default_factory=dict)
     _n: Indexes | None = None
 
-    def fetch(self, nodes: Collection[Node]) -> None:
+    def fetch(self, nodes: Collection[TreeNode]) -> None:
         """Count what the children of these nodes need, and of their descendants what fits."""
         missing = {
             point
@@ -141,7 +141,7 @@ class _ExactCounts:
         table = np.array([each.counts for each in counted], np.int64)
         self._below |= {int(point): table[:, i] for i, point in enumerate(asked)}
 
-    def children(self, group: int, node: Node) -> list[int]:
+    def children(self, group: int, node: TreeNode) -> list[int]:
         """How many rows each child of a node holds."""
         assert self._n is not None
         grid = self.shape.grid

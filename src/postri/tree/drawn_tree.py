@@ -11,7 +11,7 @@ from postri.answer.drawn import Interval, register_drawn
 from postri.grid import Grid
 from postri.noise import Noise, read_noise
 from postri.tree.noisy_tree import NoisyTree, index_within
-from postri.tree.shape import Node
+from postri.tree.shape import TreeNode
 
 if TYPE_CHECKING:
     from postri.answer import Answer
@@ -106,7 +106,7 @@ class DrawnTree:
         )
         return cls(NoisyTree.from_fields(grid, read_noise(fields), fields["tree"]))
 
-    def finest(self) -> list[Node]:
+    def finest(self) -> list[TreeNode]:
         """The stretches that are not divided any further, from left to right."""
         return list(self.tree.leaves())
 

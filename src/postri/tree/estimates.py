@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.noise import Noise
-from postri.tree.shape import Node
+from postri.tree.shape import TreeNode
 from postri.tree.tails import NoiseSum
 
 Floats = NDArray[np.float64]
@@ -32,16 +32,16 @@ class Slots:
     """
 
     kind: type[Noise]
-    nodes: tuple[Node, ...]
+    nodes: tuple[TreeNode, ...]
     starts: tuple[int, ...]
     squares: Floats
 
     @classmethod
-    def of_root(cls, root: Node, number: int, noise: Noise) -> Slots:
+    def of_root(cls, root: TreeNode, number: int, noise: Noise) -> Slots:
         """The noises of the root's children."""
         return cls(type(noise), (root,), (0,), np.full(number, noise.mean_square))
 
-    def with_children_of(self, node: Node, number: int, noise: Noise) -> Slots:
+    def with_children_of(self, node: TreeNode, number: int, noise: Noise) -> Slots:
         """One level more."""
         return Slots(
             self.kind,
@@ -70,20 +70,20 @@ class Estimate:
     weights: Floats
     rounding: float
 
-    def less(self, share: float, other: Estimate) -> Difference:
+    def less(self, share: float, other: Estimate) -> EstimatedDifference:
         """The rest after a share of another one of the same path is taken away."""
         noise = NoiseSum(self.slots.kind, self.slots.squares, self.weights - share * other.weights)
         rounding = self.rounding + share * other.rounding
-        return Difference(self.value - share * other.value, noise, rounding)
+        return EstimatedDifference(self.value - share * other.value, noise, rounding)
 
-    def minus(self, other: Estimate) -> Difference:
+    def minus(self, other: Estimate) -> EstimatedDifference:
         """By how much this is more than another one."""
         same = self.slots.shared(other.slots)
         weights = np.concatenate(
             (self.weights[:same] - other.weights[:same], self.weights[same:], other.weights[same:])
         )
         squares = np.concatenate((self.slots.squares, other.slots.squares[same:]))
-        return Difference(
+        return EstimatedDifference(
             self.value - other.value,
             NoiseSum(self.slots.kind, squares, weights),
             self.rounding + other.rounding,
@@ -91,7 +91,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Difference:
+class EstimatedDifference:
     """By how much one estimated number is more than another, and the noise of that."""
 
     value: float
@@ -118,7 +118,7 @@ class Boundaries:
     _noises: dict[tuple[int, float], NoiseSum] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of_root(cls, root: Node, noisy: Sequence[int], noise: Noise) -> Boundaries:
+    def of_root(cls, root: TreeNode, noisy: Sequence[int], noise: Noise) -> Boundaries:
         """Those of the root, from the noisy counts of its children."""
         drawn = np.array(noisy, np.float64)
         number = len(drawn)
@@ -134,7 +134,9 @@ class Boundaries:
             rounding=ROUNDING * float(np.abs(drawn).sum()),
         )
 
-    def of_child(self, place: int, child: Node, noisy: Sequence[int], noise: Noise) -> Boundaries:
+    def of_child(
+        self, place: int, child: TreeNode, noisy: Sequence[int], noise: Noise
+    ) -> Boundaries:
         """Those of one of its children, from the noisy counts of that one's children.
 
         Their sum is a second estimate of the child's own count. What it differs by from the first

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from postri.grid import Grid
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.estimates import Boundaries, Estimate
-from postri.tree.shape import Node, TreeShape, shape_of
+from postri.tree.shape import TreeNode, TreeShape, shape_of
 
 End = Literal["low", "high"]
 
@@ -42,12 +42,14 @@ class NoisyTree:
 
     shape: TreeShape
     noise: TreeNoise
-    counts: dict[Node, tuple[int, ...]] = field(default_factory=dict)
-    _above: dict[Node, tuple[Node, int]] = field(default_factory=dict, repr=False)
-    _boundaries: dict[Node, Boundaries] = field(default_factory=dict, repr=False)
-    _tests: dict[tuple[Node, Fraction, float, End], bool] = field(default_factory=dict, repr=False)
+    counts: dict[TreeNode, tuple[int, ...]] = field(default_factory=dict)
+    _above: dict[TreeNode, tuple[TreeNode, int]] = field(default_factory=dict, repr=False)
+    _boundaries: dict[TreeNode, Boundaries] = field(default_factory=dict, repr=False)
+    _tests: dict[tuple[TreeNode, Fraction, float, End], bool] = field(
+        default_factory=dict, repr=False
+    )
 
-    def divide(self, node: Node, noisy: Sequence[int]) -> None:
+    def divide(self, node: TreeNode, noisy: Sequence[int]) -> None:
         """Let the noisy counts of its children be known."""
         children = self.shape.children(node)
         if len(noisy) != len(children):
@@ -55,12 +57,12 @@ class NoisyTree:
         self.counts[node] = tuple(noisy)
         self._above |= {child: (node, place) for place, child in enumerate(children)}
 
-    def rows_in(self, node: Node) -> float:
+    def rows_in(self, node: TreeNode) -> float:
         """About how many rows a node other than the root holds."""
         above, place = self._above[node]
         return float(self.boundaries(above).counts[place])
 
-    def boundaries(self, node: Node) -> Boundaries:
+    def boundaries(self, node: TreeNode) -> Boundaries:
         """The estimates of a divided node."""
         found = self._boundaries.get(node)
         if found is None:
@@ -74,17 +76,17 @@ class NoisyTree:
             self._boundaries[node] = found
         return found
 
-    def divided(self, node: Node) -> bool:
+    def divided(self, node: TreeNode) -> bool:
         """Whether the noisy counts of its children are known."""
         return node in self.counts
 
-    def interval(self, p: Fraction, beta: Fraction) -> tuple[Node, Node]:
+    def interval(self, p: Fraction, beta: Fraction) -> tuple[TreeNode, TreeNode]:
         """The nodes in which an interval begins and ends that holds the p-quantile with probability
         at least 1 - beta, by every textbook definition (Theorem 25).
         """
         return self.end(p, beta, "low"), self.end(p, beta, "high")
 
-    def end(self, p: Fraction, beta: Fraction, end: End) -> Node:
+    def end(self, p: Fraction, beta: Fraction, end: End) -> TreeNode:
         """The outermost node, of those that are not divided, that passes its tests and whose
         ancestors do.
         """
@@ -96,7 +98,7 @@ class NoisyTree:
         assert found is not None, "the node at the grid's end passes all its tests"
         return found
 
-    def crossing(self, p: Fraction) -> tuple[Node, float]:
+    def crossing(self, p: Fraction) -> tuple[TreeNode, float]:
         """The node, of those that are not divided, in which the estimates reach the target rank of
         the p-quantile, and how far into it, from 0 to 1.
         """
@@ -135,7 +137,7 @@ class NoisyTree:
                 return Located(boundaries, place, place + 1, child.first, child.last + 1)
             node = child
 
-    def leaves(self) -> Iterator[Node]:
+    def leaves(self) -> Iterator[TreeNode]:
         """The nodes that are not divided, from left to right."""
         waiting = [self.shape.root]
         while waiting:
@@ -149,7 +151,7 @@ class NoisyTree:
         """The noisy counts as nested lists: of the root, then of each child that is divided."""
         return self._fields_of(self.shape.root)
 
-    def _fields_of(self, node: Node) -> list[Any]:
+    def _fields_of(self, node: TreeNode) -> list[Any]:
         if not self.divided(node):
             return []
         below = [
@@ -166,7 +168,7 @@ class NoisyTree:
         tree._read(tree.shape.root, fields)
         return tree
 
-    def _read(self, node: Node, fields: Sequence[Any]) -> None:
+    def _read(self, node: TreeNode, fields: Sequence[Any]) -> None:
         if not fields:
             return
         counts, below = fields
@@ -220,7 +222,7 @@ class _Search:
     beta: float
     end: End
 
-    def outermost(self, node: Node) -> Node | None:
+    def outermost(self, node: TreeNode) -> TreeNode | None:
         """The first leaf from the outside that passes, below a divided node that does."""
         children = self.tree.shape.children(node)
         boundaries = self.tree.boundaries(node)
@@ -248,7 +250,7 @@ class _Search:
         return reversed(range(number))
 
     def _is_out(
-        self, child: Node, place: int, past: Any, boundaries: Boundaries, chance: float
+        self, child: TreeNode, place: int, past: Any, boundaries: Boundaries, chance: float
     ) -> bool:
         grid = self.tree.shape.grid
         if self.end == "low":
@@ -269,7 +271,7 @@ class _Search:
         return boundaries.noise_past_rank(boundary, self.share).passes_seldom(short, chance)
 
 
-def index_within(grid: Grid, node: Node, within: float) -> int:
+def index_within(grid: Grid, node: TreeNode, within: float) -> int:
     """The grid index so far into a node, by the candidates of the grid: on a default domain there
     are as many between 1 and 2 as between 1,000 and 2,000.
     """

@@ -26,7 +26,7 @@ OCTAVES_IN_GROUP = 11
 ABOVE_OCTAVES = 2
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """The grid indexes `first..last`, `depth` levels below the root."""
 
     first: int
@@ -68,11 +68,11 @@ class TreeShape:
     fading: Fraction = FADING
 
     @property
-    def root(self) -> Node:
+    def root(self) -> TreeNode:
         """All indexes."""
-        return Node(self.grid.first, self.grid.last, 0)
+        return TreeNode(self.grid.first, self.grid.last, 0)
 
-    def children(self, node: Node) -> tuple[Node, ...]:
+    def children(self, node: TreeNode) -> tuple[TreeNode, ...]:
         """The parts of a node that is no leaf, from left to right."""
         found = self._children.get(node)
         if found is None:
@@ -80,11 +80,11 @@ class TreeShape:
             self._children[node] = found
         return found
 
-    def boundaries(self, node: Node) -> list[int]:
+    def boundaries(self, node: TreeNode) -> list[int]:
         """The first index of each child but the first one."""
         return [child.first for child in self.children(node)[1:]]
 
-    def level_below(self, node: Node) -> Level:
+    def level_below(self, node: TreeNode) -> Level:
         """The share of its children."""
         if self.grid.anchor is None:
             return self._levels[node.depth]
@@ -94,10 +94,10 @@ class TreeShape:
         return self._levels_in_octave(octave)[node.depth - ABOVE_OCTAVES]
 
     @cached_property
-    def _children(self) -> dict[Node, tuple[Node, ...]]:
+    def _children(self) -> dict[TreeNode, tuple[TreeNode, ...]]:
         return {}
 
-    def _parts(self, node: Node) -> list[Node]:
+    def _parts(self, node: TreeNode) -> list[TreeNode]:
         if self.grid.anchor is None or node.depth >= ABOVE_OCTAVES:
             return self._even_parts(node)
         octaves = [each for each in self._octaves if node.first <= each[0] <= node.last]
@@ -107,15 +107,15 @@ class TreeShape:
         parts = []
         for place in range(0, len(octaves), together):
             group = octaves[place : place + together]
-            parts.append(Node(group[0][0], group[-1][1], node.depth + 1))
+            parts.append(TreeNode(group[0][0], group[-1][1], node.depth + 1))
         return parts
 
-    def _even_parts(self, node: Node) -> list[Node]:
+    def _even_parts(self, node: TreeNode) -> list[TreeNode]:
         """Parts that differ by one point at most."""
         number = min(self.most_children, node.size)
         starts = [node.first + node.size * place // number for place in range(number)]
         lasts = [start - 1 for start in starts[1:]] + [node.last]
-        return [Node(*ends, node.depth + 1) for ends in zip(starts, lasts, strict=True)]
+        return [TreeNode(*ends, node.depth + 1) for ends in zip(starts, lasts, strict=True)]
 
     @cached_property
     def _levels(self) -> list[Level]:
