@@ -17,7 +17,7 @@ from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
-from postri.methods import Depth, Method
+from postri.methods import Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
@@ -390,12 +390,14 @@ def plan(
     protect: ProtectedChange = ONE_ROW,
     split: Number = 0.5,
     groups: int = 1,
+    quantiles: int = 1,
 ) -> Plan:
     """How far the interval will reach, before anything is spent: from public numbers alone, for
     smooth data.
 
     Give `epsilon` to learn the reach, or `reach` (a share of the rows, to each side) to learn the
-    epsilon.
+    epsilon. If several `quantiles` share epsilon, the reach is that of each, by the method that
+    suits them best.
 
     >>> forecast = plan(rows=45_000, epsilon=1)
     >>> print(f"from quantile {forecast.low:.4f} to {forecast.high:.4f}")
@@ -411,19 +413,23 @@ def plan(
     share = None
     if reach is not None:
         share = check_share(reach, "reach")
+    _check_count(quantiles, "quantiles", 1)
+    if share is not None and quantiles > 1:
+        raise InputError("reach tells the epsilon of one quantile; for several give epsilon")
     quantile = Quantile(domain=domain, p=check_share(p, "p"))
     question = plain_question(
-        {"answer": quantile},
+        {str(place): quantile for place in range(quantiles)},
         epsilon=1 if epsilon is None else epsilon,
         confidence=confidence,
         protect=protect,
         split=split,
+        rows=rows // groups,
     )
     terms = replace(question.asked[0].terms, groups=groups)
     own = quantile.quantile_terms(terms)
-    forecast = Depth().forecast(own, rows=rows, groups=groups, domain=domain, reach=share)
+    forecast = terms.method.forecast(own, rows=rows, groups=groups, domain=domain, reach=share)
     assert forecast is not None
-    return forecast
+    return replace(forecast, epsilon=forecast.epsilon * quantiles, quantiles=quantiles)
 
 
 def _table(source: Any) -> Table:

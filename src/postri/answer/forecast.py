@@ -40,7 +40,8 @@ class Plan:
     share of the rows: from the quantile `low` to the quantile `high`. `enough` says whether the
     table has rows enough for that; if not, the interval will end on the domain's edge. Where no
     more than a range of rows is known, all of this is about its lower end, `rows`; `most_rows` may
-    count, and the interval then reaches less far.
+    count, and the interval then reaches less far. If several `quantiles` share epsilon, it is that
+    of all of them.
     """
 
     rows: int
@@ -52,6 +53,7 @@ class Plan:
     groups: int
     rows_needed: int
     most_rows: int | None = None
+    quantiles: int = 1
 
     @property
     def low(self) -> float:
@@ -89,6 +91,8 @@ class Plan:
         rows = f"{self.rows // self.groups:,} rows"
         if self.groups > 1:
             rows += f" (if each of {self.groups:,} groups has as many)"
+        if self.quantiles > 1 and self.enough:
+            return self._of_several(rows)
         start = f"at epsilon {plain(self.epsilon)} the"
         needed = about_rows(self.rows_needed)
         if not self.enough and self.most_rows is not None:
@@ -109,6 +113,15 @@ class Plan:
             f"reach from about the {_percentile(self.low, self.reach)} to the "
             f"{_percentile(self.high, self.reach)} percentile{nearer}, if the data are smooth "
             "there (many equal values or a gap change that)"
+        )
+
+    def _of_several(self, rows: str) -> str:
+        reach = round(self.reach * (self.rows // self.groups))
+        return (
+            f"at epsilon {plain(self.epsilon)} for all of them, the {percent(self.confidence)} "
+            f"intervals of {self.quantiles:,} quantiles of {rows} will each reach about "
+            f"{reach:,} rows to each side, if the data are smooth (many equal values or gaps "
+            "change that)"
         )
 
 

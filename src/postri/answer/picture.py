@@ -5,7 +5,8 @@ The only file that loads the plotting library.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -346,6 +347,15 @@ def save_result(result: Result, path: str | Path) -> None:
         draw_result(result, [name], ax)
         ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)
     _save(figure, path)
+
+
+@contextmanager
+def saving(path: str | Path) -> Iterator[None]:
+    """Save what is drawn inside the block into a file; its ending chooses the format."""
+    plt = _pyplot()
+    plt.switch_backend("Agg")
+    yield
+    _save(plt.gcf(), path)
 
 
 def _save(figure: Any, path: str | Path) -> None:

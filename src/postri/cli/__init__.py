@@ -13,6 +13,7 @@ from postri.cli.audit import audit
 from postri.cli.budget import budget
 from postri.cli.closing import open_again
 from postri.cli.demo import demo
+from postri.cli.distribution import distribution
 from postri.cli.look import look
 from postri.cli.policy import check, init
 from postri.cli.quantile import median, plan, quantile
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # In the order in which help lists them.
-FOR_FILES = (median, quantile, plan, demo)
+FOR_FILES = (median, quantile, distribution, plan, demo)
 FOR_POLICIES = (look, init, check, ask, sql, shell, budget, open_again, serve)
 FOR_RESEARCH = (reproduce, compare, audit)
 for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):

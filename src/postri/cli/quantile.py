@@ -25,6 +25,7 @@ MayReach = Annotated[
         help="How far it may reach to each side, as a share of the rows: tells the epsilon."
     ),
 ]
+Several = Annotated[int, typer.Option(help="How many quantiles share epsilon.")]
 Groups = Annotated[int, typer.Option(help="Into how many groups of equal size the rows fall.")]
 
 
@@ -164,6 +165,7 @@ def plan(
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     groups: Groups = 1,
+    quantiles: Several = 1,
     json: o.Json = False,
 ) -> None:
     """How far the interval will reach, from public numbers alone. Touches no data and costs
@@ -181,5 +183,6 @@ def plan(
         protect=o.change_of(protect, rows_per_person),
         split=split,
         groups=groups,
+        quantiles=quantiles,
     )
     show_plain(forecast, json=json)

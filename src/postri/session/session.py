@@ -23,6 +23,7 @@ from postri.question import Price, Wording
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
 from postri.statistics.statistic import Statistic
+from postri.tree.distribution import Distribution
 
 # A result from a ledger or from a service holds what its statistics drew, and each reads its own.
 load()
@@ -209,6 +210,38 @@ class Session(ABC):
         self._check_how(how)
         result = self.ask(dataset, wanted, epsilon=epsilon, simultaneous=simultaneous, **how)
         return Answers(result.answers)
+
+    @overload
+    def distribution(
+        self, dataset: str, column: str, *, epsilon: Number, by: tuple[()] = (), **how: Any
+    ) -> Distribution: ...
+    @overload
+    def distribution(
+        self, dataset: str, column: str, *, epsilon: Number, by: Sequence[str], **how: Any
+    ) -> dict[Any, Distribution]: ...
+    def distribution(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number,
+        by: Sequence[str] = (),
+        **how: Any,
+    ) -> Distribution | dict[Any, Distribution]:
+        """The whole distribution of a column, paid for once: its quantiles, shares, counts and
+        histograms follow from it and cost nothing more.
+
+        With `by`, one for each group, by its key or by the tuple of its keys.
+        """
+        self._check_how(how)
+        wanted = {"distribution": agg.distribution(column)}
+        result = self.ask(dataset, wanted, epsilon=epsilon, by=by, **how)
+        found = {keys: Distribution(answers[0]) for keys, answers in result.groups}
+        if not by:
+            return found[()]
+        if len(by) == 1:
+            return {keys[0]: each for keys, each in found.items()}
+        return dict(found)
 
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any

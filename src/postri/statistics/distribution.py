@@ -78,8 +78,8 @@ class ColumnDistribution(Statistic):
         return {"distribution": self.column, "domain": self.domain}
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
-        """Which noise is drawn, and for which intervals the tree is divided."""
-        return {**additive_fields(terms), "beta": str(terms.beta)}
+        """Which noise is drawn. An interval of any confidence follows from it."""
+        return additive_fields(terms)
 
     def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
         """That of one group."""

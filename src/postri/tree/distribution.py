@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from postri.answer import Answer, Answers, Result
 from postri.answer.drawn import Interval
 from postri.answer.forms import json_text, read_sent, sent_answer
-from postri.answer.words import JOINT, line
+from postri.answer.words import JOINT, line, name
 from postri.answer.words import shown as in_words
 from postri.domain import Point, kind_of, position, read_bound
 from postri.errors import InputError
@@ -156,6 +156,12 @@ class Distribution:
                 "quantile", value, interval, sure, p=checked[place], notes=notes
             )
         return Answers([answers[place] for place in range(len(checked))])
+
+    def table(self, ps: Sequence[Number], *, confidence: Number | None = None) -> Result:
+        """Several quantiles as a table, the smallest first."""
+        answers = self.quantiles(sorted(check_shares(ps, "ps")), confidence=confidence)
+        groups = [((name(answer.p or Fraction(0)),), [answer]) for answer in answers]
+        return Result(("quantile",), ("value",), groups)
 
     def share(self, *, below: Any, confidence: Number | None = None) -> Answer:
         """The share of the rows that lie below a point of the domain."""
