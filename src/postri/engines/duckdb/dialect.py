@@ -48,13 +48,14 @@ class ListText:
 
 
 # How many cells there are in each bucket, by an aggregate that looks for the bucket of each cell by
-# halves; beyond the last it adds one more.
+# halves; beyond the last it adds one more. The list stands in a query of its own: as a constant it
+# would be built anew for every two thousand cells.
 HISTOGRAM = """
     SELECT grp, bucket, number
     FROM (
         SELECT grp, generate_subscripts(numbers, 1) - 1 AS bucket, unnest(numbers) AS number
         FROM (
-            SELECT {group}, map_values(histogram({cell}, {lasts})) AS numbers
+            SELECT {group}, map_values(histogram({cell}, (SELECT {lasts}))) AS numbers
             FROM {relation}{by_group}
         ) AS counted
     ) AS buckets
