@@ -16,10 +16,26 @@ from typing import Any
 
 from contract_tables import Asked
 
-from postri.grid import Grid
+from postri.engines.rows import Groups, Rows, Selection, Units
+from postri.engines.table import Table
+from postri.expressions import Predicate
+from postri.grid import Grid, grid_of
 from services.real_tables import Row
 
 Window = tuple[list[int], list[int], int, int]
+
+
+def selection(table: Table, asked: Asked) -> Selection:
+    rows = Rows(
+        Predicate.parse(asked.where) if asked.where else None,
+        Groups.of(asked.by) if asked.by else None,
+        Units(*asked.units) if asked.units else None,
+    )
+    return table.bind(rows)
+
+
+def grid_for(table: Table, asked: Asked) -> Grid:
+    return grid_of(table.type_of(asked.value), asked.domain)
 
 
 def counted(rows: Sequence[Row], asked: Asked, grid: Grid) -> list[Counter[int]]:

@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract_tables import ASKED, CASES, Asked, odd_table
-from rows_reference import counted, index_of
+from rows_reference import counted, grid_for, index_of, selection
 
 from postri.engines.table import Table
 from postri.grid import Grid, grid_of
 from postri.window import Indexes, PointCounts
 from proving import sized
 from services.real_tables import LOADERS, SIGNED, Place, loaded, marks, meant, most_of
-from test_rows import grid_for, selection
 
 FEW = [name for name in CASES if not name.startswith("many")]
 SPARK_CASES = ("large integers on a domain", "floats", "decimals on coarse steps", "timestamps")

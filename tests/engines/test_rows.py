@@ -20,7 +20,7 @@ import pytest
 from contract_tables import ASKED, MANY_ASKED, Asked, large_table, odd_table
 from hypothesis import given
 from hypothesis import strategies as st
-from rows_reference import Window, counted, sizes, window
+from rows_reference import Window, counted, grid_for, selection, sizes, window
 
 import postri
 from postri import (
@@ -34,10 +34,8 @@ from postri import (
     SeededCoins,
     agg,
 )
-from postri.engines.rows import Groups, Rows, Selection, Units
 from postri.engines.table import Table
-from postri.expressions import Predicate
-from postri.grid import Grid, grid_of
+from postri.grid import Grid
 from postri.window import Target, Total
 from proving import examples, sized
 from services.real_tables import (
@@ -55,19 +53,6 @@ from services.real_tables import (
 pytestmark = pytest.mark.slow
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 100))
-
-
-def selection(table: Table, asked: Asked) -> Selection:
-    rows = Rows(
-        Predicate.parse(asked.where) if asked.where else None,
-        Groups.of(asked.by) if asked.by else None,
-        Units(*asked.units) if asked.units else None,
-    )
-    return table.bind(rows)
-
-
-def grid_for(table: Table, asked: Asked) -> Grid:
-    return grid_of(table.type_of(asked.value), asked.domain)
 
 
 def seen(table: Table, asked: Asked, half: int) -> list[list[Window]]:

@@ -30,8 +30,9 @@ SAMPLE = 1 << 18
 # leaves many more.
 SLACK = 4
 WIDE_SLACK = 40
-# How many grid points are counted in one scan.
+# How many grid points are counted in one scan, and how many of all groups together.
 MOST_POINTS = 1 << 15
+MOST_COUNTS = 1 << 22
 CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
 
 
@@ -113,7 +114,7 @@ class Engine(Protocol):
         """For each group how many cells lie below each of these grid points, and how many there
         are, by one scan.
 
-        The points are ascending and distinct, and at most `MOST_POINTS`.
+        The points are ascending and distinct, at most `MOST_POINTS`.
         """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.doubts import checked
-from postri.engines.engine import CHANGED, MOST_POINTS, Engine
+from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
 from postri.errors import InputError, SourceChanged, nearest
@@ -266,12 +266,13 @@ class Table:
         """For each group how many cells of a column lie below each of these grid points, which are
         ascending and distinct, and how many cells there are.
 
-        One scan for any number of points up to `MOST_POINTS`.
+        One scan for up to `MOST_POINTS` of them, and fewer where groups are many: what a scan
+        holds in memory has a bound that is public.
         """
-        starts = range(0, max(len(points), 1), MOST_POINTS)
+        most = min(MOST_POINTS, max(1, MOST_COUNTS // rows.number))
         parts = [
-            self._engine.counts_below(column, grid, points[start : start + MOST_POINTS], rows)
-            for start in starts
+            self._engine.counts_below(column, grid, points[start : start + most], rows)
+            for start in range(0, max(len(points), 1), most)
         ]
         return [_joined(of_group) for of_group in zip(*parts, strict=True)]
 

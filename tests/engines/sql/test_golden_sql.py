@@ -31,6 +31,8 @@ LARGE = 10_000_000
 SMALL = 1_000
 COLUMNS = ("fare", "tip", "day", "city", "rider")
 TIPS = Domain(0, 100, step="0.01")
+EVEN = np.arange(100, 1000, 100)
+UNEVEN = np.array([1, 2, 4, 8, 16, 32, 64])
 MEDIAN = Target(Fraction(1, 2), 50)
 
 
@@ -108,7 +110,7 @@ ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
 
 @dataclass(frozen=True)
 class Question:
-    """What is counted: the window of a quantile, or the total, of a column."""
+    """What is counted of a column: the window of a quantile, the total, or cells below points."""
 
     column: str
     rows: Rows
@@ -130,6 +132,11 @@ QUESTIONS = {
     "totals": Question("fare", Rows(groups=CITIES), what="totals"),
     "totals_of_floats": Question("tip", Rows(), what="totals"),
     "totals_of_units": Question("fare", Rows(units=Units("rider", 3)), what="totals"),
+    "even_points": Question("fare", Rows(where=OSLO), what="even points"),
+    "uneven_points": Question("fare", Rows(), what="uneven points"),
+    "points_of_groups": Question("fare", Rows(groups=CITIES), what="uneven points"),
+    "points_of_floats": Question("tip", Rows(), what="even points"),
+    "points_of_units": Question("fare", Rows(units=Units("rider", 3)), what="uneven points"),
     "numbers_of_rows": Question("fare", Rows(where=OSLO, groups=CITIES), what="sizes"),
 }
 
@@ -145,6 +152,8 @@ def statements(engine_name: str, question: Question) -> list[str]:
     counts = {
         "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
         "totals": lambda: engine.totals(question.column, grid, rows),
+        "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),
+        "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
         "sizes": lambda: engine.sizes(question.column, rows),
     }
     with pytest.raises(RecordedError):

@@ -22,13 +22,14 @@ from postri.engines.sql.dialect import (
     EPOCH,
     FURTHEST,
     UNIT,
+    BucketedCells,
     Cells,
     between,
-    bucket_by_halves,
+    bucket_counts_by,
     by_code_points,
     check_digits,
-    counts_by,
     decimal_text,
+    filled,
     like,
     regular,
 )
@@ -46,8 +47,35 @@ class ListText:
     type: str = ""
 
 
+# How many cells there are in each bucket, by an aggregate that looks for the bucket of each cell by
+# halves; beyond the last it adds one more. The list stands in a query of its own: as a constant it
+# would be built anew for every two thousand cells.
+HISTOGRAM = """
+    SELECT grp, bucket, number
+    FROM (
+        SELECT grp, generate_subscripts(numbers, 1) - 1 AS bucket, unnest(numbers) AS number
+        FROM (
+            SELECT {group}, map_values(histogram({cell}, (SELECT {lasts}))) AS numbers
+            FROM {relation}{by_group}
+        ) AS counted
+    ) AS buckets
+    WHERE number > 0
+"""
+# The number of the bucket where all but the first and the last are alike.
+EVEN_BUCKET = """
+    CASE
+        WHEN {cell} < {first} THEN 0
+        WHEN {cell} >= {last} THEN {number}
+        ELSE CAST(({cell} - {first}) // {step} AS BIGINT) + 1
+    END
+"""
+
+
 class DuckDialect:
     """DuckDB."""
+
+    # Its histograms would compare decimals in double precision.
+    buckets_raw = True
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
     FLOATS = {"FLOAT": 32, "DOUBLE": 64}  # noqa: RUF012
@@ -138,9 +166,28 @@ class DuckDialect:
         """Numbers of double precision as a list."""
         return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
 
-    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
-        """How many cells each group has in each bucket."""
-        return counts_by(bucket_by_halves(ends), relation, grouped=grouped)
+    def bucket_counts(self, cells: BucketedCells) -> str:
+        """How many cells each group has in each bucket: by a division where all are alike, else by
+        halves.
+        """
+        if not cells.cuts:
+            return bucket_counts_by("0", cells)
+        if cells.step is not None and cells.cuts[-1] - cells.cuts[0] <= FURTHEST:
+            return bucket_counts_by(_even_bucket(cells, cells.step), cells)
+        lasts = self.list_of_literals(cells.lasts)
+        group = "0 AS grp"
+        by_group = ""
+        if cells.grouped:
+            group = "grp"
+            by_group = " GROUP BY grp"
+        return filled(
+            HISTOGRAM,
+            group=group,
+            cell=cells.cell,
+            lasts=f"{lasts.text}::{lasts.type}",
+            relation=cells.relation,
+            by_group=by_group,
+        )
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]
@@ -277,6 +324,17 @@ class DuckDialect:
             timestamp_type(declared, unit, zoned=zoned),
             f"coalesce(TRY({reader}({cell})), {beyond})",
         )
+
+
+def _even_bucket(cells: BucketedCells, step: int) -> str:
+    return filled(
+        EVEN_BUCKET,
+        cell=cells.cell,
+        first=cells.literal(cells.cuts[0]),
+        last=cells.literal(cells.cuts[-1]),
+        number=len(cells.cuts),
+        step=step,
+    )
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:

@@ -24,10 +24,11 @@ from postri.engines.sql.dialect import (
     FURTHEST,
     MOST_DIGITS,
     UNIT,
+    BucketedCells,
     Cells,
     between,
+    bucket_counts_by,
     check_digits,
-    counts_by,
     date_literal,
     decimal_text,
     like,
@@ -51,6 +52,8 @@ MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
 class PostgresDialect:
     """PostgreSQL."""
+
+    buckets_raw = False
 
     BITS = {"smallint": 16, "integer": 32, "bigint": 64}  # noqa: RUF012
     FLOATS = {"real": 32, "double precision": 64}  # noqa: RUF012
@@ -103,12 +106,12 @@ class PostgresDialect:
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
 
-    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+    def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket, which PostgreSQL finds by halves."""
         bucket = "0"
-        if ends:
-            bucket = f"width_bucket(cell, ARRAY[{', '.join(ends)}])"
-        return counts_by(bucket, relation, grouped=grouped)
+        if cells.cuts:
+            bucket = f"width_bucket({cells.cell}, ARRAY[{', '.join(cells.firsts)}])"
+        return bucket_counts_by(bucket, cells)
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]

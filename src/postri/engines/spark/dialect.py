@@ -22,12 +22,13 @@ from postri.columns import (
 )
 from postri.engines.sql.dialect import (
     UNIT,
+    BucketedCells,
     Cells,
     between,
     bucket_by_halves,
+    bucket_counts_by,
     by_code_points,
     check_digits,
-    counts_by,
     short_text,
 )
 from postri.errors import InputError
@@ -41,6 +42,8 @@ LOCAL_TIMES = ("TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31
 
 class SparkDialect:
     """Spark's SQL, with or without its ANSI mode."""
+
+    buckets_raw = False
 
     BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
     FLOATS = {"float": 32, "double": 64}  # noqa: RUF012
@@ -92,9 +95,9 @@ class SparkDialect:
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
 
-    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
+    def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket."""
-        return counts_by(bucket_by_halves(ends), relation, grouped=grouped)
+        return bucket_counts_by(bucket_by_halves(cells.cell, cells.firsts), cells)
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]

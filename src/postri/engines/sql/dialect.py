@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from itertools import pairwise
+from math import inf, nextafter
 from typing import Protocol
 
 from postri.columns import ColumnType
@@ -67,6 +69,70 @@ class Cells:
     own: str = ""
 
 
+@dataclass(frozen=True)
+class BucketedCells:
+    """Cells of a relation with their groups, and where they are cut into buckets.
+
+    The bucket of a cell is the number of the `cuts` up to it, which are ascending and distinct; a
+    `literal` writes one. Where cells are not `grouped`, all are of group 0. They may be compared as
+    `whole` numbers.
+    """
+
+    relation: str
+    cell: str
+    grouped: bool
+    cuts: Sequence[Raw]
+    literal: Callable[[Raw], str]
+    whole: bool
+
+    @property
+    def firsts(self) -> list[str]:
+        """The least cell of each bucket but the first."""
+        return [self.literal(cut) for cut in self.cuts]
+
+    @property
+    def lasts(self) -> list[str]:
+        """The largest cell of each bucket but the last."""
+        return [self.literal(_before(cut)) for cut in self.cuts]
+
+    @property
+    def step(self) -> int | None:
+        """The distance between any two cuts that follow each other; None where they differ, or
+        cells are no whole numbers.
+        """
+        if not self.whole or len(self.cuts) < 2:
+            return None
+        steps = {after - before for before, after in pairwise(self.cuts)}
+        if len(steps) > 1:
+            return None
+        return int(steps.pop())
+
+
+def _before(cut: Raw) -> Raw:
+    if isinstance(cut, int):
+        return cut - 1
+    return nextafter(cut, -inf)
+
+
+# How many cells there are in each bucket.
+BUCKET_COUNTS = """
+    SELECT 0 AS grp, bucket, count(*) AS number
+    FROM (
+        SELECT {bucket} AS bucket
+        FROM {relation}
+    ) AS placed
+    GROUP BY bucket
+"""
+BUCKET_COUNTS_OF_GROUPS = """
+    SELECT grp, bucket, count(*) AS number
+    FROM (
+        SELECT grp, {bucket} AS bucket
+        FROM {relation}
+    ) AS placed
+    GROUP BY grp, bucket
+"""
+
+
 class Dialect(ExpressionDialect, Protocol):
     """What a database writes in its own way."""
 
@@ -113,13 +179,14 @@ class Dialect(ExpressionDialect, Protocol):
         There may be thousands: planning must not suffer.
         """
 
-    def bucket_counts(self, relation: str, ends: Sequence[str], *, grouped: bool) -> str:
-        """A query for `grp`, `bucket` and `number`: how many cells each group of a relation has in
-        each bucket.
+    @property
+    def buckets_raw(self) -> bool:
+        """Whether cells are put into buckets as raw numbers, not as they stand in the table."""
 
-        The bucket of a `cell` is the number of the `ends` up to it, which are ascending and
-        distinct literals, of its type or one that it is compared in. A bucket without a cell may be
-        left out. Where the cells are not `grouped`, all are of group 0.
+    def bucket_counts(self, cells: BucketedCells) -> str:
+        """A query for `grp`, `bucket` and `number`: how many cells each group has in each bucket.
+
+        A bucket without cells may be left out.
         """
 
     def order_statistics(
@@ -151,39 +218,23 @@ class Dialect(ExpressionDialect, Protocol):
         """The md5 of a text's UTF-8 bytes, as lower-case digits."""
 
 
-# How many cells there are in each bucket.
-BUCKET_COUNTS = """
-    SELECT 0 AS grp, bucket, count(*) AS number
-    FROM (
-        SELECT {bucket} AS bucket
-        FROM {relation}
-    ) AS placed
-    GROUP BY bucket
-"""
-BUCKET_COUNTS_OF_GROUPS = """
-    SELECT grp, bucket, count(*) AS number
-    FROM (
-        SELECT grp, {bucket} AS bucket
-        FROM {relation}
-    ) AS placed
-    GROUP BY grp, bucket
-"""
-
-
-def counts_by(bucket: str, relation: str, *, grouped: bool) -> str:
+def bucket_counts_by(bucket: str, cells: BucketedCells) -> str:
     """How many cells each group has in each bucket, by an expression of its number."""
-    template = BUCKET_COUNTS_OF_GROUPS if grouped else BUCKET_COUNTS
-    return filled(template, bucket=bucket, relation=relation)
+    if not cells.grouped:
+        return filled(BUCKET_COUNTS, bucket=bucket, relation=cells.relation)
+    return filled(BUCKET_COUNTS_OF_GROUPS, bucket=bucket, relation=cells.relation)
 
 
-def bucket_by_halves(ends: Sequence[str], first: int = 0) -> str:
-    """The bucket of a `cell`, by one comparison for each doubling of their number."""
-    if not ends:
-        return str(first)
-    middle = len(ends) // 2
-    under = bucket_by_halves(ends[:middle], first)
-    over = bucket_by_halves(ends[middle + 1 :], first + middle + 1)
-    return f"CASE WHEN cell < {ends[middle]} THEN {under} ELSE {over} END"
+def bucket_by_halves(cell: str, firsts: Sequence[str], number: int = 0) -> str:
+    """The bucket of a cell, by one comparison for each doubling of their number: of the cells from
+    which buckets begin, and the number of the bucket before.
+    """
+    if not firsts:
+        return str(number)
+    middle = len(firsts) // 2
+    under = bucket_by_halves(cell, firsts[:middle], number)
+    over = bucket_by_halves(cell, firsts[middle + 1 :], number + middle + 1)
+    return f"CASE WHEN {cell} < {firsts[middle]} THEN {under} ELSE {over} END"
 
 
 def between(cell: str, low: str, high: str) -> str:

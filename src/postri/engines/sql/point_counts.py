@@ -6,7 +6,6 @@ take place nowhere but in `Reading.cut`. What returns is how many cells lie betw
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -15,28 +14,11 @@ import numpy as np
 from postri.engines.cuts import Cuts
 from postri.engines.reading import Raw, Reading
 from postri.engines.sql.brackets import BracketEnds
-from postri.engines.sql.dialect import filled
+from postri.engines.sql.dialect import BucketedCells
 from postri.engines.sql.index_keys import LARGEST, LARGEST_UNSIGNED, SMALLEST
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.units import Columns, indexed_rows, rows_that_stay
 from postri.window import Indexes, PointCounts
-
-# Rows of units with their places in the order of the grid.
-PLACED_ROWS = """
-    (
-        SELECT grp, place AS cell
-        FROM {rows}
-    ) AS places
-"""
-
-
-@dataclass(frozen=True)
-class CellsToCount:
-    """A relation of cells with their groups, and the cuts among them as literals."""
-
-    relation: str
-    cuts: Cuts
-    literal: Callable[[Raw], str]
 
 
 def point_counts(
@@ -44,16 +26,14 @@ def point_counts(
 ) -> list[PointCounts]:
     """For each group how many cells lie below each of these grid points, and how many there are."""
     if row_source.rows.units is None:
-        cells = _every_cell(relation, row_source, reading, points)
+        bucketed = _every_cell(relation, row_source, reading, points)
     else:
-        cells = _cells_of_units(relation, columns, row_source, reading, points)
-    ends = [cells.literal(cut) for cut in cells.cuts.cuts]
-    number = row_source.rows.number
-    statement = row_source.dialect.bucket_counts(cells.relation, ends, grouped=number > 1)
+        bucketed = _cells_of_units(relation, columns, row_source, reading, points)
+    statement = row_source.dialect.bucket_counts(bucketed.cells)
     groups, buckets, numbers = columns(statement)
-    found = np.zeros((number, len(ends) + 1), np.int64)
-    np.add.at(found, (groups, buckets), numbers)
-    return [_counts(cells.cuts, numbers_of_group) for numbers_of_group in found]
+    found = np.zeros((row_source.rows.number, len(bucketed.cuts.cuts) + 1), np.int64)
+    found[groups, buckets] = numbers
+    return [_counts(bucketed.cuts, of_group) for of_group in found]
 
 
 def _counts(cuts: Cuts, numbers: Indexes) -> PointCounts:
@@ -62,46 +42,74 @@ def _counts(cuts: Cuts, numbers: Indexes) -> PointCounts:
     return cuts.counts(upto[:-1], int(upto[-1]))
 
 
+@dataclass(frozen=True)
+class Bucketed:
+    """The cuts of some points, and the cells that are cut there."""
+
+    cuts: Cuts
+    cells: BucketedCells
+
+
 def _every_cell(
     relation: str, row_source: RowSource, reading: Reading, points: Indexes
-) -> CellsToCount:
+) -> Bucketed:
     """The cells as they stand, or raw."""
     ends = BracketEnds(row_source, reading)
-    least, most = _reach(row_source, reading, ends)
+    as_they_stand = row_source.cells.literal is not None and not row_source.dialect.buckets_raw
+    least, most = _reach(row_source, reading, as_they_stand=as_they_stand)
     cuts = Cuts.of(points, reading.grid, ends.first, least, most)
-    return CellsToCount(row_source.cells_that_count(relation), cuts, ends.literal)
+    kept = row_source.cells_that_count(relation)
+    cell = "cell"
+    literal = ends.literal
+    if not as_they_stand:
+        kept = row_source.raws_that_count(relation)
+        cell = "raw"
+        literal = ends.number
+    grouped = row_source.rows.number > 1
+    whole = reading.unit is not None and not as_they_stand
+    return Bucketed(cuts, BucketedCells(kept, cell, grouped, cuts.cuts, literal, whole))
 
 
-def _reach(row_source: RowSource, reading: Reading, ends: BracketEnds) -> tuple[Raw, Raw]:
-    """Beyond which cells there are none, nor any literal that could tell."""
+def _reach(row_source: RowSource, reading: Reading, *, as_they_stand: bool) -> tuple[Raw, Raw]:
+    """The range beyond which there are neither cells nor literals."""
+    declared = row_source.cells.type
     if reading.unit is None:
         return -inf, inf
-    declared = row_source.cells.type
-    if row_source.cells.literal is not None:
-        assert declared.low is not None
-        assert declared.high is not None
+    if as_they_stand and declared.low is not None and declared.high is not None:
         return declared.low, declared.high
-    if ends.unsigned:
-        return 0, LARGEST_UNSIGNED
-    return SMALLEST, LARGEST
+    most = _most_whole(row_source)
+    least = 0 if most == LARGEST_UNSIGNED else SMALLEST
+    return least, most
+
+
+def _most_whole(row_source: RowSource) -> int:
+    """The largest of all whole numbers of 64 bits with which the column's raw cells are
+    computed.
+    """
+    if row_source.cells.type.high == LARGEST_UNSIGNED:
+        return LARGEST_UNSIGNED
+    return LARGEST
 
 
 def _cells_of_units(
     relation: str, columns: Columns, row_source: RowSource, reading: Reading, points: Indexes
-) -> CellsToCount:
+) -> Bucketed:
     """The places of those rows of each unit that stay, each of which is an index less a shift."""
     indexed = indexed_rows(relation, columns, row_source, reading)
     lowest = reading.grid.first - indexed.shift
     unsigned = reading.grid.last - indexed.shift > LARGEST
     most = LARGEST
     if unsigned:
-        # Cells lie within the range of their type, or are clamped to the lowest place.
-        most = max(lowest, row_source.cells.type.high or 0)
-    cuts = Cuts.of(
-        points, reading.grid, lambda point: point - indexed.shift, min(lowest, SMALLEST), most
-    )
-    return CellsToCount(
-        filled(PLACED_ROWS, rows=rows_that_stay(indexed, row_source)),
-        cuts,
-        lambda place: row_source.dialect.integer(str(place), unsigned=unsigned),
-    )
+        # Cells lie within the range of their numbers, or are clamped to the lowest place.
+        most = max(lowest, _most_whole(row_source))
+
+    def place(point: int) -> int:
+        return point - indexed.shift
+
+    def literal(cut: Raw) -> str:
+        return row_source.dialect.integer(str(cut), unsigned=unsigned)
+
+    cuts = Cuts.of(points, reading.grid, place, lowest, most)
+    kept = rows_that_stay(indexed, row_source)
+    grouped = row_source.rows.number > 1
+    return Bucketed(cuts, BucketedCells(kept, "place", grouped, cuts.cuts, literal, whole=True))
