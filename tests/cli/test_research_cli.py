@@ -213,6 +213,18 @@ def test_depth_alone_needs_no_domain(salaries):
     assert [line["method"] for line in json.loads(out)["methods"]] == ["depth"]
 
 
+def test_the_tree_is_compared_like_every_other_method(salaries):
+    """It counts as it draws, so it has no window that could be fetched before."""
+    names = ["depth", "tree"]
+    out, _ = run(
+        *("compare", salaries, "salary", "--epsilon", 1, *DOMAIN),
+        *("--methods", ",".join(names), "--runs", 3, "--json"),
+    )
+    found = json.loads(out)["methods"]
+    assert [line["method"] for line in found] == names
+    assert all(0 < line["half_width_rows"] < 500 for line in found)
+
+
 # reproduce
 
 

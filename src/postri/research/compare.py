@@ -61,9 +61,10 @@ class Study:
         self.runs = runs
         self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
-        # A method that cannot answer says so here.
+        # A method that cannot answer says so here, where there is nothing to count.
+        nothing = Subject.without_rows(column, grid)
         for cell in self._cells:
-            method_of(cell.method).half(cell.terms, grid)
+            method_of(cell.method).count(nothing, [cell.terms], grid)
         self.subject = Subject.of_table(column, table, column, domain)
         if self.subject.rows == 0:
             raise InputError(
