@@ -78,10 +78,15 @@ class Study:
 
 def check_methods(names: str) -> list[str]:
     """The names of a comma-separated list, or InputError for the first that is not one."""
+    return [method_of(name).name for name in chosen_names(names)]
+
+
+def chosen_names(names: str) -> list[str]:
+    """What a comma-separated list holds, or InputError if that is nothing."""
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if not chosen:
         raise InputError("name at least one method, such as --methods depth,postri-default")
-    return [method_of(name).name for name in chosen]
+    return chosen
 
 
 def _line(outcome: Outcome) -> MethodLine:
