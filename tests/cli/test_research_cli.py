@@ -191,6 +191,22 @@ WRONG = {
         ("salery", "--epsilon", 1, *DOMAIN),
         "there is no column 'salery'; did you mean 'salary'?",
     ),
+    "no number of quantiles": (
+        ("salary", "--epsilon", 1, *DOMAIN, "--quantiles", "0.5"),
+        "quantiles must be whole numbers, such as 9 or 3,9,99, got '0.5'",
+    ),
+    "a published way without a domain": (
+        ("salary", "--epsilon", 1, "--quantiles", 3, "--methods", "halving"),
+        "give --lower and --upper",
+    ),
+    "a method of medians": (
+        ("salary", "--epsilon", 1, *DOMAIN, "--quantiles", 3, "--methods", "postri"),
+        "postri-default answers for the median alone",
+    ),
+    "no readable quantile": (
+        ("name", "--epsilon", 1, *DOMAIN, "--quantiles", 3),
+        "there is no quantile to compare with",
+    ),
     "no readable value": (
         ("name", "--epsilon", 1, *DOMAIN),
         "the column holds no value that can be read",
@@ -211,6 +227,46 @@ def test_depth_alone_needs_no_domain(salaries):
         "compare", salaries, "salary", "--epsilon", 1, "--methods", "depth", "--runs", 3, "--json"
     )
     assert [line["method"] for line in json.loads(out)["methods"]] == ["depth"]
+
+
+def test_the_tree_is_compared_like_every_other_method(salaries):
+    """It counts as it draws, so it has no window that could be fetched before."""
+    names = ["depth", "tree"]
+    out, _ = run(
+        *("compare", salaries, "salary", "--epsilon", 1, *DOMAIN),
+        *("--methods", ",".join(names), "--runs", 3, "--json"),
+    )
+    found = json.loads(out)["methods"]
+    assert [line["method"] for line in found] == names
+    assert all(0 < line["half_width_rows"] < 500 for line in found)
+
+
+def test_compare_shows_ways_to_many_quantiles(salaries):
+    names = ["depth", "tree", "halving", "joint-exp"]
+    out, err = run(
+        *("compare", salaries, "salary", "--epsilon", 1, *DOMAIN, "--quantiles", "3,4"),
+        *("--runs", 2),
+    )
+    warning, *lines = out.splitlines()
+    assert warning.startswith("NOT PRIVATE") and "raw data" in warning
+    found = [line.split() for line in lines if line.split()[:1] and line.split()[0] in names]
+    assert [words[:2] for words in found] == [[name, m] for m in ("3", "4") for name in names]
+    assert [words[3:5] == ["-", "-"] for words in found] == [False, False, True, True] * 2
+    assert max(map(len, lines)) <= 80
+    assert "values alone" in err
+
+
+def test_compare_gives_many_quantiles_as_json(salaries):
+    out, _ = run(
+        *("compare", salaries, "salary", "--epsilon", 1, *DOMAIN, "--quantiles", 3),
+        *("--methods", "halving,depth", "--runs", 2, "--json"),
+    )
+    found = json.loads(out)
+    assert found["private"] is False and found["warning"].startswith("NOT PRIVATE")
+    halving, depth = found["quantiles"]
+    assert (halving["method"], depth["method"]) == ("halving", "depth")
+    assert halving["half_width_rows"] is None and depth["half_width_rows"] > 0
+    assert 0 <= halving["rank_error"] < 100
 
 
 # reproduce
@@ -246,7 +302,10 @@ def test_the_environment_names_the_folder_and_the_option_wins_over_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("reproduce", "--data --runs --out"), ("compare", "--methods --epsilon --runs --json")],
+    [
+        ("reproduce", "--data --runs --out"),
+        ("compare", "--methods --quantiles --epsilon --runs --json"),
+    ],
 )
 def test_the_researchers_commands_have_help(command: str, options: str):
     out, _ = run(command, "--help")

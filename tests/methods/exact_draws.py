@@ -20,6 +20,7 @@ from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.noisy_max import Runs
 from postri.methods import postri, postri_svt, sun2023, sun2023_svt
 from postri.methods.method import QuantileTerms
+from postri.research.many import halving
 
 Options = dict[Hashable, float]
 
@@ -36,7 +37,7 @@ class Branches:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._told: Iterator[Any] = iter(())
-        for module in (postri, sun2023):
+        for module in (postri, sun2023, halving):
             monkeypatch.setattr(module, "noisy_max", self._noisy_max)
         for walking in (postri_svt, sun2023_svt):
             monkeypatch.setattr(walking, "above_threshold", self._above_threshold)

@@ -32,6 +32,7 @@ COMMANDS = [
     "compare staff.parquet salary --epsilon 1 --lower 0 --upper 100000 --runs 3 --json",
     "compare staff.parquet age --epsilon 1 --runs 3 --methods depth,depth-gumbel",
     "compare staff.parquet age --epsilon 1 --methods dept",
+    "compare staff.parquet age --epsilon 1 --lower 0 --upper 99 --quantiles 3 --runs 2 --json",
     # Wrong requests.
     "",
     "nothing",

@@ -5,7 +5,7 @@ What they print is computed from raw data and is not private.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +15,14 @@ from postri.cli import options as o
 from postri.cli.output import wide_console
 
 if TYPE_CHECKING:
-    from postri.research.compare import Study
+    from rich.table import Table
+
+    from postri.research.compare import MethodLine, Study
     from postri.research.experiment import Outcome
+    from postri.research.many.study import ManyLine, ManyStudy
 
 DEFAULT_METHODS = "depth,postri-default,sun2023,sun2023-4"
+DEFAULT_WAYS = "depth,tree,halving,joint-exp"
 
 Data = Annotated[
     Path | None,
@@ -32,7 +36,23 @@ Runs = Annotated[
     typer.Option(help="How often each method answers; everything in the report scales with it."),
 ]
 Out = Annotated[Path, typer.Option(help="Where to write the report, its figures and every run.")]
-Methods = Annotated[str, typer.Option(metavar="A,B,...", help="The methods to compare, by name.")]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help=f"The methods to compare, by name; default: {DEFAULT_METHODS}, and with --quantiles "
+        f"{DEFAULT_WAYS}.",
+        show_default=False,
+    ),
+]
+Numbers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="M,N,...",
+        help="Compare ways to so many evenly spaced quantiles, in place of the median: 9 are the "
+        "deciles. Epsilon is for all of them, against one added or removed row.",
+    ),
+]
 
 
 def reproduce(data: Data = None, runs: Runs = 100, out: Out = Path("reproduction")) -> None:
@@ -59,7 +79,8 @@ def compare(
     file: o.File,
     column: o.Column,
     epsilon: o.Epsilon,
-    methods: Methods = DEFAULT_METHODS,
+    methods: Methods = None,
+    quantiles: Numbers = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
@@ -78,14 +99,18 @@ def compare(
     timestamp_format: o.TimestampFormat = None,
     line_breaks: o.LineBreaks = False,
 ) -> None:
-    """Compare methods on a column of your own, median only. NOT PRIVATE: a researcher's tool."""
-    from dataclasses import asdict
-    from json import dumps
-
+    """Compare methods on a column of your own: its median, or many quantiles at once. NOT PRIVATE:
+    a researcher's tool.
+    """
     from postri.privacy import check_epsilon, check_share
-    from postri.research.compare import WARNING, Study, check_methods
+    from postri.research.compare import Study, check_methods
+    from postri.research.many.study import ManyStudy, check_numbers, check_ways
 
-    chosen = check_methods(methods)
+    if quantiles is None:
+        chosen = check_methods(_given(methods, DEFAULT_METHODS))
+    else:
+        ways = check_ways(_given(methods, DEFAULT_WAYS))
+        numbers = check_numbers(quantiles)
     spent = check_epsilon(epsilon)
     beta = 1 - check_share(confidence, "confidence")
     table = o.open_table(
@@ -103,27 +128,66 @@ def compare(
         timestamp_format=timestamp_format,
         line_breaks=line_breaks,
     )
-    study = Study(table, column, o.domain_of(lower, upper, step), chosen, spent, beta, runs)
-    if json:
-        lines = [asdict(line) for line in study.lines()]
-        typer.echo(dumps({"warning": WARNING, "private": False, "methods": lines}))
+    domain = o.domain_of(lower, upper, step)
+    if quantiles is None:
+        _show_medians(Study(table, column, domain, chosen, spent, beta, runs), json)
     else:
-        typer.echo(WARNING)
+        study = ManyStudy(table, column, domain, ways, numbers, spent, beta, runs)
+        _show_quantiles(study, json)
+
+
+def _given(names: str | None, usual: str) -> str:
+    if names is None:
+        return usual
+    return names
+
+
+def _show_medians(study: Study, json: bool) -> None:
+    if json:
+        _print_json("methods", study.lines())
+    else:
         _print_table(study)
 
 
-def _print_table(study: Study) -> None:
+def _show_quantiles(study: ManyStudy, json: bool) -> None:
+    if json:
+        _print_json("quantiles", study.lines())
+    else:
+        _print_quantiles(study)
+
+
+def _print_json(name: str, lines: Iterable[MethodLine | ManyLine]) -> None:
+    from dataclasses import asdict
+    from json import dumps
+
+    from postri.research.compare import WARNING
+
+    found = [asdict(line) for line in lines]
+    typer.echo(dumps({"warning": WARNING, "private": False, name: found}))
+
+
+def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    median = study.subject.point(study.subject.median)
-    title = f"{study.subject.rows:,} rows, true median {median:,.10g}; means of {study.runs:,} runs"
     table = Table(
         title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
     )
-    table.add_column("method", no_wrap=True)
-    for head in ("error", "half-width", "in rows", "coverage", "at least", "edge", "ms"):
+    for head in names:
+        table.add_column(head, no_wrap=True)
+    for head in numbers:
         table.add_column(head, no_wrap=True, justify="right")
+    return table
+
+
+def _print_table(study: Study) -> None:
+    from postri.research.compare import WARNING
+
+    typer.echo(WARNING)
+    median = study.subject.point(study.subject.median)
+    title = f"{study.subject.rows:,} rows, true median {median:,.10g}; means of {study.runs:,} runs"
+    heads = ("error", "half-width", "in rows", "coverage", "at least", "edge", "ms")
+    table = _table(title, ["method"], heads)
     for line in study.lines():
         table.add_row(
             line.method,
@@ -139,5 +203,33 @@ def _print_table(study: Study) -> None:
     typer.echo(
         "coverage: the share of intervals that held the true median; at least: the lower end of "
         "its exact 95% interval",
+        err=True,
+    )
+
+
+def _print_quantiles(study: ManyStudy) -> None:
+    from postri.research.compare import WARNING
+
+    typer.echo(WARNING)
+    title = f"{study.subject.rows:,} rows; means over all quantiles of {study.runs:,} runs, in rows"
+    heads = ("quantiles", "error", "half-width", "coverage", "ms")
+    table = _table(title, ["method"], heads)
+    for line in study.lines():
+        half_width = coverage = "-"
+        if line.half_width_rows is not None and line.coverage is not None:
+            half_width = f"{line.half_width_rows:.5g}"
+            coverage = f"{line.coverage:.3f}"
+        table.add_row(
+            line.method,
+            str(line.quantiles),
+            f"{line.rank_error:.4g}",
+            half_width,
+            coverage,
+            f"{line.milliseconds:.1f}",
+        )
+    wide_console().print(table)
+    typer.echo(
+        "error: by how many rows a value misses the rank of its quantile; coverage: the share of "
+        "intervals that held it; -: values alone, without intervals",
         err=True,
     )

@@ -61,9 +61,10 @@ class Study:
         self.runs = runs
         self._cells = [Cell(column, method, epsilon, runs, beta) for method in methods]
         grid = grid_of(table.type_of(table.column(column)), domain)
-        # A method that cannot answer says so here.
+        # A method that cannot answer says so here, where there is nothing to count.
+        nothing = Subject.without_rows(column, grid)
         for cell in self._cells:
-            method_of(cell.method).half(cell.terms, grid)
+            method_of(cell.method).count(nothing, [cell.terms], grid)
         self.subject = Subject.of_table(column, table, column, domain)
         if self.subject.rows == 0:
             raise InputError(
@@ -77,10 +78,15 @@ class Study:
 
 def check_methods(names: str) -> list[str]:
     """The names of a comma-separated list, or InputError for the first that is not one."""
+    return [method_of(name).name for name in chosen_names(names)]
+
+
+def chosen_names(names: str) -> list[str]:
+    """What a comma-separated list holds, or InputError if that is nothing."""
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if not chosen:
         raise InputError("name at least one method, such as --methods depth,postri-default")
-    return [method_of(name).name for name in chosen]
+    return chosen
 
 
 def _line(outcome: Outcome) -> MethodLine:

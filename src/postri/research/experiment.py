@@ -118,15 +118,16 @@ def run_cell(cell: Cell, subject: Subject) -> Outcome:
     A cell has coins of its own: it gives the same draws wherever and whenever it is run.
     """
     method = method_of(cell.method)
-    terms = cell.terms
-    coins = _coins(cell)
-    # Fetched once: the times below are those of drawing, not of counting.
-    windows = subject.windows(method.half(terms, subject.grid))
+    terms = [cell.terms]
+    coins = seeded_coins(cell)
+    # Counted once: the times below are those of drawing. (A tree counts as it draws.)
+    counted = method.count(subject, terms, subject.grid)
     spans: list[Span] = []
     times: list[float] = []
     for _ in range(cell.runs):
         start = perf_counter()
-        spans.append(method.draw(windows, terms, subject.grid, coins))
+        ((span,),) = method.draw_groups(counted, terms, subject.grid, coins)
+        spans.append(span)
         times.append(1e3 * (perf_counter() - start))
     return _outcome(cell, subject, spans, times)
 
@@ -150,7 +151,8 @@ def _outcome(
     )
 
 
-def _coins(*names: object) -> SeededCoins:
+def seeded_coins(*names: object) -> SeededCoins:
+    """Coins of their own for whatever has these names."""
     return SeededCoins(int.from_bytes(sha256(repr(names).encode()).digest()[:8], "big"))
 
 
@@ -187,7 +189,7 @@ def _resampled(name: str, resample: int) -> Subject:
     subject = _subjects[name]
     if resample == 0:
         return subject
-    return bootstrap(subject, _coins(name, resample))
+    return bootstrap(subject, seeded_coins(name, resample))
 
 
 HEADER = (

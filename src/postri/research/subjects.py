@@ -5,7 +5,7 @@ Everything computed from a subject is computed from raw data and is not private.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ from postri.engines.table import Table
 from postri.grid import Grid, grid_of
 from postri.mechanisms.coins import Coins, Draw, SeededCoins
 from postri.methods.method import ALL_ROWS
-from postri.window import WIDER, Indexes, RankWindow, Target, Windows, trim
+from postri.window import WIDER, Indexes, PointCounts, RankWindow, Target, Windows, trim
 
 Numbers = NDArray[np.float64]
 
@@ -34,7 +34,10 @@ USUAL = 40_000
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Every row of a column, as grid indexes with their counts."""
+    """Every row of a column, as grid indexes with their counts.
+
+    A method counts in it as in a column of a table.
+    """
 
     name: str
     whole: RankWindow
@@ -51,6 +54,12 @@ class Subject:
         return cls(name, windows(0), grid)
 
     @classmethod
+    def without_rows(cls, name: str, grid: Grid) -> Subject:
+        """A column that holds nothing."""
+        nothing = np.zeros(0, np.int64)
+        return cls(name, RankWindow(nothing, nothing, 0, 0), grid)
+
+    @classmethod
     def of_values(cls, name: str, values: Any, domain: Domain | None) -> Subject:
         """Numbers in memory."""
         return cls.of_table(name, api.open(values), None, domain)
@@ -61,16 +70,38 @@ class Subject:
         whole = RankWindow(self.whole.indexes[kept], counts[kept], 0, int(counts.sum()))
         return Subject(self.name, whole, self.grid)
 
-    def windows(self, half: int) -> Windows:
-        """The rank windows around the median, as an engine would give them."""
-        first = trim(self.whole, MEDIAN, half)
+    @property
+    def groups(self) -> int:
+        """One: a method that counts here is asked about all rows."""
+        return 1
+
+    def windows(self, targets: Sequence[Target]) -> list[list[Windows]]:
+        """The rank windows around each target, as an engine would give them."""
+        return [[self.around(target) for target in targets]]
+
+    def around(self, target: Target) -> Windows:
+        """The rank windows around one target."""
+        first = trim(self.whole, target.p, target.half)
 
         def window(level: int) -> RankWindow:
             if level == 0:
                 return first
-            return trim(self.whole, MEDIAN, half * WIDER**level)
+            return trim(self.whole, target.p, target.half * WIDER**level)
 
         return window
+
+    def sizes(self) -> list[int]:
+        """The rows that can be read: the others are left out for every method alike."""
+        return [self.rows]
+
+    def below(self, points: Indexes) -> list[PointCounts]:
+        """How many rows lie below each of some grid indexes."""
+        return [PointCounts(points, self.ranks_below(points), self.rows)]
+
+    def ranks_below(self, points: Indexes) -> Indexes:
+        """The number of rows below each of some grid indexes."""
+        ranks: Indexes = self.whole.ranks[self.whole.indexes.searchsorted(points)]
+        return ranks
 
     @property
     def rows(self) -> int:

@@ -21,6 +21,7 @@ from postri.research.report.document import Block, Heading, TableBlock, TextBloc
 from postri.research.report.results import EPSILONS, ONE, PublishedCell, Results
 from postri.research.report.statistics import difference
 from postri.research.subjects import Subject
+from postri.window import Target
 
 SMALL = Domain(0, 100)
 LARGE = Domain(0, 10**8)
@@ -92,7 +93,7 @@ def _half_width(results: Results) -> Finding:
 def best_utility(rows: int) -> float:
     """The largest utility -|R(y) - n/2| of any position, for n distinct rows."""
     subject = Subject.of_values("distinct", 10 * np.arange(1, rows + 1), SMALL)
-    ranks = Ranks.near(rows * HALF, subject.windows(ALL_ROWS), subject.grid)
+    ranks = Ranks.near(rows * HALF, subject.around(Target(HALF, ALL_ROWS)), subject.grid)
     return float(ranks.scores.max()) / UNIT
 
 
