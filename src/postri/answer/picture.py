@@ -114,7 +114,7 @@ def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None =
     if ax is None:
         _, ax = _pyplot().subplots(figsize=(8, 4.5))
     shares = [float(answer.p or 0) for answer in quantiles]
-    limits = _limits(quantiles)
+    limits = _curve_limits(quantiles)
     lows, values, highs = (
         [_clipped(point, limits) for point in points]
         for points in (
@@ -137,6 +137,18 @@ def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None =
         f"{_cost(quantiles, epsilon)}"
     )
     return _finished(ax, words, first)
+
+
+def _curve_limits(quantiles: Sequence[Answer]) -> tuple[float, float] | None:
+    """What the axis shows of numbers: all values, and half as much to each side at most, for the
+    interval of an extreme quantile may reach very far. Dates have an axis of their own.
+    """
+    if any(isinstance(answer.value, date) for answer in quantiles):
+        return None
+    values = [float(answer.value) for answer in quantiles]
+    ends = [float(end) for each in quantiles for end in (each.interval.low, each.interval.high)]
+    room = (max(values) - min(values)) / 2 or 1.0
+    return max(min(ends), min(values) - room), min(max(ends), max(values) + room)
 
 
 def draw_bars(result: Result, ax: Axes | None = None) -> Axes:

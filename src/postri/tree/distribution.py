@@ -414,9 +414,7 @@ class Distribution:
         """Boundaries of the tree next to evenly spaced points, between the two ends."""
         grid = self.grid
         tree = self.drawn.tree
-        beta = 1 - self._sure(None)
-        low = tree.interval(FIRST_SHARE, beta)[0].first
-        high = tree.interval(LAST_SHARE, beta)[1].last
+        low, high = (self.drawn.index_of(share) for share in (FIRST_SHARE, LAST_SHARE))
         inner = {
             tree.located(low + (high - low) * place // bars).low_index for place in range(bars + 1)
         }

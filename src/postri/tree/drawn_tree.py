@@ -43,8 +43,12 @@ class DrawnTree:
 
     def value_of(self, p: Fraction) -> Any:
         """Where the estimates reach the target rank of a quantile."""
+        return self.grid.value(self.index_of(p))
+
+    def index_of(self, p: Fraction) -> int:
+        """The grid index of that."""
         node, within = self.tree.crossing(p)
-        return self.grid.value(index_within(self.grid, node, within))
+        return index_within(self.grid, node, within)
 
     def interval(self, beta: Fraction) -> Interval:
         """Holds the median with probability at least 1 - beta."""
@@ -53,8 +57,7 @@ class DrawnTree:
     def interval_of(self, p: Fraction, beta: Fraction) -> Interval:
         """Holds the p-quantile with probability at least 1 - beta, and the released value."""
         low, high = self.tree.interval(p, beta)
-        node, within = self.tree.crossing(p)
-        index = index_within(self.grid, node, within)
+        index = self.index_of(p)
         return self.between(min(low.first, index), max(high.last, index))
 
     def between(self, low: int, high: int) -> Interval:
