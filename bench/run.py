@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 import postri
+from distribution import distribution_figures
 from engines import duckdb_engine, postgres_engine, print_peak, spark_engine
 from ledger import ledger_growth, ledger_rate
 from postri import PostRI
@@ -37,6 +38,11 @@ LIMITS = {
     "duckdb_parquet_vs_median": 0.6,
     "duckdb_memory_vs_median": 1.0,
     "duckdb_groups_vs_median": 0.5,
+    "distribution_99_rows": 75.0,
+    "distribution_99_rows_int64": 110.0,
+    "distribution_9_rows": 76.0,
+    "distribution_vs_median": 3.0,
+    "distribution_groups_vs_medians": 3.0,
     "postgres_vs_percentile_disc": 0.5,
     "spark_vs_median": 0.45,
     "rows_returned_vs_window": 3.0,
@@ -186,6 +192,7 @@ def main() -> None:
         arrays,
         memory,
         *engines,
+        distribution_figures,
         session_overhead,
         service_latency,
         history_page,

@@ -180,8 +180,13 @@ def draw_bars(result: Result, ax: Axes | None = None) -> Axes:
         ax.plot([middle, middle], [heights[0], heights[2]], color=BAR, linewidth=1.5)
     ax.set_xlim(start - typical, end + typical)
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(f"rows per {typical:,.10g}", color=INK)
-    ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    width_words = f"{typical:,.10g}"
+    if isinstance(result.groups[0][0][0], date):
+        ax.xaxis_date()
+        width_words += " days"
+    else:
+        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    ax.set_ylabel(f"rows per {width_words}", color=INK)
     first = answers[0]
     words = (
         f"bar: released count, whisker: {percent(first.confidence)} interval for the true one; "

@@ -1,0 +1,95 @@
+"""One release for many quantiles: how far its intervals reach, in rows of the adult table, and what
+it takes beside a plain median.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from fractions import Fraction
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import duckdb
+import numpy as np
+
+import postri
+from engines import GROUPS, make_trips
+from postri import Domain
+from timing import ROOT, side_by_side
+
+RELEASES = 5
+DOMAIN = Domain(0, 2_000_000)
+PERCENTILES = [Fraction(k, 100) for k in range(1, 100)]
+DECILES = [Fraction(k, 10) for k in range(1, 10)]
+# A row in ten of the trips, for the grouped ones.
+GROUPED = 10_000_000
+
+
+def distribution_figures() -> dict[str, float]:
+    """Widths where the adult table is here, and times in DuckDB."""
+    return {**_widths(), **_times()}
+
+
+def _widths() -> dict[str, float]:
+    folder = Path(os.environ.get("POSTRI_DATA") or ROOT.parent / "shared" / "data")
+    file = folder / "adult.csv"
+    if not file.is_file():
+        print(f"{file} is not here: no figures of widths")
+        return {}
+    with file.open(encoding="utf-8") as lines:
+        rows = np.array([int(row["fnlwgt"]) for row in csv.DictReader(lines)])
+    return {
+        "distribution_99_rows": _half_width(rows, PERCENTILES, DOMAIN),
+        "distribution_99_rows_int64": _half_width(rows, PERCENTILES, None),
+        "distribution_9_rows": _half_width(rows, DECILES, DOMAIN),
+    }
+
+
+def _half_width(rows: np.ndarray, ps: list[Fraction], domain: Domain | None) -> float:
+    """The mean half-width of the intervals of some quantiles, in rows."""
+    ordered = np.sort(rows)
+    halves = []
+    for _ in range(RELEASES):
+        answers = postri.quantiles(rows, ps, epsilon=1, domain=domain, method="tree")
+        for answer in answers:
+            first = ordered.searchsorted(float(answer.interval.low), "left")
+            last = ordered.searchsorted(float(answer.interval.high), "right")
+            halves.append((last - first) / 2)
+    return mean(halves)
+
+
+def _times() -> dict[str, float]:
+    database, _ = make_trips(50_000_000)
+    with duckdb.connect(str(database), read_only=True) as connection:
+        trips = connection.table("trips")
+        some = connection.sql(f"FROM trips LIMIT {GROUPED}").set_alias("some")
+        plain = side_by_side(
+            {
+                "distribution": lambda: postri.distribution(trips, column="fare", epsilon=1),
+                "median": lambda: postri.median(trips, "fare", epsilon=1),
+            },
+            3,
+        )
+        rows = postri.open(some.to_arrow_table())
+        groups = {"station": list(range(GROUPS))}
+        grouped = side_by_side(
+            {
+                "distributions": lambda: _distributions(rows, groups),
+                "medians": lambda: _medians(rows, groups),
+            },
+            1,
+        )
+    return {
+        "distribution_vs_median": plain["distribution"] / plain["median"],
+        "distribution_groups_vs_medians": grouped["distributions"] / grouped["medians"],
+    }
+
+
+def _distributions(rows: Any, groups: dict[str, list[int]]) -> None:
+    postri.distribution(rows, column="fare", by=groups, epsilon=1)
+
+
+def _medians(rows: Any, groups: dict[str, list[int]]) -> None:
+    postri.ask(rows, {"mid": "median(fare)"}, by=groups, epsilon=1)
