@@ -29,6 +29,7 @@ from postri.engines.sql.dialect import (
     by_code_points,
     check_digits,
     decimal_text,
+    even_bucket,
     filled,
     like,
     regular,
@@ -60,14 +61,6 @@ HISTOGRAM = """
         ) AS counted
     ) AS buckets
     WHERE number > 0
-"""
-# The number of the bucket where all but the first and the last are alike.
-EVEN_BUCKET = """
-    CASE
-        WHEN {cell} < {first} THEN 0
-        WHEN {cell} >= {last} THEN {number}
-        ELSE CAST(({cell} - {first}) // {step} AS BIGINT) + 1
-    END
 """
 
 
@@ -172,8 +165,8 @@ class DuckDialect:
         """
         if not cells.cuts:
             return bucket_counts_by("0", cells)
-        if cells.step is not None and cells.cuts[-1] - cells.cuts[0] <= FURTHEST:
-            return bucket_counts_by(_even_bucket(cells, cells.step), cells)
+        if cells.step is not None:
+            return bucket_counts_by(even_bucket(cells, cells.step, self), cells)
         lasts = self.list_of_literals(cells.lasts)
         group = "0 AS grp"
         by_group = ""
@@ -324,17 +317,6 @@ class DuckDialect:
             timestamp_type(declared, unit, zoned=zoned),
             f"coalesce(TRY({reader}({cell})), {beyond})",
         )
-
-
-def _even_bucket(cells: BucketedCells, step: int) -> str:
-    return filled(
-        EVEN_BUCKET,
-        cell=cells.cell,
-        first=cells.literal(cells.cuts[0]),
-        last=cells.literal(cells.cuts[-1]),
-        number=len(cells.cuts),
-        step=step,
-    )
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:
