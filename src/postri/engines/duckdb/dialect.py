@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from postri.columns import (
     BOOLEAN,
     DATE,
+    ColumnType,
     decimal_type,
     float_type,
     integer_type,
@@ -66,9 +67,6 @@ HISTOGRAM = """
 
 class DuckDialect:
     """DuckDB."""
-
-    # Its histograms would compare decimals in double precision.
-    buckets_raw = True
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
     FLOATS = {"FLOAT": 32, "DOUBLE": 64}  # noqa: RUF012
@@ -158,6 +156,10 @@ class DuckDialect:
     def list_of_doubles(self, numbers: Sequence[float]) -> ListText:
         """Numbers of double precision as a list."""
         return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
+
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """All are: histograms would compare decimals in double precision."""
+        return True
 
     def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket: by a division where all are alike, else by

@@ -14,6 +14,7 @@ from math import isinf
 from postri.columns import (
     BOOLEAN,
     DATE,
+    ColumnType,
     decimal_type,
     float_type,
     integer_type,
@@ -64,8 +65,6 @@ HALVED = """
 class SparkDialect:
     """Spark's SQL, with or without its ANSI mode."""
 
-    buckets_raw = False
-
     BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
     FLOATS = {"float": 32, "double": 64}  # noqa: RUF012
     DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -115,6 +114,10 @@ class SparkDialect:
         """A relation whose cells are the literals of each column."""
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
+
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """All are, as in all that Spark counts."""
+        return True
 
     def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket: by a division where all are alike, else by

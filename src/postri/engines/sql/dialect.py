@@ -188,9 +188,10 @@ class Dialect(ExpressionDialect, Protocol):
         There may be thousands: planning must not suffer.
         """
 
-    @property
-    def buckets_raw(self) -> bool:
-        """Whether cells are put into buckets as raw numbers, not as they stand in the table."""
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """Whether cells of this type are put into buckets as raw numbers, not as they stand in the
+        table.
+        """
 
     def bucket_counts(self, cells: BucketedCells) -> str:
         """A query for `grp`, `bucket` and `number`: how many cells each group has in each bucket.
