@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Timer
 
 import duckdb
+import numpy as np
 import pyarrow.csv as pc
 import pytest
 
@@ -133,6 +134,19 @@ def test_a_wider_window_comes_from_the_same_worker_and_snapshot(name, tmp_path, 
             for level in (2, 0, 3):
                 assert windows(level) == expected(level)
         assert [worker.process_id for worker in workers._busy] == [process]
+
+
+@pytest.mark.parametrize("name", ["parquet", "duckdb", "csv"])
+def test_counts_below_points_are_those_of_an_engine_here(name, tmp_path, workers):
+    policy = read_policy(POLICIES[name](tmp_path / name))
+    with QuestionScans(workers) as scans:
+        there, here = opened(policy, scans), open_dataset(policy, policy.datasets["bank"])
+        grid = grid_of(here.type_of("balance"), policy.datasets["bank"].columns["balance"].domain)
+        points = np.linspace(grid.first + 1, grid.last, 3_000).astype(np.int64)
+        with there.snapshot() as still:
+            counts = still.counts_below("balance", grid, points)
+        assert counts == here.counts_below("balance", grid, points)
+        assert 0 < counts[0].counts[0] < counts[0].counts[-1] <= counts[0].n
 
 
 def test_errors_are_those_of_an_engine_here(tmp_path, workers):

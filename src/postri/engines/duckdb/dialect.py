@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from postri.columns import (
     BOOLEAN,
     DATE,
+    ColumnType,
     decimal_type,
     float_type,
     integer_type,
@@ -29,6 +30,7 @@ from postri.engines.sql.dialect import (
     by_code_points,
     check_digits,
     decimal_text,
+    even_bucket,
     filled,
     like,
     regular,
@@ -61,21 +63,10 @@ HISTOGRAM = """
     ) AS buckets
     WHERE number > 0
 """
-# The number of the bucket where all but the first and the last are alike.
-EVEN_BUCKET = """
-    CASE
-        WHEN {cell} < {first} THEN 0
-        WHEN {cell} >= {last} THEN {number}
-        ELSE CAST(({cell} - {first}) // {step} AS BIGINT) + 1
-    END
-"""
 
 
 class DuckDialect:
     """DuckDB."""
-
-    # Its histograms would compare decimals in double precision.
-    buckets_raw = True
 
     BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}  # noqa: RUF012
     FLOATS = {"FLOAT": 32, "DOUBLE": 64}  # noqa: RUF012
@@ -166,14 +157,18 @@ class DuckDialect:
         """Numbers of double precision as a list."""
         return _typed_list(list(map(repr, numbers)), "DOUBLE", 0)
 
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """All are: histograms would compare decimals in double precision."""
+        return True
+
     def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket: by a division where all are alike, else by
         halves.
         """
         if not cells.cuts:
             return bucket_counts_by("0", cells)
-        if cells.step is not None and cells.cuts[-1] - cells.cuts[0] <= FURTHEST:
-            return bucket_counts_by(_even_bucket(cells, cells.step), cells)
+        if cells.step is not None:
+            return bucket_counts_by(even_bucket(cells, cells.step, self), cells)
         lasts = self.list_of_literals(cells.lasts)
         group = "0 AS grp"
         by_group = ""
@@ -324,17 +319,6 @@ class DuckDialect:
             timestamp_type(declared, unit, zoned=zoned),
             f"coalesce(TRY({reader}({cell})), {beyond})",
         )
-
-
-def _even_bucket(cells: BucketedCells, step: int) -> str:
-    return filled(
-        EVEN_BUCKET,
-        cell=cells.cell,
-        first=cells.literal(cells.cuts[0]),
-        last=cells.literal(cells.cuts[-1]),
-        number=len(cells.cuts),
-        step=step,
-    )
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:

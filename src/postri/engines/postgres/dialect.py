@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from postri.columns import (
     BOOLEAN,
     DATE,
+    ColumnType,
     decimal_type,
     float_type,
     integer_type,
@@ -52,8 +53,6 @@ MOMENTS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
 class PostgresDialect:
     """PostgreSQL."""
-
-    buckets_raw = False
 
     BITS = {"smallint": 16, "integer": 32, "bigint": 64}  # noqa: RUF012
     FLOATS = {"real": 32, "double precision": 64}  # noqa: RUF012
@@ -105,6 +104,12 @@ class PostgresDialect:
         """A relation whose cells are the literals of each column."""
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
+
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """Decimals are: their widths differ, so that `width_bucket` walks along all of them to come
+        to one.
+        """
+        return declared.name.startswith("decimal")
 
     def bucket_counts(self, cells: BucketedCells) -> str:
         """How many cells each group has in each bucket, which PostgreSQL finds by halves."""

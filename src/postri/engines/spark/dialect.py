@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 
 from postri.columns import (
     BOOLEAN,
     DATE,
+    ColumnType,
     decimal_type,
     float_type,
     integer_type,
@@ -20,15 +22,18 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
+from postri.engines.reading import Raw
 from postri.engines.sql.dialect import (
+    FURTHEST,
     UNIT,
     BucketedCells,
     Cells,
     between,
-    bucket_by_halves,
     bucket_counts_by,
     by_code_points,
     check_digits,
+    even_bucket,
+    filled,
     short_text,
 )
 from postri.errors import InputError
@@ -40,10 +45,25 @@ LOCAL_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 LOCAL_TIMES = ("TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'")
 
 
+# Cells with the half of all buckets in which they lie, then with the half of that, and so on: 0
+# for the lower one, 1 for the upper, as the digits of a number. Each step is a query of its own,
+# which Spark compiles into a few instructions; a tree of conditions would be too large for that.
+UNDIVIDED = """
+    (
+        SELECT grp, {cell}, 0 AS half
+        FROM {relation}
+    ) AS undivided
+"""
+HALVED = """
+    (
+        SELECT grp, {cell}, 2 * half + CASE WHEN {cell} >= {middles}[half] THEN 1 ELSE 0 END AS half
+        FROM {relation}
+    ) AS halved
+"""
+
+
 class SparkDialect:
     """Spark's SQL, with or without its ANSI mode."""
-
-    buckets_raw = False
 
     BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}  # noqa: RUF012
     FLOATS = {"float": 32, "double": 64}  # noqa: RUF012
@@ -95,9 +115,20 @@ class SparkDialect:
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
 
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """All are, as in all that Spark counts."""
+        return True
+
     def bucket_counts(self, cells: BucketedCells) -> str:
-        """How many cells each group has in each bucket."""
-        return bucket_counts_by(bucket_by_halves(cells.cell, cells.firsts), cells)
+        """How many cells each group has in each bucket: by a division where all are alike, else by
+        halves.
+        """
+        if not cells.cuts:
+            return bucket_counts_by("0", cells)
+        if cells.step is not None:
+            return bucket_counts_by(even_bucket(cells, cells.step, self), cells)
+        bucket = f"least(half, {len(cells.cuts)})"
+        return bucket_counts_by(bucket, replace(cells, relation=_halved(cells)))
 
     def order_statistics(
         self, cell: str, shares: Sequence[float]
@@ -213,6 +244,30 @@ class SparkDialect:
         if declared in self.BITS:
             return Cells(integer_type(self.BITS[declared]), f"CAST({cell} AS BIGINT)")
         return None
+
+
+def _halved(cells: BucketedCells) -> str:
+    """The cells, each with the number of cuts up to it; of those, the last one is there as often as
+    halves need it.
+    """
+    depth = len(cells.cuts).bit_length()
+    repeated = [cells.cuts[-1]] * (2**depth - 1 - len(cells.cuts))
+    cuts = [*cells.cuts, *repeated]
+    relation = filled(UNDIVIDED, cell=cells.cell, relation=cells.relation)
+    for level in reversed(range(depth)):
+        middles = _listed(cuts[2**level - 1 :: 2 ** (level + 1)], whole=cells.whole)
+        relation = filled(HALVED, cell=cells.cell, middles=middles, relation=relation)
+    return relation
+
+
+def _listed(cuts: Sequence[Raw], *, whole: bool) -> str:
+    """Numbers as an array, by a text that is read once: Spark takes long to read literals."""
+    declared = "DOUBLE"
+    if whole:
+        declared = "BIGINT"
+        if cuts[-1] > FURTHEST:
+            declared = "DECIMAL(20,0)"
+    return f"CAST(split('{' '.join(map(repr, cuts))}', ' ') AS ARRAY<{declared}>)"
 
 
 def _local_micros(cell: str) -> str:

@@ -98,9 +98,11 @@ class BucketedCells:
     @property
     def step(self) -> int | None:
         """The distance between any two cuts that follow each other; None where they differ, or
-        cells are no whole numbers.
+        cells are no whole numbers, or no such number has room for the whole distance.
         """
         if not self.whole or len(self.cuts) < 2:
+            return None
+        if self.cuts[-1] - self.cuts[0] > FURTHEST:
             return None
         steps = {after - before for before, after in pairwise(self.cuts)}
         if len(steps) > 1:
@@ -130,6 +132,13 @@ BUCKET_COUNTS_OF_GROUPS = """
         FROM {relation}
     ) AS placed
     GROUP BY grp, bucket
+"""
+EVEN_BUCKET = """
+    CASE
+        WHEN {cell} < {first} THEN 0
+        WHEN {cell} >= {last} THEN {number}
+        ELSE {quotient} + 1
+    END
 """
 
 
@@ -179,9 +188,10 @@ class Dialect(ExpressionDialect, Protocol):
         There may be thousands: planning must not suffer.
         """
 
-    @property
-    def buckets_raw(self) -> bool:
-        """Whether cells are put into buckets as raw numbers, not as they stand in the table."""
+    def buckets_raw(self, declared: ColumnType) -> bool:
+        """Whether cells of this type are put into buckets as raw numbers, not as they stand in the
+        table.
+        """
 
     def bucket_counts(self, cells: BucketedCells) -> str:
         """A query for `grp`, `bucket` and `number`: how many cells each group has in each bucket.
@@ -225,16 +235,18 @@ def bucket_counts_by(bucket: str, cells: BucketedCells) -> str:
     return filled(BUCKET_COUNTS_OF_GROUPS, bucket=bucket, relation=cells.relation)
 
 
-def bucket_by_halves(cell: str, firsts: Sequence[str], number: int = 0) -> str:
-    """The bucket of a cell, by one comparison for each doubling of their number: of the cells from
-    which buckets begin, and the number of the bucket before.
-    """
-    if not firsts:
-        return str(number)
-    middle = len(firsts) // 2
-    under = bucket_by_halves(cell, firsts[:middle], number)
-    over = bucket_by_halves(cell, firsts[middle + 1 :], number + middle + 1)
-    return f"CASE WHEN {cell} < {firsts[middle]} THEN {under} ELSE {over} END"
+def even_bucket(cells: BucketedCells, step: int, dialect: Dialect) -> str:
+    """The bucket of a cell where all but the first and the last are alike, by a division."""
+    first = cells.literal(cells.cuts[0])
+    bucket = filled(
+        EVEN_BUCKET,
+        cell=cells.cell,
+        first=first,
+        last=cells.literal(cells.cuts[-1]),
+        number=len(cells.cuts),
+        quotient=dialect.divided(f"({cells.cell} - {first})", step),
+    )
+    return dialect.integer(bucket, unsigned=False)
 
 
 def between(cell: str, low: str, high: str) -> str:

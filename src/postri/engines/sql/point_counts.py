@@ -55,7 +55,9 @@ def _every_cell(
 ) -> Bucketed:
     """The cells as they stand, or raw."""
     ends = BracketEnds(row_source, reading)
-    as_they_stand = row_source.cells.literal is not None and not row_source.dialect.buckets_raw
+    as_they_stand = row_source.cells.literal is not None
+    if row_source.dialect.buckets_raw(row_source.cells.type):
+        as_they_stand = False
     least, most = _reach(row_source, reading, as_they_stand=as_they_stand)
     cuts = Cuts.of(points, reading.grid, ends.first, least, most)
     kept = row_source.cells_that_count(relation)

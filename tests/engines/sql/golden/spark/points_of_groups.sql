@@ -1,28 +1,44 @@
 SELECT grp, bucket, count(*) AS number
 FROM (
-    SELECT grp,
-        CASE WHEN raw < CAST(8 AS BIGINT) THEN CASE WHEN raw < CAST(2 AS BIGINT) THEN CASE WHEN raw
-            < CAST(1 AS BIGINT) THEN 0 ELSE 1 END ELSE CASE WHEN raw < CAST(4 AS BIGINT) THEN 2 ELSE
-            3 END END ELSE CASE WHEN raw < CAST(32 AS BIGINT) THEN CASE WHEN raw < CAST(16 AS BIGINT)
-            THEN 4 ELSE 5 END ELSE CASE WHEN raw < CAST(64 AS BIGINT) THEN 6 ELSE 7 END END END AS
-            bucket
+    SELECT grp, least(half, 7) AS bucket
     FROM (
-        SELECT cell AS raw, grp
+        SELECT grp,
+            raw,
+            2 * half + CASE WHEN raw >= CAST(split('1 4 16 64', ' ') AS ARRAY<BIGINT>)[half] THEN 1
+                ELSE 0 END AS half
         FROM (
-            SELECT cell, keys0.number * 1 AS grp
+            SELECT grp,
+                raw,
+                2 * half + CASE WHEN raw >= CAST(split('2 32', ' ') AS ARRAY<BIGINT>)[half] THEN 1
+                    ELSE 0 END AS half
             FROM (
-                SELECT CAST(`fare` AS BIGINT) AS cell,
-                    (CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000 THEN CASE WHEN
-                        char_length(CAST(`city` AS STRING)) <= 10000 THEN CAST(`city` AS STRING) END
-                        END) AS key0
-                FROM {source}
-            ) AS cells
-                JOIN (
-                VALUES (CAST(X'4f736c6f' AS STRING), 0), (CAST(X'42657267656e' AS STRING), 1), (CAST(X'426f64c3b8'
-                        AS STRING), 2)
-            ) AS keys0(name, number) ON key0 = keys0.name
-            WHERE cell IS NOT NULL
-        ) AS kept
-    ) AS raws
+                SELECT grp,
+                    raw,
+                    2 * half + CASE WHEN raw >= CAST(split('8', ' ') AS ARRAY<BIGINT>)[half] THEN 1
+                        ELSE 0 END AS half
+                FROM (
+                    SELECT grp, raw, 0 AS half
+                    FROM (
+                        SELECT cell AS raw, grp
+                        FROM (
+                            SELECT cell, keys0.number * 1 AS grp
+                            FROM (
+                                SELECT CAST(`fare` AS BIGINT) AS cell,
+                                    (CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000 THEN
+                                        CASE WHEN char_length(CAST(`city` AS STRING)) <= 10000 THEN
+                                        CAST(`city` AS STRING) END END) AS key0
+                                FROM {source}
+                            ) AS cells
+                                JOIN (
+                                VALUES (CAST(X'4f736c6f' AS STRING), 0), (CAST(X'42657267656e' AS
+                                        STRING), 1), (CAST(X'426f64c3b8' AS STRING), 2)
+                            ) AS keys0(name, number) ON key0 = keys0.name
+                            WHERE cell IS NOT NULL
+                        ) AS kept
+                    ) AS raws
+                ) AS undivided
+            ) AS halved
+        ) AS halved
+    ) AS halved
 ) AS placed
 GROUP BY grp, bucket;
