@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from postri import agg
     from postri.answer import Answer, Answers, Interval, Plan, Result
-    from postri.api import ask, count, mean, median, open, plan, quantile, quantiles, sum
+    from postri.api import ask, count, histogram, mean, median, open, plan, quantile, quantiles, sum
     from postri.domain import Domain
     from postri.engines.table import Table
     from postri.errors import (
@@ -42,6 +42,7 @@ _HOMES = {
     "postri.api": (
         "ask",
         "count",
+        "histogram",
         "mean",
         "median",
         "open",
@@ -123,6 +124,7 @@ __all__ = [
     "ask",
     "connect",
     "count",
+    "histogram",
     "mean",
     "median",
     "open",

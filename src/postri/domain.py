@@ -89,6 +89,15 @@ def check_domain(domain: object) -> Domain | None:
     return domain
 
 
+def point(value: Any, name: str) -> Point:
+    """A number, date or timestamp as a domain's bounds may be written; InputError if it is none.
+
+    >>> point("2024-01-31", "lower"), point(0.5, "lower")
+    (datetime.date(2024, 1, 31), Decimal('0.5'))
+    """
+    return _bound(value, name)
+
+
 def kind_of(point: object) -> Kind:
     """The kind of grid that a bound belongs to."""
     if isinstance(point, datetime):

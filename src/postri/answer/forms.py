@@ -15,9 +15,10 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from postri.answer.answer import Answer
+from postri.answer.bins import Bin
 from postri.answer.drawn import Interval, read_drawn
 from postri.answer.population import Population
 from postri.answer.result import Result, ResultColumn
@@ -81,6 +82,7 @@ class AnswerRecord(TypedDict):
     notes: list[str]
     statistic: str
     drawn: dict[str, Any] | None
+    bin: NotRequired[list[Any]]
 
 
 class SentAnswer(AnswerRecord):
@@ -100,11 +102,23 @@ class ResultRecord(TypedDict):
     protect: dict[str, str | int]
 
 
+class BinFields(TypedDict):
+    """The bin of a histogram that an answer is about: from one end to below the other, or up to it
+    if it is closed. `number` is its place among all, from 0 on.
+    """
+
+    low: Any
+    high: Any
+    number: int
+    closed: bool
+
+
 class OneAnswer(PlainAnswer):
-    """A value with its interval, and its words."""
+    """A value with its interval, and its words. A bar of a histogram has a bin."""
 
     statistic: str
     sentence: str
+    bin: BinFields | None
 
 
 class Group(TypedDict):
@@ -197,7 +211,7 @@ def answer_record(answer: Answer) -> AnswerRecord:
     drawn = None
     if answer.drawn is not None:
         drawn = answer.drawn.to_fields()
-    return {
+    record: AnswerRecord = {
         "value": _tagged(answer.value),
         "interval": [
             _tagged(interval.low),
@@ -214,6 +228,10 @@ def answer_record(answer: Answer) -> AnswerRecord:
         "statistic": answer.statistic,
         "drawn": drawn,
     }
+    if answer.bin is not None:
+        own = answer.bin
+        record["bin"] = [_tagged(own.low), _tagged(own.high), own.number, own.closed]
+    return record
 
 
 def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
@@ -238,7 +256,16 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         notes=tuple(record["notes"]),
         statistic=record["statistic"],
         drawn=drawn,
+        bin=_read_bin(record),
     )
+
+
+def _read_bin(record: Mapping[str, Any]) -> Bin | None:
+    """The bin of an answer; only bars of histograms have one."""
+    if "bin" not in record:
+        return None
+    low, high, number, closed = record["bin"]
+    return Bin(_untagged(low), _untagged(high), int(number), bool(closed))
 
 
 def _spend_texts(spend: Spend) -> list[str]:
@@ -293,7 +320,14 @@ def _told(answer: Answer) -> OneAnswer:
         **plain_answer(answer),
         "statistic": about(answer),
         "sentence": str(answer),
+        "bin": _bin_fields(answer.bin),
     }
+
+
+def _bin_fields(bin: Bin | None) -> BinFields | None:
+    if bin is None:
+        return None
+    return {"low": bin.low, "high": bin.high, "number": bin.number, "closed": bin.closed}
 
 
 def _result_record(result: Result) -> ResultRecord:

@@ -46,6 +46,9 @@ def line(answer: Answer) -> str:
     """One line for everybody: value, interval, confidence, what is protected."""
     interval = answer.interval
     released = f"{about(answer)} {shown(answer.value)}"
+    if answer.bin is not None:
+        # A number would follow another one.
+        released = f"{about(answer)}: {shown(answer.value)}"
     if interval.is_whole_domain:
         promise = "but it may be anywhere in the domain or beyond"
     else:
@@ -125,7 +128,11 @@ def _noise(method: str) -> list[str]:
 
 
 def about(answer: Answer) -> str:
-    """What the answer tells: "median", "90th percentile", or the name of its statistic."""
+    """What the answer tells: "median", "90th percentile", "count from 0 to below 10", or the name
+    of its statistic.
+    """
+    if answer.bin is not None:
+        return f"count {answer.bin}"
     if answer.p is None:
         return answer.statistic
     return name(answer.p)

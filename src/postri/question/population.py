@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from postri.question.question import Question
 
 LOWEST = "a cell that cannot be read counted as the lower end of the domain"
+# The units of steps.
+UNITS = {"number": "", "date": " days", "timestamp": " seconds"}
 CLAMPED_FIRST = "its columns clamped to their domains first"
 
 
@@ -97,13 +99,16 @@ def _cells_of_expression(statistic: Statistic) -> CellWords:
 
 def _taken(statistic: Statistic, *, rounded: bool) -> str | None:
     """What a sum makes of the cells. The interval of a quantile covers it, or says "or beyond"."""
-    if not statistic.needs_indexes or statistic.domain is None:
-        return None
-    domain = statistic.domain
-    words = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
-    if rounded:
-        words += f" and rounded to steps of {shown(domain.step)}"
-    return words
+    words = []
+    if statistic.about_grid and statistic.domain is not None:
+        domain = statistic.domain
+        clamped = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
+        if rounded:
+            clamped += f" and rounded to steps of {shown(domain.step)}{UNITS[domain.kind]}"
+        words.append(clamped)
+    if statistic.left_out is not None:
+        words.append(statistic.left_out)
+    return ", ".join(words) or None
 
 
 def texts_of_table(table: Table) -> set[str]:
