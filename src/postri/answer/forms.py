@@ -324,10 +324,10 @@ def _told(answer: Answer) -> OneAnswer:
     }
 
 
-def _bin_fields(bin: Bin | None) -> BinFields | None:
-    if bin is None:
+def _bin_fields(own: Bin | None) -> BinFields | None:
+    if own is None:
         return None
-    return {"low": bin.low, "high": bin.high, "number": bin.number, "closed": bin.closed}
+    return {"low": own.low, "high": own.high, "number": own.number, "closed": own.closed}
 
 
 def _result_record(result: Result) -> ResultRecord:

@@ -124,15 +124,16 @@ def joined(populations: Mapping[str, Population]) -> Population:
     for name, population in populations.items():
         of_words.setdefault(_particular(population), []).append(name)
     order = list(populations)
-    particular = [f"{_listed(names, order)}: {words}" for words, names in of_words.items() if words]
+    particular = [f"{listed(names, order)}: {words}" for words, names in of_words.items() if words]
     return replace(first, cells=None, taken=None, particular="; ".join(particular))
 
 
-def _listed(names: Sequence[str], order: Sequence[str]) -> str:
+def listed(names: Sequence[str], order: Sequence[str]) -> str:
     """Some names; of many that follow one another, as those of bins do, the first and the last."""
-    start = order.index(names[0])
-    if len(names) > MOST_NAMES and list(names) == order[start : start + len(names)]:
-        return f"{names[0]} to {names[-1]}"
+    if len(names) > MOST_NAMES and names[0] in order:
+        start = order.index(names[0])
+        if list(names) == list(order[start : start + len(names)]):
+            return f"{names[0]} to {names[-1]}"
     return ", ".join(names)
 
 

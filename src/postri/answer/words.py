@@ -9,6 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from postri.answer.population import listed
 from postri.cost import rho_of
 from postri.exact import plain
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -325,7 +326,7 @@ def shared_notes(result: Result) -> list[str]:
         if labels == list(result.names):
             lines.append(note)
         else:
-            lines.append(f"{', '.join(labels)}: {note}")
+            lines.append(f"{listed(labels, result.names)}: {note}")
     return lines
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from postri.question.question import Question
 
 LOWEST = "a cell that cannot be read counted as the lower end of the domain"
-# The units of steps.
-UNITS = {"number": "", "date": " days", "timestamp": " seconds"}
 CLAMPED_FIRST = "its columns clamped to their domains first"
 
 
@@ -78,8 +76,8 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     if known is None:
         return _cells_of_expression(statistic)
     rounded = True
-    if known.type == "integer" and isinstance(known.domain, Domain):
-        rounded = grid_of(DECLARABLE["integer"], known.domain).rounded
+    if known.type in ("integer", "date") and isinstance(known.domain, Domain):
+        rounded = grid_of(DECLARABLE[known.type], known.domain).rounded
     return CellWords(f"on which {known.name} can be read", _taken(statistic, rounded=rounded))
 
 
@@ -104,11 +102,20 @@ def _taken(statistic: Statistic, *, rounded: bool) -> str | None:
         domain = statistic.domain
         clamped = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
         if rounded:
-            clamped += f" and rounded to steps of {shown(domain.step)}{UNITS[domain.kind]}"
+            clamped += f" and rounded to steps of {_step(domain)}"
         words.append(clamped)
     if statistic.left_out is not None:
         words.append(statistic.left_out)
     return ", ".join(words) or None
+
+
+def _step(domain: Domain) -> str:
+    """The step in words: "0.01", "7 days", "1 second"."""
+    words = shown(domain.step)
+    unit = {"number": "", "date": " day", "timestamp": " second"}[domain.kind]
+    if unit and domain.step != 1:
+        unit += "s"
+    return words + unit
 
 
 def texts_of_table(table: Table) -> set[str]:
