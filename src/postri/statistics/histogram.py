@@ -286,7 +286,7 @@ register(
         meaning="How many values lie between each two of some edges: a bar for each bin.",
         parameters=(
             Parameter("column", "column", fits="ordered"),
-            Parameter("edges", "edges", meaning="Edges, separated by commas: 0, 10, 100"),
+            Parameter("edges", "edges", meaning="Edges of the bins, such as 0, 10, 100"),
         ),
         sql=("HISTOGRAM",),
         sql_usage="HISTOGRAM(x, 0, 10, 100): a column and two edges or more",
