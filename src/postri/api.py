@@ -23,6 +23,7 @@ from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
+from postri.statistics.histogram import Histogram, check_edges
 from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.statistic import Statistic
@@ -332,6 +333,44 @@ def distribution(
     return dict(found)
 
 
+def histogram(
+    source: Any,
+    column: str | None = None,
+    *,
+    edges: Sequence[Any],
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Result:
+    """How many cells of a column lie from each of the `edges` to below the next: a row a bin.
+
+    The last bin holds its upper edge too, if that is the domain's upper end. Cells before the first
+    edge and from the last one on are in no bin. Bins are disjoint, so all of them together cost
+    `epsilon`. Each interval holds its true count with probability `confidence`; with
+    `simultaneous`, all of them do at once.
+
+    >>> from postri import SeededCoins
+    >>> coins = SeededCoins(7)
+    >>> bars = histogram({"x": range(90)}, "x", edges=[0, 10, 100], epsilon=1, coins=coins)
+    >>> [(row["from"], row["to"]) for row in bars.rows]
+    [(0, 10), (10, 100)]
+    """
+    question = plain_question(
+        {"count": Histogram(column, domain, check_edges(edges))},
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+        where=where,
+        simultaneous=simultaneous,
+    )
+    return _result(question, source).by_bin()
+
+
 def ask(
     source: Any,
     aggregates: Mapping[str, Statistic | str],
@@ -375,8 +414,7 @@ def ask(
         simultaneous=simultaneous,
     )
     Result.check_names(question.by, question.names)
-    answers = question.bound(_table(source)).answers()
-    return Result(question.by, question.names, question.arranged(answers))
+    return _result(question, source)
 
 
 def plan(
@@ -441,6 +479,13 @@ def _table(source: Any) -> Table:
 def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
     """The answer to one statistic alone."""
     return _answers(plain_question({"answer": statistic}, **how), source)[0]
+
+
+def _result(question: Question, source: Any) -> Result:
+    """The same as rows and columns. Bins of a histogram share its epsilon, as groups do."""
+    answers = question.bound(_table(source)).answers()
+    rows = question.arranged(answers)
+    return Result(question.by, question.names, rows, epsilon=question.epsilon)
 
 
 def _answers(question: Question, source: Any) -> list[Answer]:

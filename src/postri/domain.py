@@ -38,7 +38,7 @@ class Domain:
     step: Any = 1
 
     def __post_init__(self) -> None:
-        lower, upper = read_bound(self.lower, "lower"), read_bound(self.upper, "upper")
+        lower, upper = read_point(self.lower, "lower"), read_point(self.upper, "upper")
         kind = kind_of(lower)
         if kind != kind_of(upper) or _zoned(lower) != _zoned(upper):
             raise InputError(
@@ -113,8 +113,12 @@ def _zoned(point: object) -> bool:
     return isinstance(point, datetime) and point.tzinfo is not None
 
 
-def read_bound(value: Any, name: str) -> Point:
-    """A point of a domain as it was given: a number, a text, a date or a datetime."""
+def read_point(value: Any, name: str) -> Point:
+    """A number, date or timestamp as a domain's bounds may be written; InputError if it is none.
+
+    >>> read_point("2024-01-31", "lower"), read_point(0.5, "lower")
+    (datetime.date(2024, 1, 31), Decimal('0.5'))
+    """
     if type(value).__name__ == "datetime64":
         value = value.item()
     if isinstance(value, date):

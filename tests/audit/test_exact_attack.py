@@ -17,15 +17,22 @@ from postri.statistics.registry import forms
 from proving import sized
 
 SMALL = Domain(-1, 2)
-STATISTICS = {statistic.written(): statistic for _, statistic in additive_statistics()}
+STATISTICS = {statistic.written(): statistic for _, statistic in additive_statistics(SMALL)}
 
 
 def test_every_statistic_of_the_registry_is_attacked():
     """Those that add noise by their numbers, the others by the chances of their values."""
-    added = {form.name for form, _ in additive_statistics()}
+    added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
-    assert added == {"count", "sum", "mean"} and others == {"median", "quantile"}
-    assert list(STATISTICS) == ["count()", 'count("x")', 'sum("x")', 'mean("x")']
+    assert added == {"count", "sum", "mean", "histogram"}
+    assert others == {"median", "quantile", "quantiles"}
+    assert list(STATISTICS) == [
+        "count()",
+        'count("x")',
+        'sum("x")',
+        'mean("x")',
+        'histogram("x", -1, 0, 2)',
+    ]
 
 
 @pytest.mark.parametrize("gaussian", [False, True], ids=["Laplace", "Gaussian"])
@@ -67,9 +74,9 @@ def test_the_attack_finds_nothing_and_says_how_near_it_came(monkeypatch):
 
 @pytest.mark.slow
 def test_the_attack_tells_of_a_bug(monkeypatch):
-    counts = [each for each in additive_statistics() if each[0].name == "count"]
+    counts = [each for each in additive_statistics(SMALL) if each[0].name == "count"]
     monkeypatch.setattr(exact, "EPSILONS", exact.EPSILONS[:1])
-    monkeypatch.setattr(exact, "additive_statistics", lambda: counts[:1])
+    monkeypatch.setattr(exact, "additive_statistics", lambda domain: counts[:1])
     monkeypatch.setattr(exact, "quantile_cases", lambda size: iter(()))
     notes = AttackNotes()
     with sensitivity_halved():

@@ -1,5 +1,5 @@
-"""Counts, sums and means by exhaustion: every tiny table, every neighbour, the noise that the
-shipped code would draw.
+"""Counts, sums, means and histograms by exhaustion: every tiny table, every neighbour, the noise
+that the shipped code would draw.
 
 Laplace noise of scale s moves a log chance by at most |difference| / s, and by exactly that
 somewhere. So the largest log ratio of all numbers that a question draws is the sum of these.
@@ -29,7 +29,7 @@ from postri.mechanisms.gaussian import discrete_gaussian
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.question.question import plain_question
-from postri.statistics import additive, count, mean
+from postri.statistics import additive, count, histogram, mean
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = [*WITH_SYSTEM_COINS, pytest.mark.slow]
@@ -47,7 +47,16 @@ AGGREGATES = {
     "count(x)": lambda _: agg.count("x"),
     "sum": lambda domain: agg.sum("x", domain=domain),
     "mean": lambda domain: agg.mean("x", domain=domain),
+    "histogram": lambda domain: agg.histogram("x", _all_edges(domain), domain=domain),
+    "inner bins": lambda domain: agg.histogram("x", _all_edges(domain)[:-1], domain=domain),
 }
+
+
+def _all_edges(domain: Domain) -> list:
+    """A bin for each point of the domain but the last, which the last bin holds too."""
+    return [domain.lower + step * domain.step for step in range(domain.points)]
+
+
 Row = tuple[str, object]
 Rows = tuple[Row, ...]
 
@@ -225,6 +234,16 @@ def test_the_check_would_find_a_sensitivity_that_is_too_small():
             )
             == 2 * EPSILON
         )
+
+
+def test_the_check_would_find_that_a_replaced_row_moves_two_bins():
+    """Noise for one bin, where a replaced row leaves one bin and enters another."""
+    with patch.object(histogram, "moved_rows", lambda change, groups: Fraction(1)):
+        found = largest("histogram", DOMAINS["from zero"], ReplaceRows(1), ["a"], gaussian=False)
+        added = largest(
+            "histogram", DOMAINS["from zero"], AddOrRemoveRows(1), ["a"], gaussian=False
+        )
+    assert (found, added) == (2 * EPSILON, EPSILON)
 
 
 def test_the_check_would_find_that_a_replaced_row_moves_both_ends_of_a_mean():

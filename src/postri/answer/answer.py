@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
 
+from postri.answer.bins import Bin
 from postri.answer.drawn import Drawn, Interval
 from postri.answer.population import ALL_ROWS, Population
 from postri.answer.words import line, notebook, paragraph
@@ -26,7 +27,8 @@ class Answer:
     the answer is about: `population` names them. `spend` is what it cost, `protect` what it
     protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes`
     say what else a reader must know; like everything here they follow from public numbers and from
-    the answer itself. A quantile has its `p`, any other statistic what was `drawn` for it.
+    the answer itself. A quantile has its `p`, any other statistic what was `drawn` for it, and a
+    bar of a histogram its `bin`.
     """
 
     value: Any
@@ -41,6 +43,7 @@ class Answer:
     statistic: str = "quantile"
     drawn: Drawn | None = field(default=None, repr=False)
     rows: Population = field(default=ALL_ROWS, repr=False)
+    bin: Bin | None = None
 
     @property
     def population(self) -> str:

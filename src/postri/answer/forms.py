@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any, NotRequired, TypedDict
 
 from postri.answer.answer import Answer
+from postri.answer.bins import Bin
 from postri.answer.drawn import Interval, read_drawn
 from postri.answer.population import Population
 from postri.answer.result import Result, ResultColumn
@@ -85,6 +86,7 @@ class AnswerRecord(TypedDict):
     statistic: str
     drawn: dict[str, Any] | None
     release: NotRequired[str]
+    bin: NotRequired[list[Any]]
 
 
 class SentAnswer(AnswerRecord):
@@ -104,11 +106,23 @@ class ResultRecord(TypedDict):
     protect: dict[str, str | int]
 
 
+class BinFields(TypedDict):
+    """The bin of a histogram that an answer is about: from one end to below the other, or up to it
+    if it is closed. `number` is its place among all, from 0 on.
+    """
+
+    low: Any
+    high: Any
+    number: int
+    closed: bool
+
+
 class OneAnswer(PlainAnswer):
-    """A value with its interval, and its words."""
+    """A value with its interval, and its words. A bar of a histogram has a bin."""
 
     statistic: str
     sentence: str
+    bin: BinFields | None
 
 
 class Group(TypedDict):
@@ -220,6 +234,9 @@ def answer_record(answer: Answer) -> AnswerRecord:
     }
     if answer.spend.release is not None:
         record["release"] = str(answer.spend.release)
+    if answer.bin is not None:
+        own = answer.bin
+        record["bin"] = [_tagged(own.low), _tagged(own.high), own.number, own.closed]
     return record
 
 
@@ -247,7 +264,16 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         notes=tuple(record["notes"]),
         statistic=record["statistic"],
         drawn=drawn,
+        bin=_read_bin(record),
     )
+
+
+def _read_bin(record: Mapping[str, Any]) -> Bin | None:
+    """The bin of an answer; only bars of histograms have one."""
+    if "bin" not in record:
+        return None
+    low, high, number, closed = record["bin"]
+    return Bin(_untagged(low), _untagged(high), int(number), bool(closed))
 
 
 def _spend_texts(spend: Spend) -> list[str]:
@@ -307,7 +333,14 @@ def _told(answer: Answer) -> OneAnswer:
         **plain_answer(answer),
         "statistic": about(answer),
         "sentence": str(answer),
+        "bin": _bin_fields(answer.bin),
     }
+
+
+def _bin_fields(own: Bin | None) -> BinFields | None:
+    if own is None:
+        return None
+    return {"low": own.low, "high": own.high, "number": own.number, "closed": own.closed}
 
 
 def _result_record(result: Result) -> ResultRecord:

@@ -1,4 +1,4 @@
-"""Answers as a picture: a dot with its bar, one row each.
+"""Answers as a picture: a dot with its bar, one row each; a histogram as bars with whiskers.
 
 The only file that loads the plotting library.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
-from postri.answer.population import joined
-from postri.answer.words import NOT_PRIVATE, about, percent, reach, shown
+from postri.answer.population import joined, listed
+from postri.answer.words import NOT_PRIVATE, about, percent, reach, shown, spent
 from postri.cost import rho_of
 from postri.errors import InputError, missing_extra
 
@@ -32,14 +32,18 @@ MOST = 200
 ROOMY_HEIGHT = 0.75
 CLOSE_HEIGHT = 0.22
 FORMATS = (".png", ".svg", ".pdf")
+# Of a histogram: inches, the most bars in a picture, and letters below it.
+HISTOGRAM_HEIGHT = 4.2
+MOST_BARS = 400
+EDGE_LETTERS = 100
 INK = "#1f2937"
 BAR = "#2563eb"
+# Those of groups whose bars stand side by side.
+COLOURS = (BAR, "#d97706", "#059669", "#7c3aed", "#dc2626", "#0891b2")
 # The plotting library's arrows that begin at their point: CARETLEFTBASE and CARETRIGHTBASE.
 LEFT, RIGHT = 8, 9
 # The bar of an answer that tells nothing: it is the whole domain.
 PALE = "#9ca3af"
-# A stretch this many times as wide as a usual one is cut off in a histogram.
-FAR = 3
 # Letters in a line of the title, and in all that it says of the rows.
 TITLE_LINE = 100
 TITLE_ROWS = 400
@@ -93,8 +97,13 @@ def draw(
 
 
 def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Draw the answers of some aggregates, group by group."""
+    """Draw the answers of some aggregates, group by group; those of a histogram as its bars."""
     chosen = result.labels(names)
+    histograms = _histograms(result, names)
+    if histograms and ax is None:
+        _, ax = _pyplot().subplots(figsize=(8, HISTOGRAM_HEIGHT))
+    if histograms:
+        return _draw_bars(histograms, ax, result.epsilon)
     if len(chosen) > MOST:
         raise InputError(
             f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one "
@@ -151,57 +160,11 @@ def _curve_limits(quantiles: Sequence[Answer]) -> tuple[float, float] | None:
     return max(min(ends), min(values) - room), min(max(ends), max(values) + room)
 
 
-def draw_bars(result: Result, ax: Axes | None = None) -> Axes:
-    """Draw counts between edges as bars, with a whisker for the interval of each.
-
-    A bar is as wide as its stretch, and as high as the rows in it are many for that width: its area
-    is the count. Far stretches at the ends are cut off, and an arrow says so.
-    """
-    if ax is None:
-        _, ax = _pyplot().subplots(figsize=(8, 4.5))
-    stretches = [(_number(low), _number(high)) for (low, high), _ in result.groups]
-    answers = [answers[0] for _, answers in result.groups]
-    typical = sorted(high - low for low, high in stretches)[len(stretches) // 2] or 1.0
-    shown_ends = [
-        (low, high) for low, high in stretches if high - low <= FAR * typical
-    ] or stretches
-    start, end = shown_ends[0][0], shown_ends[-1][1]
-    for (low, high), answer in zip(stretches, answers, strict=True):
-        left, right = max(low, start - typical), min(high, end + typical)
-        if right <= left:
-            continue
-        width = (high - low) / typical or 1.0
-        heights = [
-            float(point) / width
-            for point in (answer.interval.low, answer.value, answer.interval.high)
-        ]
-        middle = (left + right) / 2
-        ax.bar(middle, heights[1], right - left, color=BAR, alpha=0.35, linewidth=0)
-        ax.plot([middle, middle], [heights[0], heights[2]], color=BAR, linewidth=1.5)
-    ax.set_xlim(start - typical, end + typical)
-    ax.set_ylim(bottom=0)
-    width_words = f"{typical:,.10g}"
-    if isinstance(result.groups[0][0][0], date):
-        ax.xaxis_date()
-        width_words += " days"
-    else:
-        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-    ax.set_ylabel(f"rows per {width_words}", color=INK)
-    first = answers[0]
-    words = (
-        f"bar: released count, whisker: {percent(first.confidence)} interval for the true one; "
-        f"{_cost(answers, first.spend.release or result.epsilon)}"
-    )
-    return _finished(ax, words, first)
-
-
-def _number(point: Any) -> float:
-    if isinstance(point, date):
-        return float(_pyplot().matplotlib.dates.date2num(point))
-    return float(point)
-
-
 def _cost(answers: Sequence[Answer], epsilon: Fraction) -> str:
+    first = answers[0].spend
+    if epsilon == 0 and first.release is not None:
+        # What follows from a release costs nothing more.
+        return spent(first).partition(",")[0]
     if any(answer.spend.rho is not None for answer in answers):
         return f"rho {float(rho_of(epsilon)):.4g} at most (zCDP)"
     return f"epsilon {float(epsilon):.4g}"
@@ -218,6 +181,87 @@ def _finished(ax: Axes, words: str, first: Answer) -> Axes:
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
     return ax
+
+
+def _histograms(result: Result, names: Sequence[str]) -> dict[str, list[Answer]]:
+    """The bars of each histogram that some answers are, by the keys of its group; none if they are
+    more than bars, or too many to stand side by side.
+    """
+    found: list[tuple[str, list[Answer]]] = []
+    for values, answers in result.groups:
+        named = dict(zip(result.names, answers, strict=True))
+        for answer in (named[name] for name in names):
+            if answer.bin is None:
+                return {}
+            if answer.bin.number == 0 or not found:
+                found.append((", ".join(map(str, values)), []))
+            found[-1][1].append(answer)
+    is_clear = len({label for label, _ in found}) == len(found) <= len(COLOURS)
+    if not is_clear or sum(len(bars) for _, bars in found) > MOST_BARS:
+        return {}
+    return dict(found)
+
+
+def _draw_bars(histograms: dict[str, list[Answer]], ax: Any, epsilon: Fraction) -> Axes:
+    """Bars with whiskers, those of several groups side by side. All bins have one width, whatever
+    their edges: the height of a bar is a count.
+    """
+    width = 1 / len(histograms)
+    if len(histograms) > 1:
+        width = 0.9 / len(histograms)
+    for number, (label, bars) in enumerate(histograms.items()):
+        left = (1 - width * len(histograms)) / 2 + width * (number + 0.5)
+        _side_by_side(ax, left, bars, width, COLOURS[number], label)
+    first = next(iter(histograms.values()))
+    _edge_ticks(ax, first)
+    if len(histograms) > 1:
+        ax.legend(frameon=False, fontsize=9)
+    for side in ("right", "top"):
+        ax.spines[side].set_visible(False)
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    ax.locator_params(axis="y", integer=True)
+    words = (
+        f"bar: released count, whisker: {percent(first[0].confidence)} interval for the true one"
+    )
+    ax.set_title(
+        _headed(words, first, epsilon, str(first[0].rows.whole)),
+        loc="left",
+        fontsize=10,
+        color=INK,
+    )
+    if layout := getattr(ax.figure, "tight_layout", None):
+        layout()
+    axes: Axes = ax
+    return axes
+
+
+def _side_by_side(
+    ax: Any, left: float, bars: Sequence[Answer], width: float, colour: str, label: str
+) -> None:
+    """The bars of one histogram, the first one at `left`."""
+    places = [left + number for number in range(len(bars))]
+    heights = [float(bar.value) for bar in bars]
+    below = [float(bar.value - bar.interval.low) for bar in bars]
+    above = [float(bar.interval.high - bar.value) for bar in bars]
+    ax.bar(places, heights, width, color=colour, alpha=0.45, edgecolor="white", label=label)
+    # A cap is no wider than its bar.
+    cap = min(5.0, 120 * width / len(bars))
+    ax.errorbar(places, heights, [below, above], fmt="none", ecolor=INK, capsize=cap, linewidth=1.2)
+
+
+def _edge_ticks(ax: Any, bars: Sequence[Answer]) -> None:
+    """The edges, each where one bin ends and the next begins; of many, as many as there is room
+    for.
+    """
+    bins = [bar.bin for bar in bars if bar.bin is not None]
+    edges = [bins[0].low, *(each.high for each in bins)]
+    longest = max(len(shown(edge)) for edge in edges)
+    most = max(2, EDGE_LETTERS // (longest + 2))
+    every = -(-len(edges) // most)
+    places = range(0, len(edges), every)
+    ax.set_xticks(list(places), [shown(edges[place]) for place in places], fontsize=9)
+    ax.set_xlim(0, len(bins))
 
 
 def _bar(ax: Axes, row: int, answer: Answer, limits: tuple[float, float] | None) -> None:
@@ -299,11 +343,16 @@ def _all_whole(answers: Sequence[Answer]) -> bool:
 
 
 def _title(answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
-    first = answers[0]
     words = (
-        f"dot: released value, bar: {percent(first.confidence)} interval for the true value; "
-        f"{_cost(answers, epsilon)}"
+        f"dot: released value, bar: {percent(answers[0].confidence)} interval for the true value"
     )
+    return _headed(words, answers, epsilon, population)
+
+
+def _headed(words: str, answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
+    """What is drawn, what it cost, and the rows that it is about."""
+    first = answers[0]
+    words = f"{words}; {_cost(answers, epsilon)}"
     if not first.private:
         words = f"{words}\n{NOT_PRIVATE}"
     rows = fill(shorten(f"about {population}", TITLE_ROWS, placeholder=" ..."), TITLE_LINE)
@@ -357,12 +406,20 @@ def save_result(result: Result, path: str | Path) -> None:
         raise InputError("the result has no rows, so there is nothing to draw")
     plt = _pyplot()
     plt.switch_backend("Agg")
-    pictures = len(result.names)
-    height = (1.0 + _height(len(result))) * pictures
-    figure, axes = plt.subplots(pictures, 1, figsize=(8, height), squeeze=False)
-    for name, ax in zip(result.names, axes[:, 0], strict=True):
-        draw_result(result, [name], ax)
-        ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)
+    pictures = result.pictures
+    heights = [_picture_height(result, names) for names in pictures]
+    figure, axes = plt.subplots(
+        len(pictures),
+        1,
+        figsize=(8, sum(heights)),
+        squeeze=False,
+        gridspec_kw={"height_ratios": heights},
+    )
+    for names, ax in zip(pictures, axes[:, 0], strict=True):
+        draw_result(result, names, ax)
+        title = listed(names, result.names)
+        ax.set_title(f"{title}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)
+    figure.tight_layout()
     _save(figure, path)
 
 
@@ -373,6 +430,13 @@ def saving(path: str | Path) -> Iterator[None]:
     plt.switch_backend("Agg")
     yield
     _save(plt.gcf(), path)
+
+
+def _picture_height(result: Result, names: Sequence[str]) -> float:
+    """Inches for the picture of some aggregates."""
+    if _histograms(result, names):
+        return HISTOGRAM_HEIGHT
+    return 1.0 + _height(len(result) * len(names))
 
 
 def _save(figure: Any, path: str | Path) -> None:

@@ -6,9 +6,12 @@ part of it, for that is private.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
+
+# How many names are listed one by one.
+MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,21 @@ def joined(populations: Mapping[str, Population]) -> Population:
     first, *others = populations.values()
     if all(other == first for other in others):
         return first
-    particular = [
-        f"{name}: {words}"
-        for name, population in populations.items()
-        if (words := _particular(population))
-    ]
+    of_words: dict[str, list[str]] = {}
+    for name, population in populations.items():
+        of_words.setdefault(_particular(population), []).append(name)
+    order = list(populations)
+    particular = [f"{listed(names, order)}: {words}" for words, names in of_words.items() if words]
     return replace(first, cells=None, taken=None, particular="; ".join(particular))
+
+
+def listed(names: Sequence[str], order: Sequence[str]) -> str:
+    """Some names; of many that follow one another, as those of bins do, the first and the last."""
+    if len(names) > MOST_NAMES and names[0] in order:
+        start = order.index(names[0])
+        if list(names) == list(order[start : start + len(names)]):
+            return f"{names[0]} to {names[-1]}"
+    return ", ".join(names)
 
 
 def _particular(population: Population) -> str:

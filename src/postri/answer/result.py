@@ -87,16 +87,18 @@ class Result:
         self.about = about
         self.epsilon = epsilon
         self._charged = charged
+        self._places = {name: place for place, name in enumerate(self.names)}
 
     @staticmethod
     def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
         """Refuse names that would give two columns of the same name."""
-        columns = [*keys, *(cell.title for name in names for cell in usual_columns(name))]
-        for column in columns:
-            if columns.count(column) > 1:
+        seen = set()
+        for column in (*keys, *(cell.title for name in names for cell in usual_columns(name))):
+            if column in seen:
                 raise InputError(
                     f"two columns of the result would have the name {column!r}; rename an aggregate"
                 )
+            seen.add(column)
 
     @property
     def columns(self) -> list[str]:
@@ -121,7 +123,7 @@ class Result:
 
     def answer_of(self, cell: ResultColumn, answers: tuple[Answer, ...]) -> Answer:
         """The answer that a column tells, among those of a row."""
-        return answers[self.names.index(cell.name)]
+        return answers[self._places[cell.name]]
 
     @property
     def confidence(self) -> float:
@@ -179,17 +181,22 @@ class Result:
 
     def answer(self, name: str, *keys: Any) -> Answer:
         """One answer: that of an aggregate, in the group of these keys."""
-        if name not in self.names:
-            raise InputError(
-                f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}"
-            )
+        place = self._place(name)
         for values, answers in self.groups:
             if values == keys:
-                return answers[self.names.index(name)]
+                return answers[place]
         raise InputError(
             f"there is no group {shown(keys)}; name a key for each of "
             f"{', '.join(self.keys) or 'no column'}"
         )
+
+    def _place(self, name: str) -> int:
+        """Where the answer of this name is among those of a group."""
+        if name not in self._places:
+            raise InputError(
+                f"there is no aggregate {shown(name)}; {nearest(str(name), self.names)}"
+            )
+        return self._places[name]
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -284,16 +291,49 @@ class Result:
     def labels(self, names: Sequence[str]) -> list[tuple[str, Answer]]:
         """The answers of some aggregates, each with a label that tells it from the others."""
         labelled = []
-        for values, _ in self.groups:
+        places = [(name, self._place(name)) for name in names]
+        for values, answers in self.groups:
             group = ", ".join(map(str, values))
-            for name in names:
+            for name, place in places:
                 label = name
                 if group and len(names) == 1:
                     label = group
                 elif group:
                     label = f"{group}: {name}"
-                labelled.append((label, self.answer(name, *values)))
+                labelled.append((label, answers[place]))
         return labelled
+
+    @property
+    def pictures(self) -> list[list[str]]:
+        """The names of the answers by what one picture shows: the bins of a histogram together, and
+        every other aggregate by itself.
+        """
+        if not self.groups:
+            return [[name] for name in self.names]
+        _, answers = self.groups[0]
+        found: list[list[str]] = []
+        for name, answer in zip(self.names, answers, strict=True):
+            if found and answer.bin is not None and answer.bin.number > 0:
+                found[-1].append(name)
+            else:
+                found.append([name])
+        return found
+
+    def by_bin(self) -> Result:
+        """The histogram that it is, with a row for each bin in place of columns."""
+        rows = []
+        for answer in self.answers:
+            assert answer.bin is not None
+            rows.append(((answer.bin.low, answer.bin.high), [answer]))
+        return Result(
+            ("from", "to"),
+            ("count",),
+            rows,
+            answer_id=self.answer_id,
+            recorded=self.recorded,
+            epsilon=self.epsilon,
+            charged=self._charged,
+        )
 
 
 def _csv_cell(cell: Any) -> str:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from postri.answer.population import listed
 from postri.cost import rho_of
 from postri.exact import plain
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -162,7 +163,11 @@ def _noise(method: str) -> list[str]:
 
 
 def about(answer: Answer) -> str:
-    """What the answer tells: "median", "90th percentile", or the name of its statistic."""
+    """What the answer tells: "median", "90th percentile", "count from 0 to below 10", or the name
+    of its statistic.
+    """
+    if answer.bin is not None:
+        return f"count {answer.bin}"
     if answer.p is None:
         return answer.statistic
     return name(answer.p)
@@ -357,7 +362,7 @@ def shared_notes(result: Result) -> list[str]:
         if labels == list(result.names):
             lines.append(note)
         else:
-            lines.append(f"{', '.join(labels)}: {note}")
+            lines.append(f"{listed(labels, result.names)}: {note}")
     return lines
 
 

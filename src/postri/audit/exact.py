@@ -28,8 +28,13 @@ DOMAINS = (Domain(-1, 2), Domain(10, 12))
 def additive_cases(size: Size) -> Iterator[tuple[str, AdditiveCase]]:
     """Each statistic that adds noise, of one group and of two, with its name."""
     domains = DOMAINS[: 1 + size.full]
-    options = product(additive_statistics(), CHANGES, EPSILONS, (False, True), domains)
-    for (form, statistic), protect, epsilon, gaussian, domain in options:
+    statistics = [
+        (form, statistic, domain)
+        for domain in domains
+        for form, statistic in additive_statistics(domain)
+    ]
+    options = product(statistics, CHANGES, EPSILONS, (False, True))
+    for (form, statistic, domain), protect, epsilon, gaussian in options:
         name = form.name
         if statistic.column is not None:
             name = f"{form.name}(x)"
@@ -56,7 +61,7 @@ def attempt(size: Size, notes: AttackNotes) -> None:
 
 
 def _try_additive(size: Size, notes: AttackNotes) -> int:
-    """Counts, sums and means; returns how many pairs there were."""
+    """Counts, sums, means and histograms; returns how many pairs there were."""
     largest: dict[str, Fraction] = {}
     total = 0
     for name, case in additive_cases(size):

@@ -1,5 +1,5 @@
-"""Counts, sums and means by exhaustion: every tiny table, every neighbour, the noise that the
-shipped code would draw.
+"""Counts, sums, means and histograms by exhaustion: every tiny table, every neighbour, the noise
+that the shipped code would draw.
 
 Laplace noise of scale s moves a log chance by at most |difference| / s, and by exactly that
 somewhere. Gaussian noise has a Rényi divergence of at most order * difference^2 / (2 variance). So
@@ -77,16 +77,25 @@ class AdditiveCase:
                 yield from (tuple(sorted((*rest, row), key=repr)) for row in self.rows)
 
 
-def additive_statistics() -> Iterator[tuple[Form, Statistic]]:
-    """Every statistic of the registry that adds noise, about a column of cells if it takes one."""
+def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
+    """Every statistic of the registry that adds noise, about a column of cells if it takes one, and
+    with bins of the domain.
+    """
+    bins = [domain.lower, domain.lower + domain.step, domain.upper]
     for form in forms():
-        for inside in ((), ("x",)):
-            statistic = _made(form, inside)
+        for inside in ((), ("x",), ("x", bins)):
+            statistic = None
+            if len(inside) < 2 or _takes_bins(form):
+                statistic = _made(form, inside)
             if statistic is not None and not statistic.draws_interval:
                 yield form, statistic
 
 
-def _made(form: Form, inside: tuple[str, ...]) -> Statistic | None:
+def _takes_bins(form: Form) -> bool:
+    return form.takes_list and form.parameters[-1].kind == "edges"
+
+
+def _made(form: Form, inside: tuple[Any, ...]) -> Statistic | None:
     """The statistic of a form with these values and none else; None if it needs more."""
     needed = [parameter for parameter in form.parameters if not parameter.optional]
     if not len(needed) <= len(inside) <= len(form.parameters):
@@ -134,7 +143,7 @@ def drawn_numbers(case: AdditiveCase, rows: Rows) -> Numbers:
 
 def _on_domain(statistic: Statistic, domain: Domain) -> Statistic:
     """With the domain, if it is one that has any."""
-    if not statistic.needs_indexes:
+    if not statistic.about_grid:
         return statistic
     return replace(statistic, domain=domain)
 

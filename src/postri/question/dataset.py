@@ -85,12 +85,18 @@ def on_dataset(
     if expression is not None:
         if statistic.fits == "any":
             return statistic
-        return replace(statistic, domain=expression.domain)
+        return _with_domain(replace(statistic, domain=expression.domain))
     column = column_of(statistic.column, dataset)
     check_fits(statistic, column)
     if statistic.fits == "any":
         return replace(statistic, column=column.name)
-    return replace(statistic, column=column.name, domain=column.domain)
+    return _with_domain(replace(statistic, column=column.name, domain=column.domain))
+
+
+def _with_domain(statistic: Statistic) -> Statistic:
+    """The statistic, if it can be asked on its domain."""
+    statistic.check_domain()
+    return statistic
 
 
 def cautions(

@@ -76,8 +76,8 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     if known is None:
         return _cells_of_expression(statistic)
     rounded = True
-    if known.type == "integer" and isinstance(known.domain, Domain):
-        rounded = grid_of(DECLARABLE["integer"], known.domain).rounded
+    if known.type in ("integer", "date") and isinstance(known.domain, Domain):
+        rounded = grid_of(DECLARABLE[known.type], known.domain).rounded
     return CellWords(f"on which {known.name} can be read", _taken(statistic, rounded=rounded))
 
 
@@ -97,13 +97,25 @@ def _cells_of_expression(statistic: Statistic) -> CellWords:
 
 def _taken(statistic: Statistic, *, rounded: bool) -> str | None:
     """What a sum makes of the cells. The interval of a quantile covers it, or says "or beyond"."""
-    if not statistic.needs_indexes or statistic.domain is None:
-        return None
-    domain = statistic.domain
-    words = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
-    if rounded:
-        words += f" and rounded to steps of {shown(domain.step)}"
-    return words
+    words = []
+    if statistic.about_grid and statistic.domain is not None:
+        domain = statistic.domain
+        clamped = f"cells clamped to {shown(domain.lower)} to {shown(domain.upper)}"
+        if rounded:
+            clamped += f" and rounded to steps of {_step(domain)}"
+        words.append(clamped)
+    if statistic.left_out is not None:
+        words.append(statistic.left_out)
+    return ", ".join(words) or None
+
+
+def _step(domain: Domain) -> str:
+    """The step in words: "0.01", "7 days", "1 second"."""
+    words = shown(domain.step)
+    unit = {"number": "", "date": " day", "timestamp": " second"}[domain.kind]
+    if unit and domain.step != 1:
+        unit += "s"
+    return words + unit
 
 
 def texts_of_table(table: Table) -> set[str]:

@@ -95,8 +95,9 @@ def price_of(
         refused = _refusal(charge, limits, on_dataset, by_analyst)
     rows = expected_rows(question, expect)
     forecasts = {
-        name: question.asked[place].forecast(rows)
-        for name, place in zip(question.names, question.places, strict=True)
+        name + suffix: forecast
+        for name, place in zip(question.aggregates, question.places, strict=True)
+        for suffix, forecast in question.asked[place].forecasts(rows).items()
     }
     remaining = max(left, Fraction(0))
     return Price(question.epsilon, charged, remaining, recorded, refused, forecasts)

@@ -65,13 +65,13 @@ from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 class Question:
     """Everything that a caller asks for, checked. It has not seen the source.
 
-    `asked` stands in the order of the draws. `places` says where there the answer to each of
-    `names` is, and `by` in which order the result has the columns of its keys. `computed` are the
-    expressions that statistics name as columns.
+    `asked` stands in the order of the draws. `places` says where there each of the `aggregates` is,
+    which stand in the order of the result, and `by` in which order the result has the columns of
+    its keys. `computed` are the expressions that statistics name as columns.
     """
 
     asked: tuple[Asked, ...]
-    names: tuple[str, ...]
+    aggregates: tuple[str, ...]
     places: tuple[int, ...]
     confidence: Fraction
     protect: ProtectedChange
@@ -81,6 +81,30 @@ class Question:
     by: tuple[str, ...] = ()
     simultaneous: bool = False
     computed: Mapping[str, Expression] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the answers of a group: those of the aggregates, of which some have several
+        answers.
+        """
+        return tuple(
+            aggregate + suffix
+            for aggregate, place in zip(self.aggregates, self.places, strict=True)
+            for suffix in self.asked[place].statistic.suffixes
+        )
+
+    @cached_property
+    def _answers_of(self) -> list[range]:
+        """Where the answers of each statistic are among all of a group, in the order of the
+        draws.
+        """
+        found = []
+        start = 0
+        for asked in self.asked:
+            end = start + len(asked.statistic.suffixes)
+            found.append(range(start, end))
+            start = end
+        return found
 
     @property
     def epsilon(self) -> Fraction:
@@ -131,12 +155,16 @@ class Question:
         batches = []
         for (kind, column, domain), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
-            batches.append((places, batch))
+            batches.append((self._places_of_answers(places), batch))
         return BoundQuestion(self, table, rows, batches, self._cells(table), self._texts(table))
 
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
-        return [cells_of_table(asked, table) for asked in self.asked]
+        return self._of_answers([cells_of_table(asked, table) for asked in self.asked])
+
+    def _of_answers(self, found: Sequence[CellWords]) -> list[CellWords]:
+        """What was found for each statistic, for each of its answers."""
+        return [each for each, places in zip(found, self._answers_of, strict=True) for _ in places]
 
     def _texts(self, table: Table) -> int | None:
         """How long texts may be, where the filter may miss longer ones."""
@@ -168,17 +196,22 @@ class Question:
             asked = tuple(_noted(each, ROUNDED_TO_WHOLE) for each in asked)
         return kind(asked, column, grid)
 
+    def _places_of_answers(self, places: Sequence[int]) -> list[int]:
+        """Where the answers of some statistics are among all of a group."""
+        return [answer for place in places for answer in self._answers_of[place]]
+
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
     ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
         columns = dict(self._key_columns)
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
+        places = self._places_of_answers(self.places)
         rows = []
         for keys in product(*(columns[name] for name in self.by)):
             named = dict(zip(self.by, keys, strict=True))
             group = answers[group_of[tuple(named[name] for name in columns)]]
-            rows.append((keys, [group[place] for place in self.places]))
+            rows.append((keys, [group[place] for place in places]))
         return rows
 
     def adapted(self, answer: Answer) -> Answer:
@@ -233,7 +266,7 @@ class DatasetQuestion(Question):
     @property
     def cells(self) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
-        return [cells_of_dataset(self.dataset, asked) for asked in self.asked]
+        return self._of_answers([cells_of_dataset(self.dataset, asked) for asked in self.asked])
 
     def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
         """Recorded answers, each with the rows that it is about."""
@@ -259,7 +292,7 @@ class DatasetQuestion(Question):
 class BoundQuestion:
     """A question that fits its table: from here on, cells are touched.
 
-    Each batch stands with the places of its statistics among all that were asked.
+    Each batch stands with the places of its answers among all of a group.
     """
 
     question: Question
@@ -283,7 +316,7 @@ class BoundQuestion:
                     # Draws of many groups take their time too.
                     check_cancelled()
                     group.update(zip(places, drawn, strict=True))
-        order = range(len(self.question.asked))
+        order = range(len(self.question.names))
         answers = [[group[place] for place in order] for group in groups]
         return about(self.question, answers, self.cells, self.texts)
 
@@ -344,7 +377,8 @@ def plain_question(
         by=groups is not None,
         protect=terms.protect,
     )
-    terms = _in_groups(terms, len(aggregates), groups, simultaneous=simultaneous)
+    answers = sum(len(statistic.suffixes) for statistic in aggregates.values())
+    terms = _in_groups(terms, answers, groups, simultaneous=simultaneous)
     together = parts or {}
     divided = selected or {}
     asked = []
@@ -360,7 +394,7 @@ def plain_question(
     columns = groups.columns if groups else ()
     return Question(
         asked=_by_best_methods(asked, fixed=method is not None, rows=rows),
-        names=tuple(aggregates),
+        aggregates=tuple(aggregates),
         places=tuple(range(len(asked))),
         confidence=terms.confidence,
         protect=terms.protect,
@@ -386,15 +420,15 @@ def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -
     return tuple(chosen)
 
 
-def _in_groups(terms: Terms, asked: int, groups: Groups | None, *, simultaneous: bool) -> Terms:
-    """The terms of each of `asked` statistics in all groups.
+def _in_groups(terms: Terms, answers: int, groups: Groups | None, *, simultaneous: bool) -> Terms:
+    """The terms of all statistics, which have so many answers in each group.
 
     Intervals that are to hold at once divide beta.
     """
     number = groups.size if groups else 1
     if not simultaneous:
         return replace(terms, groups=number)
-    intervals = asked * number
+    intervals = answers * number
     notes = _joint(simultaneous, intervals)
     beta = terms.beta / intervals
     return replace(terms, groups=number, beta=beta, at_once=True, notes=notes)
@@ -453,7 +487,7 @@ def dataset_question(
     )
     return DatasetQuestion(
         asked=asked,
-        names=tuple(names),
+        aggregates=tuple(names),
         places=tuple(order.index(name) for name in names),
         confidence=question.confidence,
         protect=question.protect,

@@ -368,7 +368,12 @@ class LocalSession(Session):
             self._ledger.record(reservation, text)
             groups = question.arranged(answers)
             return Result(
-                question.by, question.names, groups, answer_id=str(reservation), charged=charged
+                question.by,
+                question.names,
+                groups,
+                answer_id=str(reservation),
+                epsilon=question.epsilon,
+                charged=charged,
             )
         except WISHES as wish:
             self._keep_cause(reservation, wish)
@@ -475,6 +480,7 @@ class LocalSession(Session):
             question.arranged(question.about(adapted)),
             answer_id=str(number),
             recorded=True,
+            epsilon=question.epsilon,
         )
 
     # ---- past answers

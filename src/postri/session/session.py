@@ -243,6 +243,26 @@ class Session(ABC):
             return {keys[0]: each for keys, each in found.items()}
         return dict(found)
 
+    def histogram(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        edges: Sequence[Any],
+        epsilon: Number,
+        simultaneous: bool = False,
+        **how: Any,
+    ) -> Result:
+        """How many cells of a column lie from each edge to below the next, a row for each bin;
+        `epsilon` is what all bins cost together.
+
+        With `simultaneous`, all intervals hold at once.
+        """
+        wanted = {"count": agg.histogram(column, edges)}
+        self._check_how(how)
+        result = self.ask(dataset, wanted, epsilon=epsilon, simultaneous=simultaneous, **how)
+        return result.by_bin()
+
     def count(
         self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
     ) -> Answer:

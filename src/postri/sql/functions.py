@@ -55,6 +55,9 @@ REASONS = {
     ),
 }
 
+# What may stand before the text of a date or timestamp.
+MOMENTS = (TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ)
+
 Operand = Callable[[Words], str]
 """Makes a column of the words of an expression."""
 
@@ -78,7 +81,11 @@ def aggregate_of(
         return _ordered(source, name, inside, within, operand, form)
     if within:
         raise source.error(within, f"WITHIN GROUP belongs to PERCENTILE_CONT, not to {function}")
-    return form.make(*_values(source, name, inside, operand, form))
+    values = _values(source, name, inside, operand, form)
+    try:
+        return form.make(*values)
+    except InputError as error:
+        raise source.error([name, *inside], str(error)) from None
 
 
 def _values(
@@ -91,15 +98,32 @@ def _values(
     arguments = commas(inside)
     if not form.parameters and not inside:
         return []
-    if len(arguments) != len(form.parameters) or not arguments[0]:
+    missing = len(form.parameters) - len(arguments)
+    if missing > 0 or (missing < 0 and not form.takes_list) or not arguments[0]:
         usage = form.usage.format(function=name.upper)
         # What is missing is marked where it should stand.
         place = inside if optional else [name, *inside]
         raise source.error(place, f"write {usage}")
-    return [
+    alone = form.parameters
+    if form.takes_list:
+        alone = form.parameters[:-1]
+    values = [
         _value(source, parameter, words, operand)
-        for parameter, words in zip(form.parameters, arguments, strict=True)
+        for parameter, words in zip(alone, arguments, strict=False)
     ]
+    if form.takes_list:
+        values.append([_literal(source, words) for words in arguments[len(alone) :]])
+    return values
+
+
+def _literal(source: SqlText, words: Words) -> str:
+    """A number, or a date or timestamp in quotes, as the text that it means."""
+    typed = [word.kind for word in words[:1]]
+    if typed and typed[0] in MOMENTS:
+        words = words[1:]
+    if len(words) == 1 and words[0].kind == TokenType.STRING:
+        return words[0].text
+    return source.within(words)
 
 
 def _value(source: SqlText, parameter: Parameter, words: Words, operand: Operand) -> object:

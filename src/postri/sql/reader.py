@@ -5,7 +5,9 @@ Nothing else reaches a session.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from math import prod
 from typing import Literal, TypeVar
@@ -31,7 +33,9 @@ from postri.sql.released import (
     ReleasedEnd,
     ReleasedNode,
     ReleasedReader,
+    ReleasedSeveral,
     kind_of,
+    several_columns,
 )
 from postri.sql.shown_rows import ShownRows
 from postri.sql.statement import Item, Statement
@@ -191,17 +195,18 @@ class StatementReader:
             raise self._source.error(
                 parts[MOST_ITEMS], f"a question may have at most {MOST_ITEMS} columns"
             )
-        items = [self._item(words) for words in parts]
-        for item, words in zip(items, parts, strict=True):
+        written = [(item, words) for words in parts for item in self._items_of(words)]
+        for item, words in written:
             if item.what in ("low", "high") and item.of not in self._titles:
                 raise self._source.error(
                     words,
                     f"there is no value {item.of!r} in this question; "
                     f"{nearest(item.of, self._titles)}",
                 )
-        titles = [item.title for item in items]
-        for item, words in zip(items, parts, strict=True):
-            if titles.count(item.title) > 1:
+        items = [item for item, _ in written]
+        titles = Counter(item.title for item in items)
+        for item, words in written:
+            if titles[item.title] > 1:
                 raise self._source.error(
                     words, f"two columns have the name {item.title!r}; name one of them with AS"
                 )
@@ -219,7 +224,8 @@ class StatementReader:
             self._ends.setdefault(f"{title}_low", _end_of("low", node))
             self._ends.setdefault(f"{title}_high", _end_of("high", node))
 
-    def _item(self, words: Words) -> Item:
+    def _items_of(self, words: Words) -> list[Item]:
+        """The columns that an item of SELECT stands for: one, but for aggregates of several."""
         if [word.kind for word in words] == [TokenType.STAR]:
             asked = ", ".join(self._dataset.columns)
             raise self._source.error(
@@ -230,20 +236,24 @@ class StatementReader:
         words, alias = self._alias(words)
         is_call = len(words) > 1 and words[1].kind == TokenType.L_PAREN
         if is_call and words[0].upper in ENDS:
-            return self._end(words, alias)
+            return [self._end(words, alias)]
         column = self._column(words[0]) if len(words) == 1 else None
         if column is not None:
             if column not in self._by:
                 raise self._not_grouped(words, column)
-            return Item(alias or column, "key", of=column)
+            return [Item(alias or column, "key", of=column)]
         node = self._released(words, aliases=False)
+        name = alias or usual_name(self._source.within(words))
+        if isinstance(node, ReleasedSeveral):
+            found = {f"{name}{suffix}": each for suffix, each in node.answers.items()}
+            self._titles.update(found)
+            return [Item(title, "value", each) for title, each in found.items()]
         if node.kind in ("truth", "text") or not set(node.drawn()):
             raise self._source.error(
                 words, "a column of a question is an aggregate, or arithmetic on aggregates"
             )
-        title = alias or usual_name(self._source.within(words))
-        self._titles[title] = node
-        return Item(title, "value", node)
+        self._titles[name] = node
+        return [Item(name, "value", node)]
 
     def _alias(self, words: Words) -> tuple[Words, str | None]:
         """An item without its name, and the name if it has one."""
@@ -336,14 +346,23 @@ class StatementReader:
         if column is not None:
             self._located(inside, lambda: check_fits(statistic, column))
         domain = self._domain(statistic.column)
-        new_name = self._new_name(usual_name(self._source.within([name, *inside, *within])))
-        return ReleasedAggregate(
+        self._located(inside, replace(statistic, domain=domain).check_domain)
+        text = self._source.within([name, *inside, *within])
+        new_name = self._new_name(usual_name(f"{text})"))
+        aggregate = ReleasedAggregate(
             kind_of_values(statistic, domain),
             self._aggregates.setdefault(statistic, new_name),
             counts=statistic.counts_rows,
             widest=widest(statistic, domain),
             domain_digits=domain_digits(domain),
         )
+        if statistic.suffixes == ("",):
+            return aggregate
+        answers = {
+            suffix: replace(aggregate, name=aggregate.name + suffix)
+            for suffix in statistic.suffixes
+        }
+        return ReleasedSeveral(aggregate.kind, name.upper, answers)
 
     def _new_name(self, name: str) -> str:
         """A name for an aggregate that no other has: prices are shown by it."""
@@ -407,6 +426,8 @@ class StatementReader:
         node = self._released(words, aliases=True)
         if isinstance(node, Constant):
             node = self._item_at(node, words, items)
+        if isinstance(node, ReleasedSeveral):
+            raise self._source.error(words, several_columns(node))
         return node, descending
 
     def _item_at(self, number: Constant, words: Words, items: list[Item]) -> ReleasedNode:

@@ -194,6 +194,23 @@ class ReleasedAggregate(ReleasedNode):
 
 
 @dataclass(frozen=True)
+class ReleasedSeveral(ReleasedNode):
+    """An aggregate of several answers, each of which is a column: nothing is computed from all of
+    them at once.
+    """
+
+    function: str
+    answers: Mapping[str, ReleasedAggregate]
+
+    @property
+    def parts(self) -> tuple[ReleasedNode, ...]:
+        return tuple(self.answers.values())
+
+    def value(self, row: Row) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
 class ReleasedEnd(ReleasedNode):
     """LOW or HIGH of a value, at the confidence of the question."""
 
@@ -419,10 +436,18 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
 
     # Operators, with their checks of kinds.
 
+    def _single(self, place: Word | Words, *operands: ReleasedNode) -> None:
+        """Refuse what is more than one value."""
+        for operand in operands:
+            if isinstance(operand, ReleasedSeveral):
+                self._refuse(place, several_columns(operand))
+
     def negative(self, sign: Word, operand: ReleasedNode) -> ReleasedNode:
+        self._single(sign, operand)
         return self._computed(sign, Constant("number", Fraction(0)), operand, [sign])
 
     def opposite(self, negation: Word, operand: ReleasedNode) -> ReleasedNode:
+        self._single(negation, operand)
         if operand.kind != "truth":
             self._refuse(negation, "NOT takes a condition")
         return self._made(Logic("truth", "NOT", (operand,)))
@@ -430,6 +455,7 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
     def joined(
         self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words
     ) -> ReleasedNode:
+        self._single(place, left, right)
         if operator.kind in OPERATORS:
             return self._computed(operator, left, right, place)
         if operator.kind in COMPARISONS:
@@ -458,6 +484,15 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
                 "by a median or mean whose domain has no 0",
             )
         return self._made(ReleasedArithmetic("number", sign, left, right))
+
+
+def several_columns(node: ReleasedSeveral) -> str:
+    """Why no value can be computed from an aggregate, and what can be."""
+    first = next(iter(node.answers))
+    return (
+        f"{node.function} gives several columns, so it stands by itself in SELECT; where it is "
+        f'named AS h, HAVING and ORDER BY know the first as "h{first}"'
+    )
 
 
 def _chain(word: str, left: ReleasedNode, right: ReleasedNode) -> Logic:

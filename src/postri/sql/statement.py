@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, floor
 from typing import Literal
 
@@ -59,14 +60,15 @@ class Statement:
     groups: int = 1
 
     def __post_init__(self) -> None:
-        titles = [cell.title for cell in self._layout()]
-        for title in titles:
-            if titles.count(title) > 1:
+        seen = set()
+        for cell in self._layout():
+            if cell.title in seen:
                 raise self.source.error(
                     self.source.words,
-                    f"two columns of the result would have the name {title!r}; name one of them "
-                    "with AS",
+                    f"two columns of the result would have the name {cell.title!r}; name one of "
+                    "them with AS",
                 )
+            seen.add(cell.title)
 
     @property
     def values(self) -> dict[str, ReleasedNode]:
@@ -85,8 +87,18 @@ class Statement:
         for node in self.values.values():
             names = set(node.drawn())
             for name in names:
-                found[name] = max(found[name], len(names))
+                aggregate = self._aggregate_of[name]
+                found[aggregate] = max(found[aggregate], len(names))
         return found
+
+    @cached_property
+    def _aggregate_of(self) -> dict[str, str]:
+        """The aggregate of each answer, by their names: one may have several answers."""
+        return {
+            name + suffix: name
+            for name, statistic in self.aggregates.items()
+            for suffix in statistic.suffixes
+        }
 
     def selected(self) -> dict[str, int]:
         """For each aggregate by whose interval rows are selected, by how much beta is divided at
@@ -95,11 +107,17 @@ class Statement:
         An interval that is drawn cannot be widened when it is known how many rows are shown. It
         holds whatever its value is, so only its own ends select by it.
         """
+        return {self._aggregate_of[name]: each for name, each in self._divided.items()}
+
+    @cached_property
+    def _divided(self) -> dict[str, int]:
+        """The same for each answer."""
         division = self.rows.division(self.groups)
         return {name: division for name in self.rows.by_draws if self._widens(name)}
 
     def _widens(self, name: str) -> bool:
-        return name in self.rows.by_ends or not self.aggregates[name].draws_interval
+        statistic = self.aggregates[self._aggregate_of[name]]
+        return name in self.rows.by_ends or not statistic.draws_interval
 
     def located(self, error: InputError) -> InputError:
         """An error about the question, with its place in the text."""
@@ -140,7 +158,7 @@ class Statement:
         decides by its value: how its interval is drawn depends on nothing else that is drawn.
         """
         answers = dict(row.answers)
-        for name, division in self.selected().items():
+        for name, division in self._divided.items():
             answer = answers[name]
             if answer.drawn is not None and share < 1:
                 drawn = Selected(answer.drawn, share)

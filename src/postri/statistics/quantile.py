@@ -115,8 +115,8 @@ class QuantileBatch(Batch):
         """
         found = []
         for each in self.asked:
-            quantile = cast("Quantile", each.statistic)
-            found.append((quantile, each.terms, quantile.quantile_terms(each.terms)))
+            for quantile, terms in cast("Quantile", each.statistic).quantiles(each.terms):
+                found.append((quantile, terms, quantile.quantile_terms(terms)))
         return found
 
 
@@ -164,6 +164,10 @@ class Quantile(Statistic):
     def reversed(self) -> Quantile:
         """The same quantile counted from the largest value down."""
         return replace(self, p=1 - self.p)
+
+    def quantiles(self, terms: Terms) -> list[tuple[Quantile, Terms]]:
+        """The quantiles that are drawn for it, each with its terms: itself alone."""
+        return [(self, terms)]
 
     def quantile_terms(self, terms: Terms) -> QuantileTerms:
         """The terms as a method knows them."""

@@ -21,16 +21,22 @@ from postri.statistics.statistic import Fits, Statistic
 
 CALL = re.compile(r"\s*(?P<name>\w+)\s*\(\s*(?P<inside>.*?)\s*\)\s*", re.DOTALL)
 QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
+
+
+ParameterKind = Literal["column", "share", "shares", "edges"]
+"""A column; a number between 0 and 1, or several; the edges of bins."""
 
 
 class ParameterFields(TypedDict):
     """A parameter of a statistic, from which a form can be built.
 
-    A column that `fits` is of any type, of one that has an order, or a number with bounds.
+    A column that `fits` is of any type, of one that has an order, or a number with bounds. `shares`
+    and `edges` are lists, whose parts are separated by commas.
     """
 
     name: str
-    kind: Literal["column", "share"]
+    kind: ParameterKind
     fits: NotRequired[Fits]
     optional: NotRequired[bool]
     meaning: NotRequired[str]
@@ -51,14 +57,21 @@ class StatisticFields(TypedDict):
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a form takes: a column that fits, or a number. `usual` stands in the page's field."""
+    """What a form takes: a column that fits, a number, or as the last one a list of numbers or
+    dates. `usual` stands in the page's field.
+    """
 
     name: str
-    kind: Literal["column", "share"]
+    kind: ParameterKind
     fits: Fits = "any"
     optional: bool = False
     meaning: str = ""
     usual: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes all values that are left, as a list."""
+        return self.kind in ("edges", "shares")
 
     def described(self) -> ParameterFields:
         """As plain values."""
@@ -97,6 +110,11 @@ class Form:
     def takes_column(self) -> bool:
         """Whether the first parameter is a column."""
         return bool(self.parameters) and self.parameters[0].kind == "column"
+
+    @property
+    def takes_list(self) -> bool:
+        """Whether the last parameter is a list."""
+        return bool(self.parameters) and self.parameters[-1].is_list
 
     @property
     def usage(self) -> str:
@@ -217,21 +235,32 @@ def _examples() -> str:
     return " or ".join(examples)
 
 
-def _values(form: Form, inside: str) -> list[str] | None:
+def _values(form: Form, inside: str) -> list[str | list[str]] | None:
     """What stands for each parameter; None if there are too many or too few.
 
-    Only a column's name can hold a comma, so what follows it is cut off from the right.
+    Only a column's name can hold a comma, so what follows it is cut off from the right. Before a
+    list it must then stand in double quotes.
     """
     if not form.parameters:
         return None if inside else []
     if inside in ("", "*"):
         return [] if form.parameters[0].optional else None
+    if form.takes_list:
+        return _column_and_list(inside)
     parts = [part.strip() for part in inside.rsplit(",", len(form.parameters) - 1)]
     if len(parts) < len(form.parameters):
         return None
     if form.takes_column:
         parts[0] = _column(parts[0])
-    return parts
+    return [*parts]
+
+
+def _column_and_list(inside: str) -> list[str | list[str]] | None:
+    found = FIRST.fullmatch(inside)
+    if found is None:
+        return None
+    listed = [part.strip() for part in (found["rest"] or "").split(",")]
+    return [_column(found["column"].strip()), [part for part in listed if part]]
 
 
 def _column(text: str) -> str:
@@ -269,5 +298,16 @@ def usual_name(text: str) -> str:
 
     >>> usual_name("MEDIAN(balance)"), usual_name("COUNT(*)"), usual_name("quantile(fare, 0.9)")
     ('median_balance', 'count', 'quantile_fare_0.9')
+
+    What a list holds tells its answers from one another, and is no part of the name.
+
+    >>> usual_name("histogram(fare, 0, 10, 100)")
+    'histogram_fare'
     """
+    call = CALL.fullmatch(text)
+    if call is not None:
+        form = form_named(call["name"].lower()) or sql_functions().get(call["name"].upper())
+        inside = FIRST.fullmatch(call["inside"])
+        if form is not None and form.takes_list and inside is not None:
+            text = f"{call['name']}({inside['column']})"
     return "_".join(re.findall(r"[\w.]+", text)).lower() or text

@@ -8,7 +8,7 @@ outside asks which statistic it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
@@ -102,6 +102,25 @@ class Statistic(ABC):
     noise follows from the value.
     """
 
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """What follows the name of an aggregate in the names of its answers, of which a statistic
+        has one unless it says otherwise.
+        """
+        return ("",)
+
+    @property
+    def about_grid(self) -> bool:
+        """Whether it is about cells as they lie on the grid, clamped and rounded, as a sum is; the
+        interval of a quantile covers what the grid does.
+        """
+        return self.needs_indexes
+
+    @property
+    def left_out(self) -> str | None:
+        """Which cells that can be read it takes no account of, in words; None if there are none."""
+        return None
+
     @abstractmethod
     def written(self) -> str:
         """As a text that reads back as the same; the domain is not a part of it."""
@@ -125,20 +144,36 @@ class Statistic(ABC):
         """InputError if it cannot be asked on this grid. Looks at no cell."""
         return
 
-    @abstractmethod
+    def check_domain(self) -> None:
+        """InputError if it cannot be asked on the domain that it has. A price needs no table."""
+        return
+
     def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
-        """The answer, from what was counted in one group."""
+        """The answer, from what was counted in one group, of a statistic that has one."""
+        raise NotImplementedError
+
+    def draw_all(
+        self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins
+    ) -> Sequence[Answer]:
+        """The answers, one for each of its suffixes."""
+        return [self.draw(counted, grid, terms, coins)]
 
     @abstractmethod
     def cost(self, terms: Terms) -> Cost:
         """What its draws cost."""
 
-    @abstractmethod
     def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
         """How far its interval will reach if about so many rows count: public numbers only.
 
         Where that is unknown and matters, so is the forecast.
         """
+        raise NotImplementedError
+
+    def forecasts(self, terms: Terms, rows: ExpectedRows | Unknown) -> Mapping[str, Forecast]:
+        """The forecasts by what follows the aggregate's name: one for all its answers, unless it
+        says otherwise.
+        """
+        return {"": self.forecast(terms, rows)}
 
 
 @dataclass(frozen=True)
@@ -153,12 +188,12 @@ class Asked:
         """What its draws cost."""
         return self.statistic.cost(self.terms)
 
-    def forecast(self, rows: ExpectedRows | Unknown) -> Forecast:
-        """How far its interval will reach if about so many rows count; if rows are selected by it,
-        if as few are shown as may be.
+    def forecasts(self, rows: ExpectedRows | Unknown) -> Mapping[str, Forecast]:
+        """How far its intervals will reach if about so many rows count; if rows are selected by
+        them, if as few are shown as may be.
         """
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
-        return self.statistic.forecast(terms, rows)
+        return self.statistic.forecasts(terms, rows)
 
 
 @dataclass(frozen=True)
@@ -183,8 +218,12 @@ class Batch(ABC):
         """What is counted in each group."""
 
     def draw(self, counted: Any, coins: Coins) -> list[Answer]:
-        """The answers for one group, each with coins of its own."""
-        return [each.statistic.draw(counted, self.grid, each.terms, coins) for each in self.asked]
+        """The answers for one group, those of each statistic after one another."""
+        return [
+            answer
+            for each in self.asked
+            for answer in each.statistic.draw_all(counted, self.grid, each.terms, coins)
+        ]
 
     def draw_groups(self, counted: Iterable[Any], coins: Coins) -> Iterator[list[Answer]]:
         """The answers for each group."""

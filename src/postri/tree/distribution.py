@@ -15,11 +15,12 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Self
 
 from postri.answer import Answer, Answers, Result
+from postri.answer.bins import Bin
 from postri.answer.drawn import Interval
 from postri.answer.forms import json_text, read_sent, sent_answer
 from postri.answer.words import JOINT, line, name
 from postri.answer.words import shown as in_words
-from postri.domain import Point, kind_of, position, read_bound
+from postri.domain import Point, kind_of, position, read_point
 from postri.errors import InputError
 from postri.exact import Number, as_decimal, shown
 from postri.grid import Grid
@@ -209,11 +210,12 @@ class Distribution:
             beta /= len(ends) - 1
             notes = (JOINT,)
         groups = []
-        for low, high in pairwise(ends):
+        for number, (low, high) in enumerate(pairwise(ends)):
             value, interval = self._count(low, high, beta)
-            words = _count_words(low, high)
-            answer = self._answer(words, value, interval, sure, notes=notes)
-            groups.append(((low, high), [answer]))
+            answer = self._answer("histogram", value, interval, sure, notes=notes)
+            closed = self._place(high, "an edge") == self.grid.last
+            own = Bin(low, high, number, closed=closed)
+            groups.append(((low, high), [replace(answer, bin=own)]))
         return Result(("from", "to"), ("count",), groups)
 
     def cdf(
@@ -241,10 +243,10 @@ class Distribution:
         """Draw the cumulative curve with its band, or a histogram's bars with whiskers. Needs the
         extra `plot`.
         """
-        from postri.answer.picture import draw_bars, draw_curve
+        from postri.answer.picture import draw_curve
 
         if bars:
-            return draw_bars(self.histogram(), ax)
+            return self.histogram().plot(ax=ax)
         return draw_curve(self.quantiles(PERCENTILES), self.epsilon, ax)
 
     def to_json(self) -> str:
@@ -341,7 +343,7 @@ class Distribution:
         grid = self.grid
         try:
             # A domain reads numbers, texts, dates and times; its own rules need a second bound.
-            bound = read_bound(point, name)
+            bound = read_point(point, name)
             if kind_of(bound) != grid.kind:
                 raise InputError("another kind")
         except InputError:

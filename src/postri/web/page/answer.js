@@ -2,6 +2,7 @@
 // along.
 
 import { button, field, fill, h, table } from "./dom.js";
+import { MOST_PANELS, barChart, binWords, panelWords, panels, pictures } from "./bars.js";
 import {
   MOST,
   byValue,
@@ -21,18 +22,18 @@ import { isNumber, percent, sentence, shown } from "./values.js";
 
 /** A result as a section with a heading, which can take the focus. */
 export function answerSection(question, result, level = "h2") {
-  const names = result.groups.length ? Object.keys(result.groups[0].answers) : [];
+  const charts = result.groups.length ? pictures(result.groups[0].answers) : [];
   return h(
     "section",
     { class: "answer card" },
     h(level, { tabindex: "-1", class: "answer-title" }, inWords(question)),
     cost(result),
-    ...(names.length
-      ? names.map((name) => aggregate(question, result, name, names.length > 1))
+    ...(charts.length
+      ? charts.map((names) => aggregate(question, result, names, charts.length > 1))
       : [h("p", {}, "The answer has no rows.")]),
     details("The numbers", numbers(question, result), result.rows.length > 1),
     details("The same in SQL or Python", codes(question)),
-    files(question, result, names),
+    files(question, result, charts),
   );
 }
 
@@ -41,8 +42,11 @@ export function spoken(result) {
   const paid = result.recorded
     ? "It was recorded before and cost nothing."
     : `It cost epsilon ${plain(result.charged)}.`;
+  const answers = Object.values(result.groups[0]?.answers ?? {});
+  const bars = answers.filter(({ bin }) => bin).length;
+  if (bars) return `Answered: a histogram of ${bars} bars. ${paid}`;
   if (result.groups.length !== 1) return `Answered: ${result.groups.length} rows. ${paid}`;
-  const told = Object.values(result.groups[0].answers).map(
+  const told = answers.map(
     (answer) => `${answer.statistic} ${shown(answer.value)}, ${between(answer)}`,
   );
   return `Answered: ${told.join("; ")}. ${paid}`;
@@ -62,7 +66,9 @@ function cost(result) {
   return h("p", { class: "cost-line free" }, `${number}This answer is on record: ${once}.`);
 }
 
-function aggregate(question, result, name, several) {
+function aggregate(question, result, names, several) {
+  const [name] = names;
+  if (result.groups[0].answers[name].bin) return histogram(result, names, several);
   const rows = chartRows(result.groups, name);
   const single = rows.length === 1 && !rows[0].label;
   return h(
@@ -78,6 +84,48 @@ function aggregate(question, result, name, several) {
     ...(single ? [] : notes(rows)),
   );
 }
+
+/** Bars with whiskers, a panel for each group. */
+function histogram(result, names, several) {
+  const all = panels(result.groups, names);
+  const drawn = all.slice(0, MOST_PANELS);
+  const { confidence } = all[0].bars[0];
+  const last = all[0].bars.at(-1).bin.closed ? ", but for the last one, which holds both" : "";
+  return h(
+    "div",
+    { class: "aggregate" },
+    several ? h("h3", {}, family(names)) : null,
+    all.length > drawn.length
+      ? h(
+          "p",
+          { class: "hint" },
+          `The picture shows the first ${MOST_PANELS} of ${all.length} groups; the table has all.`,
+        )
+      : null,
+    liveChart((width) => barChart(drawn, width, drawn.map(panelWords).join(". "))),
+    h("p", { class: "population" }, sentence(`about ${result.populations[names[0]]}`)),
+    h(
+      "p",
+      { class: "meaning" },
+      "Bar: the released number of rows in a bin, with noise that protects people. " +
+        `A bin begins with its lower edge and ends before its upper one${last}. ` +
+        "Whisker: where the exact number lies; " +
+        `at least ${percent(confidence)} of all draws give a whisker that holds it.`,
+    ),
+    ...notes(all.flatMap(barsWithLabels)),
+  );
+}
+
+/** The bars of a panel, each with a label that tells it from all others. */
+function barsWithLabels({ label, bars }) {
+  return bars.map((bar) => ({
+    ...bar,
+    label: [label, binWords(bar.bin)].filter(Boolean).join(": "),
+  }));
+}
+
+/** What the columns of one picture are called together. */
+const family = (names) => (names.length > 1 ? `${names[0]} to ${names.at(-1)}` : names[0]);
 
 function one(row) {
   return [
@@ -242,23 +290,36 @@ function details(title, content, open = false) {
   return h("details", { open }, h("summary", {}, title), content);
 }
 
-function files(question, result, names) {
+function files(question, result, charts) {
   const stem = `postri-answer-${result.answer_id ?? "new"}`;
-  const several = names.length > 1;
-  function picture(name) {
-    const rows = byValue(chartRows(result.groups, name));
-    const bar = `bar: ${percent(rows[0].confidence)} interval`;
-    const about = several ? name : inWords(question);
-    const title = `${about}: dot: released value, ${bar}; epsilon ${plain(result.epsilon)}`;
-    const file = several ? `${stem}-${name.replace(/\W+/g, "_")}.svg` : `${stem}.svg`;
-    download(file, "image/svg+xml", svgText(rows.slice(0, MOST), title, result.populations[name]));
+  const several = charts.length > 1;
+  function picture(names) {
+    const about = several ? family(names) : inWords(question);
+    const { draw, words } = drawing(result, names);
+    const title = `${about}: ${words}; epsilon ${plain(result.epsilon)}`;
+    const file = several ? `${stem}-${names[0].replace(/\W+/g, "_")}.svg` : `${stem}.svg`;
+    download(file, "image/svg+xml", svgText(draw, title, result.populations[names[0]]));
   }
   return h(
     "p",
     { class: "buttons" },
     button("Download CSV", () => download(`${stem}.csv`, "text/csv", csvText(result))),
-    ...names.map((name) =>
-      button(several ? `Download SVG of ${name}` : "Download SVG", () => picture(name)),
+    ...charts.map((names) =>
+      button(several ? `Download SVG of ${family(names)}` : "Download SVG", () => picture(names)),
     ),
   );
+}
+
+/** How a picture is drawn, and what its parts mean. */
+function drawing(result, names) {
+  const { bin, confidence } = result.groups[0].answers[names[0]];
+  const interval = `${percent(confidence)} interval`;
+  if (bin) {
+    const all = panels(result.groups, names).slice(0, MOST_PANELS);
+    const draw = (width, name) => barChart(all, width, name);
+    return { draw, words: `bar: released count, whisker: ${interval}` };
+  }
+  const rows = byValue(chartRows(result.groups, names[0])).slice(0, MOST);
+  const draw = (width, name) => dotChart(rows, width, name);
+  return { draw, words: `dot: released value, bar: ${interval}` };
 }

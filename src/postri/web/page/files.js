@@ -1,7 +1,6 @@
 // What leaves the page: texts for the clipboard, and files that are built here and go to no server.
 
 import { announce, svg } from "./dom.js";
-import { dotChart } from "./chart.js";
 
 const WIDTH = 760;
 const TITLE = 34;
@@ -17,6 +16,7 @@ const STYLE = `
   .axis { stroke: #6b7280; }
   .bar { fill: #2563eb; fill-opacity: 0.35; }
   .end { stroke: #2563eb; stroke-width: 2; }
+  .whisker { stroke: #1f2937; stroke-width: 1.5; }
   .dot, .arrow { fill: #2563eb; }
   .dot { stroke: #ffffff; stroke-width: 1.5; }
   .pale .bar, .pale .dot, .pale .arrow { fill: #9ca3af; }
@@ -39,10 +39,13 @@ function csvCell(cell) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A chart as the text of an SVG file, with its title and which rows it is about. */
-export function svgText(rows, title, population) {
+/**
+ * A chart as the text of an SVG file, with its title and which rows it is about. `draw` makes it of
+ * a width and of what a screen reader says.
+ */
+export function svgText(draw, title, population) {
   const about = wrapped(`About ${population}`);
-  const picture = dotChart(rows, WIDTH, `${title}. ${about.join(" ")}`);
+  const picture = draw(WIDTH, `${title}. ${about.join(" ")}`);
   const top = TITLE + about.length * LINE;
   const height = Number(picture.getAttribute("height")) + top;
   const moved = svg("g", { transform: `translate(0 ${top})` }, ...picture.childNodes);

@@ -2,7 +2,7 @@
 // a text field for anything else.
 
 import { field, fill, h } from "./dom.js";
-import { fits } from "./statistics.js";
+import { fits, isList } from "./statistics.js";
 import { shown } from "./values.js";
 
 /** The fields of one statistic at a time. What was typed or chosen is there again when it is. */
@@ -28,7 +28,7 @@ export function parameterFields(changed) {
   function textField(key, parameter) {
     const control = h("input", {
       type: "text",
-      class: "short",
+      class: isList(parameter) ? null : "short",
       autocomplete: "off",
       inputmode: parameter.kind === "share" ? "decimal" : null,
       prop: { value: typed.get(key) ?? parameter.default ?? "" },

@@ -19,6 +19,7 @@ const ARGUMENT = /"(?:[^"]|"")*"|[^,]+/g;
 const PLACE = /\{(\w+)\}/g;
 const NUMERIC = ["integer", "decimal", "float"];
 const ORDERED = [...NUMERIC, "date", "timestamp"];
+const LISTS = ["edges", "shares"];
 const FITS = {
   any: () => true,
   ordered: (column) => ORDERED.includes(column.type),
@@ -37,6 +38,16 @@ let learned = [];
 export function learnStatistics(statistics) {
   learned = statistics;
 }
+
+/** Whether a parameter takes several values, with commas between them. */
+export const isList = ({ kind }) => LISTS.includes(kind);
+
+/** The values of a list, each written by `number`. */
+const listed = (value, number) =>
+  String(value)
+    .split(",")
+    .map((each) => number(each.trim()))
+    .join(", ");
 
 /** Whether a statistic of a column can be asked. */
 export function fits(parameter, column) {
@@ -59,9 +70,12 @@ export function aggregateText(statistic, given) {
   return filledIn(statistic.text, statistic, given, (value) => value);
 }
 
-/** A name for an aggregate, which is also its column in the result. */
+/**
+ * A name for an aggregate, which is also its column in the result; what a list holds is told by the
+ * names of its columns.
+ */
 export function aggregateName(statistic, given) {
-  const values = statistic.parameters.map(({ name }) => given[name]);
+  const values = statistic.parameters.filter((each) => !isList(each)).map(({ name }) => given[name]);
   return [statistic.name, ...values].filter(Boolean).join("_").replace(/\W+/g, "_");
 }
 
@@ -77,10 +91,13 @@ export function aggregateSql(text) {
   if (!statistic?.sql) return null;
   // Half of the rows: SQL has a shorter word for it.
   const shorter = name === "quantile" && plain(given.p) === "0.5" ? find("median") : null;
-  if (shorter) return filledIn(shorter.sql, shorter, given, plain);
+  if (shorter) return filledIn(shorter.sql, shorter, given, literal);
   if (statistic.sql_without_column && !given.column) return statistic.sql_without_column;
-  return filledIn(statistic.sql, statistic, given, plain);
+  return filledIn(statistic.sql, statistic, given, literal);
 }
+
+/** A number as it stands in SQL; a date in quotes. */
+const literal = (text) => (rational(text) === null ? `'${text}'` : plain(text));
 
 /** An aggregate as the ledger's entries have it: its statistic's name with its column, and more. */
 export function entryWords(fields) {
@@ -107,10 +124,10 @@ function find(name) {
 function filledIn(template, statistic, given, number) {
   const without = given.column ? template : template.replace("{column}, ", "");
   return without.replace(PLACE, (_, name) => {
-    const kind = statistic.parameters.find((parameter) => parameter.name === name)?.kind;
+    const parameter = statistic.parameters.find((each) => each.name === name) ?? {};
     const value = given[name] ?? "";
-    if (kind === "column") return value && quoted(value);
-    return number(value);
+    if (parameter.kind === "column") return value && quoted(value);
+    return isList(parameter) ? listed(value, number) : number(value);
   });
 }
 
@@ -123,6 +140,9 @@ function read(text) {
     ? [...statistic.text.matchAll(PLACE)].map(([, each]) => each)
     : ["column"];
   const values = (inside.match(ARGUMENT) ?? []).map((value) => unquoted(value.trim()));
+  // A list is the last parameter, and has all values that are left.
+  if (statistic?.parameters.some(isList))
+    values.splice(names.length - 1, Infinity, values.slice(names.length - 1).join(", "));
   return { name, statistic, given: Object.fromEntries(names.map((each, i) => [each, values[i]])) };
 }
 
@@ -132,7 +152,7 @@ function statisticWords(name, given) {
   const words = named(statistic?.words ?? name, given.column);
   const more = (statistic?.parameters ?? [])
     .filter((parameter) => parameter.kind !== "column" && given[parameter.name])
-    .map((parameter) => `${parameter.name} = ${plain(given[parameter.name])}`);
+    .map((parameter) => `${parameter.name} = ${listed(given[parameter.name], plain)}`);
   return more.length ? `${words} with ${more.join(" and ")}` : words;
 }
 
