@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import browser
@@ -67,7 +68,7 @@ def test_a_histogram_is_bars_with_whiskers(visit, service, tmp_path):
         seen = [bar[end] * scale for end in ("value", "low", "high")]
         released = [answer.value, answer.interval.low, answer.interval.high]
         assert seen == pytest.approx(released, abs=0.02 * scale)
-    assert all(one["right"] <= other["left"] for one, other in zip(drawn, drawn[1:], strict=False))
+    assert all(one["right"] <= other["left"] for one, other in pairwise(drawn))
     edges = ["−10,000", "0", "500", "1,000", "1,500", "20,000"]
     assert page.locator(".answer .panel .tick").all_text_contents()[-6:] == edges
     told = page.locator(".answer svg").get_attribute("aria-label")
