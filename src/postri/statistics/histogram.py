@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice, pairwise
 from math import ceil, floor
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from postri.answer.drawn import Noisy
 from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
 from postri.answer.words import register_words
 from postri.answer.words import shown as spoken
+from postri.columns import Kind
 from postri.cost import Cost
 from postri.domain import Domain, Point, check_domain, kind_of, position, read_point
 from postri.errors import InputError
@@ -42,6 +44,7 @@ from postri.statistics.statistic import Batch, Countable, Fits, Statistic, Terms
 from postri.window import Indexes, PointCounts
 
 MOST_EDGES = 10_000
+EXAMPLES = {"number": "10", "date": "'2024-01-31'", "timestamp": "'2024-01-31T12:00'"}
 EACH = "count in each bin"
 EXPLANATION = (
     "It is one bar of a histogram: bins are disjoint, so all of them together cost what one does."
@@ -93,7 +96,7 @@ class Histogram(Statistic):
     def left_out(self) -> str | None:
         """Cells before the first edge and from the last one on."""
         beyond = []
-        if self.domain is None or position(self.edges[0]) > position(self.domain.lower):
+        if not self._is_at(self.edges[0], "lower"):
             beyond.append(f"below {spoken(self.edges[0])}")
         if not self._is_closed:
             beyond.append(f"from {spoken(self.edges[-1])} on")
@@ -104,7 +107,13 @@ class Histogram(Statistic):
     @property
     def _is_closed(self) -> bool:
         """Whether the last bin holds the domain's upper end."""
-        return self.domain is not None and position(self.edges[-1]) == position(self.domain.upper)
+        return self._is_at(self.edges[-1], "upper")
+
+    def _is_at(self, edge: Point, end: Literal["lower", "upper"]) -> bool:
+        """Whether an edge is an end of the domain."""
+        if self.domain is None:
+            return False
+        return _position(edge, self.domain.kind) == position(getattr(self.domain, end))
 
     def written(self) -> str:
         """As text.
@@ -129,22 +138,19 @@ class Histogram(Statistic):
             return
         lower, _, step = self.domain.bounds
         last = self.domain.points - 1
-        self._indexes(Grid(0, last, lower, step, self.domain.kind, self.domain.zoned))
+        grid = Grid(0, last, lower, step, self.domain.kind, self.domain.zoned)
+        _indexes(self.edges, grid, self.column)
 
     def check_grid(self, column: str | None, grid: Grid) -> None:
         """Edges are of the column's kind, and lie on its grid."""
-        self._indexes(grid)
+        _indexes(self.edges, grid, self.column)
 
     def points(self, grid: Grid) -> Indexes:
         """The grid indexes below which cells are counted: nothing lies beyond a closed bin."""
-        indexes = self._indexes(grid)
+        indexes = _indexes(self.edges, grid, self.column)
         if self._is_closed:
-            indexes.pop()
+            indexes = indexes[:-1]
         return np.array(indexes, dtype=np.int64)
-
-    def _indexes(self, grid: Grid) -> list[int]:
-        """The grid index of each edge; InputError if it has none."""
-        return [_index(edge, grid, self.column) for edge in self.edges]
 
     def draw_all(
         self, counted: PointCounts, grid: Grid | None, terms: Terms, coins: Coins
@@ -193,11 +199,24 @@ def _text(edge: Point) -> str:
     return str(edge)
 
 
+def _position(edge: Point, kind: Kind) -> Fraction:
+    """An edge as a number on a grid of this kind: a day among timestamps is its midnight."""
+    if kind == "timestamp" and not isinstance(edge, datetime) and isinstance(edge, date):
+        return position(datetime.combine(edge, time()))
+    return position(edge)
+
+
+@lru_cache(maxsize=64)
+def _indexes(edges: tuple[Point, ...], grid: Grid, column: str | None) -> tuple[int, ...]:
+    """The grid index of each edge, which all groups share; InputError if one has none."""
+    return tuple(_index(edge, grid, column) for edge in edges)
+
+
 def _index(edge: Point, grid: Grid, column: str | None) -> int:
     """The grid index of an edge, or InputError that says which edge would have one."""
     of = "a histogram" if column is None else f"a histogram of {column!r}"
     _check_kind(edge, grid, of)
-    place = (position(edge) - grid.base) / grid.step
+    place = (_position(edge, grid.kind) - grid.base) / grid.step
     if not grid.first <= place <= grid.last:
         ends = f"{spoken(grid.value(grid.first))} to {spoken(grid.value(grid.last))}"
         raise InputError(
@@ -220,7 +239,10 @@ def _check_kind(edge: Point, grid: Grid, of: str) -> None:
     kind = kind_of(edge)
     is_midnight = kind == "date" and grid.kind == "timestamp" and not grid.zoned
     if kind != grid.kind and not is_midnight:
-        raise InputError(f"the edges of {of} must be {grid.kind}s, got {spoken(edge)}")
+        example = EXAMPLES[grid.kind]
+        raise InputError(
+            f"the edges of {of} must be {grid.kind}s, such as {example}, got {spoken(edge)}"
+        )
     if isinstance(edge, datetime) and (edge.tzinfo is not None) != grid.zoned:
         has, hint = ("no", "leave it out of the edges")
         if grid.zoned:
@@ -262,10 +284,13 @@ def _check_ascending(edges: Sequence[Point]) -> None:
                 f"{spoken(other)}"
             )
         if position(one) == position(other):
-            raise InputError(f"the edges of a histogram must differ, got {spoken(one)} twice")
+            raise InputError(
+                f"the edges of a histogram must differ, got {spoken(one)} twice; leave one out"
+            )
         if position(one) > position(other):
             raise InputError(
-                f"the edges of a histogram must ascend, got {spoken(other)} after {spoken(one)}"
+                f"the edges of a histogram must ascend, got {spoken(other)} after {spoken(one)}; "
+                "put them in order"
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from postri import Domain, InputError, SeededCoins
 from postri.research.many.study import check_numbers, check_ways, many_line
-from postri.research.many.ways import VALUES_ALONE, Estimate, Quantiles, Way, way_named
+from postri.research.many.ways import VALUES_ALONE, DrawnQuantile, WantedQuantiles, Way, way_named
 from postri.research.subjects import Subject, shape_subject
 
 BETA = Fraction(1, 20)
@@ -24,8 +24,8 @@ HARD = {
 }
 
 
-def asked(number: int, epsilon: int = 1) -> Quantiles:
-    return Quantiles.evenly(number, Fraction(epsilon), BETA)
+def asked(number: int, epsilon: int = 1) -> WantedQuantiles:
+    return WantedQuantiles.evenly(number, Fraction(epsilon), BETA)
 
 
 def subject_of(values: list[int], domain: Domain) -> Subject:
@@ -81,7 +81,7 @@ class _Fixed(Way):
 
     name = "fixed"
 
-    def __init__(self, *estimates: Estimate) -> None:
+    def __init__(self, *estimates: DrawnQuantile) -> None:
         self.estimates = list(estimates)
 
     def check(self, asked, grid):
@@ -98,7 +98,7 @@ class _Fixed(Way):
 def test_an_error_is_how_many_rows_a_value_misses_its_rank_by(value, error: float):
     """The median of eight rows has rank 4; three rows lie below 4, and five at or below it."""
     subject = subject_of([1, 2, 3, 4, 4, 5, 6, 7], Domain(0, 10))
-    assert many_line(_Fixed(Estimate(value)), asked(1), subject, 1).rank_error == error
+    assert many_line(_Fixed(DrawnQuantile(value)), asked(1), subject, 1).rank_error == error
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_error_is_how_many_rows_a_value_misses_its_rank_by(value, error: floa
 )
 def test_an_interval_holds_its_quantile_by_ranks(ends, held: float, half_width: float):
     subject = subject_of([1, 2, 3, 4, 4, 5, 6, 7], Domain(0, 10))
-    line = many_line(_Fixed(Estimate(4, ends)), asked(1), subject, 1)
+    line = many_line(_Fixed(DrawnQuantile(4, ends)), asked(1), subject, 1)
     assert (line.coverage, line.half_width_rows) == (held, half_width)
 
 

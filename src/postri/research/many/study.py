@@ -20,7 +20,7 @@ from postri.exact import shown
 from postri.grid import grid_of
 from postri.research.compare import chosen_names
 from postri.research.experiment import seeded_coins
-from postri.research.many.ways import Estimate, Quantiles, Way, way_named
+from postri.research.many.ways import DrawnQuantile, WantedQuantiles, Way, way_named
 from postri.research.subjects import Subject
 
 MOST_QUANTILES = 999
@@ -62,7 +62,7 @@ class ManyStudy:
             raise InputError(f"runs must be a whole number of at least 1, got {shown(runs)}")
         self.runs = runs
         self._ways = ways
-        self._asked = [Quantiles.evenly(number, epsilon, beta) for number in numbers]
+        self._asked = [WantedQuantiles.evenly(number, epsilon, beta) for number in numbers]
         grid = grid_of(table.type_of(table.column(column)), domain)
         for way in ways:
             for asked in self._asked:
@@ -81,7 +81,7 @@ class ManyStudy:
                 yield many_line(way, asked, self.subject, self.runs)
 
 
-def many_line(way: Way, asked: Quantiles, subject: Subject, runs: int) -> ManyLine:
+def many_line(way: Way, asked: WantedQuantiles, subject: Subject, runs: int) -> ManyLine:
     """Draw.
 
     A line has coins of its own: it gives the same draws wherever and whenever it is drawn.
@@ -115,7 +115,7 @@ class _Result:
     held: bool | None = None
 
     @classmethod
-    def of(cls, estimate: Estimate, p: Fraction, subject: Subject) -> _Result:
+    def of(cls, estimate: DrawnQuantile, p: Fraction, subject: Subject) -> _Result:
         target = p * subject.rows
         value = estimate.value
         error = float(_rows_off(ceil(value), floor(value), target, subject))

@@ -27,7 +27,7 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class Quantiles:
+class WantedQuantiles:
     """What is asked: rising quantiles, what they may cost together, and how often the interval of
     each may fail.
     """
@@ -37,10 +37,10 @@ class Quantiles:
     beta: Fraction
 
     @classmethod
-    def evenly(cls, number: int, epsilon: Fraction, beta: Fraction) -> Quantiles:
+    def evenly(cls, number: int, epsilon: Fraction, beta: Fraction) -> WantedQuantiles:
         """So many, evenly spaced.
 
-        >>> [str(p) for p in Quantiles.evenly(3, Fraction(1), Fraction(1, 20)).ps]
+        >>> [str(p) for p in WantedQuantiles.evenly(3, Fraction(1), Fraction(1, 20)).ps]
         ['1/4', '1/2', '3/4']
         """
         ps = tuple(Fraction(k, number + 1) for k in range(1, number + 1))
@@ -48,14 +48,14 @@ class Quantiles:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class DrawnQuantile:
     """The value of one quantile as a grid index, and its interval if there is one."""
 
     value: int | Fraction
     ends: tuple[int, int] | None = None
 
 
-Draws = Callable[[SeededCoins], list[Estimate]]
+Draws = Callable[[SeededCoins], list[DrawnQuantile]]
 """Draws all quantiles once. The coins are seeded: what is compared is never released."""
 
 
@@ -68,11 +68,11 @@ class Way(ABC):
         """How the command line and tables call it."""
 
     @abstractmethod
-    def check(self, asked: Quantiles, grid: Grid) -> None:
+    def check(self, asked: WantedQuantiles, grid: Grid) -> None:
         """Refuse what it cannot answer, before a row is read: InputError."""
 
     @abstractmethod
-    def prepare(self, asked: Quantiles, subject: Subject) -> Draws:
+    def prepare(self, asked: WantedQuantiles, subject: Subject) -> Draws:
         """Everything that does not take coins."""
 
 
@@ -90,23 +90,23 @@ class ByMethod(Way):
         """That of the method."""
         return self.method.name
 
-    def check(self, asked: Quantiles, grid: Grid) -> None:
+    def check(self, asked: WantedQuantiles, grid: Grid) -> None:
         """As the method does: there is nothing to count in a column without rows."""
         self.method.count(Subject.without_rows("", grid), self._terms(asked), grid)
 
-    def prepare(self, asked: Quantiles, subject: Subject) -> Draws:
+    def prepare(self, asked: WantedQuantiles, subject: Subject) -> Draws:
         """Count."""
         terms = self._terms(asked)
         grid = subject.grid
         counted = self.method.count(subject, terms, grid)
 
-        def draw(coins: SeededCoins) -> list[Estimate]:
+        def draw(coins: SeededCoins) -> list[DrawnQuantile]:
             (spans,) = self.method.draw_groups(counted, terms, grid, coins)
             return [_estimate(span) for span in in_order(spans, asked.ps)]
 
         return draw
 
-    def _terms(self, asked: Quantiles) -> list[QuantileTerms]:
+    def _terms(self, asked: WantedQuantiles) -> list[QuantileTerms]:
         part = asked.epsilon / len(asked.ps)
         spend = Spend(part, Fraction(0))
         if self.method.divides:
@@ -114,8 +114,8 @@ class ByMethod(Way):
         return [QuantileTerms(p, spend, asked.beta, ONE_ROW) for p in asked.ps]
 
 
-def _estimate(span: Span) -> Estimate:
-    return Estimate(span.value, (span.low, span.high))
+def _estimate(span: Span) -> DrawnQuantile:
+    return DrawnQuantile(span.value, (span.low, span.high))
 
 
 DrawsPositions = Callable[[SeededCoins], Sequence[int]]
@@ -126,33 +126,33 @@ class ValuesAlone(Way):
     """A published way: it draws among positions without ties, and gives no interval."""
 
     title: str
-    prepared: Callable[[Positions, Quantiles], DrawsPositions]
+    prepared: Callable[[Positions, WantedQuantiles], DrawsPositions]
 
     @property
     def name(self) -> str:
         """Its title."""
         return self.title
 
-    def check(self, asked: Quantiles, grid: Grid) -> None:
+    def check(self, asked: WantedQuantiles, grid: Grid) -> None:
         """It needs a domain that is not too large."""
         check_points(grid)
 
-    def prepare(self, asked: Quantiles, subject: Subject) -> Draws:
+    def prepare(self, asked: WantedQuantiles, subject: Subject) -> Draws:
         """Positions become grid points again."""
         first = subject.grid.first
         positions = self.prepared(Positions.of(subject.whole, subject.grid), asked)
 
-        def draw(coins: SeededCoins) -> list[Estimate]:
-            return [Estimate(first + position // COPIES) for position in positions(coins)]
+        def draw(coins: SeededCoins) -> list[DrawnQuantile]:
+            return [DrawnQuantile(first + position // COPIES) for position in positions(coins)]
 
         return draw
 
 
-def _halving(rows: Positions, asked: Quantiles) -> DrawsPositions:
+def _halving(rows: Positions, asked: WantedQuantiles) -> DrawsPositions:
     return lambda coins: halved(rows, asked.ps, asked.epsilon, coins)
 
 
-def _joint_exp(rows: Positions, asked: Quantiles) -> DrawsPositions:
+def _joint_exp(rows: Positions, asked: WantedQuantiles) -> DrawsPositions:
     return JointWeights(rows, asked.ps, asked.epsilon).draw
 
 
