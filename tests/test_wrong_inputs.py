@@ -108,6 +108,7 @@ class Desk:
             "duckdb": duckdb,
             "agg": agg,
             "df": data_frame(),
+            "pay": postri.distribution(data_frame(), column="salary", epsilon=1),
             "db": postri.connect("postri.toml", analyst="ann"),
             "bob": postri.connect("postri.toml", analyst="bob"),
         }

@@ -32,7 +32,8 @@ type = "text"
 keys = ["blue", "red"]
 """
 
-# `df` is a data frame with the columns of the policy and `name`.
+# `df` is a data frame with the columns of the policy and `name`, `pay` the distribution of its
+# salaries.
 PYTHON = (
     'postri.median(df, "salry", epsilon=1)',
     "postri.median(df, epsilon=1)",
@@ -71,6 +72,25 @@ PYTHON = (
     'postri.quantile(df, 50, "salary", epsilon=1)',
     'postri.quantiles(df, 0.5, "salary", epsilon=1)',
     'postri.quantiles(df, [], "salary", epsilon=1)',
+    'postri.plan(rows=1_000, reach="0.01", quantiles=9)',
+    "postri.distribution(df, epsilon=1)",
+    'postri.distribution(df, column="rate", epsilon=1)',
+    'postri.distribution(df, column="team", epsilon=1)',
+    "pay.quantile(95)",
+    "pay.quantile(0.9, confidence=1)",
+    "pay.quantiles(0.5)",
+    "pay.quantiles([0.5] * 20_000)",
+    'pay.share(below="much")',
+    'pay.share(below="2024-01-31")',
+    "pay.share(below=10**30)",
+    "pay.count(5_000, 1_000)",
+    "pay.histogram(0)",
+    "pay.histogram([5_000])",
+    "pay.histogram([5_000, 1_000])",
+    "pay.histogram([0, 10**30])",
+    "pay.cdf([])",
+    'postri.Distribution.from_json("{}")',
+    "postri.count(df, epsilon=1).distribution",
     'postri.histogram(df, "salary", epsilon=1, edges="0, 10")',
     'postri.histogram(df, "salary", epsilon=1, edges=[0])',
     'postri.histogram(df, "salary", epsilon=1, edges=[0, 500, 100])',
