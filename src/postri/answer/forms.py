@@ -117,12 +117,26 @@ class BinFields(TypedDict):
     closed: bool
 
 
+class QuantileFields(TypedDict):
+    """A quantile that follows from a distribution, with its interval."""
+
+    statistic: str
+    value: Any
+    low: Any
+    high: Any
+    low_is_edge: bool
+    high_is_edge: bool
+
+
 class OneAnswer(PlainAnswer):
-    """A value with its interval, and its words. A bar of a histogram has a bin."""
+    """A value with its interval, and its words. A bar of a histogram has a bin; what a distribution
+    is shown by are some of its quantiles.
+    """
 
     statistic: str
     sentence: str
     bin: BinFields | None
+    quantiles: list[QuantileFields]
 
 
 class Group(TypedDict):
@@ -334,7 +348,26 @@ def _told(answer: Answer) -> OneAnswer:
         "statistic": about(answer),
         "sentence": str(answer),
         "bin": _bin_fields(answer.bin),
+        "quantiles": _quantile_fields(answer),
     }
+
+
+def _quantile_fields(answer: Answer) -> list[QuantileFields]:
+    """The quantiles by which a distribution is shown; none of another answer."""
+    follow = getattr(answer.drawn, "shown_quantiles", None)
+    if follow is None:
+        return []
+    return [
+        {
+            "statistic": about(each),
+            "value": each.value,
+            "low": each.interval.low,
+            "high": each.interval.high,
+            "low_is_edge": each.interval.low_is_edge,
+            "high_is_edge": each.interval.high_is_edge,
+        }
+        for each in follow(answer)
+    ]
 
 
 def _bin_fields(own: Bin | None) -> BinFields | None:

@@ -14,10 +14,11 @@ from postri.tree.noisy_tree import NoisyTree, index_within
 from postri.tree.shape import TreeNode
 
 if TYPE_CHECKING:
-    from postri.answer import Answer
+    from postri.answer import Answer, Answers
     from postri.tree.distribution import Distribution
 
 HALF = Fraction(1, 2)
+SHOWN = tuple(Fraction(k, 20) for k in range(1, 20))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,10 @@ class DrawnTree:
         from postri.tree.distribution import Distribution
 
         return Distribution(answer)
+
+    def shown_quantiles(self, answer: Answer) -> Answers:
+        """The quantiles by which a picture shows it."""
+        return self.distribution(answer).quantiles(SHOWN)
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values."""

@@ -128,6 +128,7 @@ function barsWithLabels({ label, bars }) {
 const family = (names) => (names.length > 1 ? `${names[0]} to ${names.at(-1)}` : names[0]);
 
 function one(row) {
+  if (row.quantiles.length) return distribution(row);
   return [
     h(
       "p",
@@ -138,6 +139,23 @@ function one(row) {
     liveChart((width) =>
       dotChart([row], width, `${row.statistic} ${shown(row.value)}, bar: ${ends(row)}`, true),
     ),
+    h("p", { class: "sentence" }, sentence(row.sentence)),
+  ];
+}
+
+/** Some quantiles of a distribution, the smallest on top; all of them follow from one release. */
+function distribution(row) {
+  const rows = row.quantiles.map((each) => ({ ...each, label: each.statistic }));
+  const told = rows.map((each) => `${each.label} ${shown(each.value)}, bar: ${ends(each)}`);
+  return [
+    h(
+      "p",
+      { class: "headline" },
+      h("strong", {}, shown(row.value)),
+      ` ${row.statistic}, ${between(row)}`,
+    ),
+    h("p", { class: "sentence" }, "Every quantile follows from this release, and costs nothing more."),
+    liveChart((width) => dotChart(rows, width, `distribution: ${told.join("; ")}`)),
     h("p", { class: "sentence" }, sentence(row.sentence)),
   ];
 }
