@@ -132,8 +132,7 @@ register(
     Form(
         name="distribution",
         make=distribution,
-        meaning="The whole distribution: its quantiles, shares, counts and histograms for one "
-        "epsilon. Shown as its median.",
+        meaning="All quantiles, shares, counts and histograms for one epsilon.",
         parameters=(Parameter("column", "column", fits="ordered"),),
         sql=("DISTRIBUTION",),
         examples=("distribution(x)",),
