@@ -128,7 +128,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
-        """How far its interval will reach if about so many rows count: public numbers only.
+        """How far its interval will reach if about `rows` count: public numbers only.
 
         Where that is unknown and matters, so is the forecast.
         """
@@ -147,8 +147,8 @@ class Asked:
         return self.statistic.cost(self.terms)
 
     def forecast(self, rows: ExpectedRows | Unknown) -> Forecast:
-        """How far its interval will reach if about so many rows count; if rows are selected by it,
-        if as few are shown as may be.
+        """How far its interval will reach if about `rows` count; if rows are selected by it, if as
+        few are shown as may be.
         """
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecast(terms, rows)
