@@ -40,8 +40,8 @@ class Cost:
         return Cost(epsilon, self.rho + other.rho)
 
     def for_group(self, factor: int) -> Cost:
-        """What the same draws cost where `factor` steps lead from a table to its neighbour: so many
-        times the epsilon, and that squared times the rho (Theorem 21).
+        """What the same draws cost where `factor` steps lead from a table to its neighbour:
+        `factor` times the epsilon, and `factor` squared times the rho (Theorem 21).
 
         >>> bounded_range(Fraction(1, 20)).for_group(3)
         Cost(epsilon=Fraction(3, 20), rho=Fraction(9, 3200))

@@ -195,12 +195,12 @@ def _steps_of_units(before: AddOrRemoveUnits | ReplaceUnits, now: ProtectedChang
 
 
 def added_or_removed(rows: int, p: Fraction) -> Fraction:
-    """How far so many added or removed rows move all groups together."""
+    """How far `rows` added or removed rows move all groups together."""
     return rows * max(p, 1 - p)
 
 
 def replaced(rows: int, p: Fraction, groups: int) -> Fraction:
-    """How far so many replaced rows move all groups together."""
+    """How far `rows` replaced rows move all groups together."""
     return Fraction(rows) if groups == 1 else 2 * rows * max(p, 1 - p)
 
 

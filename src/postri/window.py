@@ -102,8 +102,8 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
 
 
 def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:
-    """The same windows, and before them the first one cut to so many rows, time and again: what is
-    looked at takes time.
+    """The same windows, and before them the first one cut to each of `halves`: what is looked at
+    takes time.
     """
 
     def window(level: int) -> RankWindow:

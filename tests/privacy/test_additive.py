@@ -24,6 +24,7 @@ from chi_square import fits
 import postri
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, ReplaceUnits, agg
 from postri.answer import Interval
+from postri.audit.exact_additive import loss
 from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.gaussian import discrete_gaussian
 from postri.mechanisms.laplace import discrete_laplace
@@ -110,18 +111,6 @@ def as_table(rows: Rows) -> dict[str, list]:
         "g": [group for group, _ in rows],
         "x": [None if cell is None else float(cell) for _, cell in rows],
     }
-
-
-def loss(one: list[tuple[Fraction, Noise]], other: list[tuple[Fraction, Noise]]) -> Fraction:
-    """The largest log ratio of Laplace noise; the rho of Gaussian noise."""
-    assert [noise for _, noise in one] == [noise for _, noise in other]
-    total = Fraction(0)
-    for (a, noise), (b, _) in zip(one, other, strict=True):
-        if isinstance(noise, DiscreteLaplace):
-            total += abs(a - b) / noise.scale
-        else:
-            total += (a - b) ** 2 / (2 * noise.variance)
-    return total
 
 
 def neighbours(rows: Rows, options: list[Row], change: object) -> Iterator[Rows]:

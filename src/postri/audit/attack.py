@@ -21,7 +21,7 @@ MODULES = ("exact", "neighbours", "faults", "black_box", "timing", "fuzz")
 FUZZED_PARTS = 4
 BLACK_BOX_PARTS = 2
 PARTS = FUZZED_PARTS + BLACK_BOX_PARTS
-# From so many minutes on, what has a fixed size is tried at its full size.
+# From this many minutes on, what has a fixed size is tried at its full size.
 FULL = 30
 
 

@@ -63,7 +63,7 @@ class AdditiveCase:
         return list(product((*self.groups, "z"), [*cells, None]))
 
     def tables(self) -> Iterator[Rows]:
-        """Every table of up to so many rows."""
+        """Every table of up to `most_rows` rows."""
         for size in range(self.most_rows + 1):
             yield from combinations_with_replacement(sorted(self.rows, key=repr), size)
 

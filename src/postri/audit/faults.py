@@ -153,7 +153,7 @@ def _one_fault(notes: AttackNotes, path: Path, kind: str, fault: Fault) -> tuple
 
 
 def _closing(notes: AttackNotes, path: Path, kind: str) -> None:
-    """After so many failures nothing more is asked, and nothing spent, until it is opened again."""
+    """After `MOST_FAILURES` nothing more is asked, and nothing spent, until it is opened again."""
     with opened(path) as (session, ledger):
         with _while_counting(lambda: MemoryError(CELL)):
             for _ in range(MOST_FAILURES):

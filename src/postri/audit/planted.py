@@ -126,7 +126,7 @@ class Bug:
 
 
 def _by_draws(name: str, draws: int) -> Callable[[], list[str]]:
-    """Tell the tables of a subject of the black box apart by so many draws."""
+    """Tell the tables of a subject of the black box apart by `draws` draws of each."""
 
     def attack() -> list[str]:
         (subject,) = (each for each in function_subjects() if each.name == name)

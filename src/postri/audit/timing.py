@@ -88,7 +88,9 @@ def advantage(one: Sequence[float], other: Sequence[float]) -> Advantage:
 
 
 def odds_of_luck(hits: int, other_hits: int, tested: int) -> float:
-    """With which odds so many of all hits fall on the one side, if both are alike (Fisher)."""
+    """With which odds `hits` or more of all hits fall on the one side, if both are alike
+    (Fisher).
+    """
     both = hits + other_hits
     ways = [comb(tested, k) * comb(tested, both - k) for k in range(hits, min(both, tested) + 1)]
     return float(Fraction(sum(ways), comb(2 * tested, both)))

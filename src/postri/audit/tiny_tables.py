@@ -23,7 +23,7 @@ def plain_grid(points: int) -> Grid:
 
 
 def all_tables(grid: Grid, most: int) -> list[Rows]:
-    """Every table of up to so many rows.
+    """Every table of up to `most` rows.
 
     A row may be null, so each is also a table of any larger number of rows.
     """

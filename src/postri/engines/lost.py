@@ -37,14 +37,15 @@ class LostCells:
         """The same where of some columns no more cells than these are empty: the others cannot be
         read.
         """
+        really_empty = dict(self.empty)
         unreadable = dict(self.unreadable)
         for column, few in empty.items():
             both = self.empty[column]
-            others = tuple(number for number in both.first if number not in few.first)
-            more = Lost(both.count - few.count, others)
-            if more.count:
-                unreadable[column] = more
-        return replace(self, empty={**self.empty, **empty}, unreadable=unreadable)
+            if few.count < both.count:
+                others = tuple(number for number in both.first if number not in few.first)
+                unreadable[column] = Lost(both.count - few.count, others)
+                really_empty[column] = few
+        return replace(self, empty=really_empty, unreadable=unreadable)
 
 
 @runtime_checkable

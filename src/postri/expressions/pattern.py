@@ -28,6 +28,8 @@ MOST_WITH_GAPS = 12
 MOST_LOOKED_FOR = 100
 # The largest number of repetitions that every engine's regular expressions know.
 MOST_REPEATED = 250
+# Up to how many characters of any kind are written without a number of repetitions.
+WRITTEN_OUT = 3
 
 Piece = str | int
 
@@ -219,6 +221,9 @@ def _add(pieces: list[Piece], new: Piece) -> None:
 
 def _any(number: int) -> str:
     """As many characters of any kind."""
+    # Java takes twice as long for a repetition of one as for the one, so few are written out.
+    if number <= WRITTEN_OUT:
+        return "." * number
     whole, rest = divmod(number, MOST_REPEATED)
     return f".{{{MOST_REPEATED}}}" * whole + f".{{{rest}}}" * bool(rest)
 

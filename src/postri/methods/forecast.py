@@ -51,7 +51,7 @@ IRREGULAR = 1 / sqrt(pi)
 
 
 def with_irregular_rows(rows: float) -> float:
-    """The rows to each side, on average, of an interval with so many on its poorer side."""
+    """The rows to each side, on average, of an interval with `rows` on its poorer side."""
     return rows + IRREGULAR * sqrt(rows)
 
 

@@ -204,7 +204,7 @@ class ClockStep:
         return float(max(self.paces)) * log(2 + self.lean * (grid.last - grid.first))
 
     def nats_to_the_edge(self, points: int) -> float:
-        """What the clock takes from a value next to 0 to the edge of so many points."""
+        """What the clock takes from a value next to 0 to the edge of `points` points."""
         readings = Readings(self.paces, self.knees)
         return float(readings.reading(link_reaching(points)))
 

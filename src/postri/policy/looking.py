@@ -77,7 +77,7 @@ class ColumnLook:
 
 @dataclass(frozen=True)
 class UnitLook:
-    """How many rows count if at most so many of each unit do."""
+    """How many rows count if at most a number of each unit do: `kept`, by that number."""
 
     unit: str
     kept: Mapping[int, int]

@@ -201,7 +201,7 @@ def middle_balance(unit: Fraction, total: Noise, count: Noise) -> Balance:
 
 
 def ends_noise(steps: int, terms: Terms) -> Noise:
-    """The noise of both sums of `MeanFromEnds`, on a domain of so many steps, in steps."""
+    """The noise of both sums of `MeanFromEnds`, on a domain of `steps` steps, in steps."""
     moved = moved_ends(terms.protect) * steps
     return noise_of(terms, moved, moved_ends_squared(terms.protect) * steps**2)
 

@@ -163,7 +163,7 @@ class Statistic(ABC):
         """What its draws cost."""
 
     def forecast(self, terms: Terms, rows: ExpectedRows | Unknown) -> Forecast:
-        """How far its interval will reach if about so many rows count: public numbers only.
+        """How far its interval will reach if about `rows` count: public numbers only.
 
         Where that is unknown and matters, so is the forecast.
         """
@@ -189,7 +189,7 @@ class Asked:
         return self.statistic.cost(self.terms)
 
     def forecasts(self, rows: ExpectedRows | Unknown) -> Mapping[str, Forecast]:
-        """How far its intervals will reach if about so many rows count; if rows are selected by
+        """How far its intervals will reach if about `rows` count; if rows are selected by
         them, if as few are shown as may be.
         """
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)

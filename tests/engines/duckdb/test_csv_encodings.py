@@ -130,8 +130,10 @@ def test_units_whose_bytes_differ_stay_apart(tmp_path):
 def test_a_bad_byte_anywhere_gives_the_rows_of_a_file_without_it(tmp_path):
     """Also where a chunk that is rewritten ends in the middle of a character or of a line end."""
     for shift in range(4):
-        filler = b"x" * (CHUNK - 20 + shift)
-        lines = [b"name,x", b'"' + filler + b'",1', b"\xc3\xa9\xf0\x9f\x98\x80\r", b"e,2\r", b"f,3"]
+        # Lines that are no records, and the beginning of one.
+        whole, rest = divmod(CHUNK - 20 + shift, 1_000)
+        filler = (b"x" * 999 + b"\n") * whole + b'"' + b"x" * rest
+        lines = [b"name,x", filler + b'",1', b"\xc3\xa9\xf0\x9f\x98\x80\r", b"e,2\r", b"f,3"]
         path = write(tmp_path, b"\n".join(lines) + b"\n\xff,4")
         assert cells(path, "x") == [1, 2, 3, 4]
         table = postri.open(path)

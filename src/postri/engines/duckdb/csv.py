@@ -32,7 +32,7 @@ from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.grammar import BLANKS, reads_whole
 from postri.engines.lost import LostCells
 from postri.engines.rows import EVERY_ROW, Selection
-from postri.engines.sql.dialect import filled
+from postri.engines.sql.dialect import MOST_BYTES, filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import grouped
@@ -43,6 +43,11 @@ from postri.window import Indexes, PointCounts, RankWindow, Target, Total
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
+# How many bytes stand around a cell: its quotes, what separates it from the next, what ends a line.
+AROUND_CELL = 4
+# A line of no more bytes may be a record whatever `max_text` is: to split it takes no longer than
+# DuckDB takes to read the longest one.
+ALWAYS_SPLIT = 2**18
 
 # All lines but empty ones, whether they are records or not.
 LINES_THAT_MATTER = """
@@ -58,7 +63,15 @@ RECORDS = """
         FROM {lines}
     )
 """
-SPLIT = "regexp_extract(line, {pattern}, [{names}])"
+# A pattern takes ten times as long to read a line as DuckDB does, so one that is too long to be a
+# record is not split. An empty one has no cells either.
+SPLIT = """
+    regexp_extract(
+        CASE WHEN strlen(line) <= {longest} THEN line ELSE '' END,
+        {pattern},
+        [{names}]
+    )
+"""
 TEXTS = """
     (
         SELECT {cells}
@@ -218,11 +231,10 @@ class CsvEngine:
             f"trim({self._cell(place)}, {literal(BLANKS)}) = '' AS {blank[column]}"
             for column, place in seen.items()
         ]
-        names = ", ".join(["'line'", *(f"'cell{place}'" for place in places)])
         texts = filled(
             NUMBERED_TEXTS,
             cells=", ".join([*self._texts(typed), *trimmed]),
-            split=filled(SPLIT, pattern=literal(self._pattern(places)), names=names),
+            split=self._split(places),
             lines=filled(NUMBERED_LINES, lines=lines.relation),
             blanks=literal(BLANKS),
         )
@@ -290,10 +302,19 @@ class CsvEngine:
         return filled(UNQUOTED, cell=cell, quote=literal(quote), two_quotes=literal(quote * 2))
 
     def _records(self, lines: LineRelation, places: Sequence[int]) -> str:
+        return filled(RECORDS, split=self._split(places), lines=lines.relation)
+
+    def _split(self, places: Sequence[int]) -> str:
+        """A line, and some of its cells."""
         names = ["'line'", *(f"'cell{place}'" for place in places)]
         pattern = literal(self._pattern(places))
-        split = filled(SPLIT, pattern=pattern, names=", ".join(names))
-        return filled(RECORDS, split=split, lines=lines.relation)
+        return filled(SPLIT, longest=self._longest_line, pattern=pattern, names=", ".join(names))
+
+    @property
+    def _longest_line(self) -> int:
+        """How many bytes a record may have: enough for every line whose cells can all be read."""
+        longest_cell = MOST_BYTES * self._max_text + AROUND_CELL
+        return max(ALWAYS_SPLIT, len(self.names) * longest_cell)
 
     def _pattern(self, places: Sequence[int]) -> str:
         """A line of as many well-formed cells as there are columns, with some of them in groups."""

@@ -109,7 +109,7 @@ _beginning = Lock()
 
 
 def limit_memory(size: int) -> None:
-    """Databases that this process opens from now on keep to so many bytes; a query that needs more
+    """Databases that this process opens from now on keep to `size` bytes; a query that needs more
     fails.
     """
     CONFIG["memory_limit"] = f"{size}B"

@@ -40,8 +40,8 @@ KINDS: dict[str, type[PostriError]] = {
 
 
 def share_of_memory(workers: int) -> int:
-    """What each of so many workers may use if all together leave a fifth of the machine's memory to
-    others, in bytes.
+    """What each of `workers` may use, in bytes, if all together leave a fifth of the machine's
+    memory to others.
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(LEAST_MEMORY, machine * 4 // 5 // workers)
@@ -132,7 +132,7 @@ class Workers:
             return [worker for worker in (*self._idle, *self._busy) if worker.is_alive]
 
     def warm(self, number: int) -> None:
-        """Start workers until there are so many. Returns before they are ready."""
+        """Start workers until there are `number`. Returns before they are ready."""
         with self._lock:
             while len(self._idle) + len(self._busy) < number and not self._is_closed:
                 self._idle.append(self._started())

@@ -141,8 +141,8 @@ def main(words: Sequence[str]) -> None:
 
 
 def _limit(memory: int) -> None:
-    """Keep to so many bytes: DuckDB counts what it uses. Whatever it does not count meets the limit
-    of the system, which leaves room for what allocators hold in reserve.
+    """Keep to `memory` bytes: DuckDB counts what it uses. Whatever it does not count meets the
+    limit of the system, which leaves room for what allocators hold in reserve.
     """
     limit_memory(memory)
     most = 2 * memory + GIGABYTE

@@ -37,7 +37,7 @@ from postri.engines.sql.dialect import (
     short_text,
 )
 from postri.errors import InputError
-from postri.expressions.pattern import Pattern
+from postri.expressions.pattern import Pattern, Segment
 
 # Stands for the declared type of columns whose names Spark does not tell apart.
 AMBIGUOUS = "ambiguous"
@@ -189,9 +189,52 @@ class SparkDialect:
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern.
 
-        Spark's own LIKE can take for ever, and fails on a long text where there are many `_`.
+        Spark's own LIKE can take for ever, and fails on a long text where there are many `_`. Its
+        regular expressions compare character by character at each place: enough for the few that
+        are looked for where there are gaps. Longer texts are located, by words of eight bytes.
         """
-        return f"({text} RLIKE {self.text_literal(_regular(pattern))})"
+        if pattern.has_gaps or not pattern.looked_for:
+            return f"({text} RLIKE {self.text_literal(_regular(pattern))})"
+        # By a name, for the text may be a long expression, and is wanted several times.
+        return f"element_at(transform(array({text}), cell -> {self._located(pattern)}), 1)"
+
+    def _located(self, pattern: Pattern) -> str:
+        """Whether the text `cell` fits a pattern without gaps."""
+        first, *parts, last = pattern.segments
+        conditions = []
+        if first.length:
+            begins = Pattern((first, Segment(())))
+            conditions.append(f"cell RLIKE {self.text_literal(_regular(begins))}")
+        if last.length:
+            conditions.append(f"endswith(cell, {self._part(last)})")
+        room = f"char_length(cell) - {last.length}"
+        if parts:
+            conditions.append(self._in_order(first, parts, room))
+        else:
+            conditions.append(f"{first.length} <= {room}")
+        return f"({' AND '.join(conditions)})"
+
+    def _in_order(self, first: Segment, parts: Sequence[Segment], room: str) -> str:
+        """Whether parts are found in `cell`, each after the end of the one before, and the last of
+        them within this number of characters.
+
+        Each place is used by its name: written out it would stand in the next one twice. No place
+        is 0, and from there on nothing is located.
+        """
+        before = [first, *parts]
+        steps = [
+            f"named_struct('text', {self._part(part)}, 'skipped', {previous.length})"
+            for previous, part in zip(before, parts, strict=False)
+        ]
+        start = "CASE WHEN place > 0 THEN place + step.skipped ELSE 0 END"
+        found = f"place > 0 AND place + {parts[-1].length - 1} <= {room}"
+        return (
+            f"aggregate(array({', '.join(steps)}), 1, "
+            f"(place, step) -> locate(step.text, cell, {start}), place -> {found})"
+        )
+
+    def _part(self, segment: Segment) -> str:
+        return self.text_literal("".join(map(str, segment.pieces)))
 
     def text_of_integer(self, expression: str, shift: int = 0) -> str:
         """The decimal digits of a whole number plus `shift`."""
