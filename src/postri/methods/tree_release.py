@@ -76,7 +76,8 @@ def release(
 
 def _with_noise(tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Draw) -> list[int]:
     noise = tree.noise.at(tree.shape.level_below(node).share)
-    key = ("tree", node.first, node.last)
+    # By its depth too: an only child holds the same stretch as the node above it.
+    key = ("tree", node.depth, node.first, node.last)
     if isinstance(noise, DiscreteLaplace):
         drawn = discrete_laplaces(noise, len(counts), draw, key)
     else:

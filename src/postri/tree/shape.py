@@ -24,6 +24,8 @@ FADING = Fraction(9, 10)
 USUAL_LEVELS = 8
 OCTAVES_IN_GROUP = 11
 ABOVE_OCTAVES = 2
+# On one side of the anchor: the last index of an unsigned grid of 2^64 points has one of its own.
+MOST_OCTAVES = 65
 
 
 class TreeNode(NamedTuple):
@@ -159,7 +161,7 @@ class TreeShape:
         grid = self.grid
         assert grid.anchor is not None
         found = []
-        for octave in range(64):
+        for octave in range(MOST_OCTAVES):
             near, far = (1 << octave) - 1, (1 << (octave + 1)) - 2
             found.append((grid.anchor + near, grid.anchor + far))
             found.append((grid.anchor - far - 1, grid.anchor - near - 1))

@@ -1,0 +1,199 @@
+"""The release of a tree: the same noisy counts in whatever order and whenever nodes are drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+
+import postri
+from postri import Domain, SeededCoins
+from postri.audit.tiny_tables import plain_grid
+from postri.columns import integer_type
+from postri.grid import Grid, grid_of
+from postri.mechanisms.coins import Draw, Key, Words
+from postri.methods import tree_release
+from postri.methods.tree_release import Wish, release
+from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.tree.distribution import PERCENTILES
+from postri.tree.noisy_tree import NoisyTree, TreeNoise
+from postri.tree.shape import Node, TreeShape, shape_of
+from postri.window import PointCounts
+from proving import sized
+from small_trees import BINARY, children_counts, counts_below, inner_nodes
+
+NOISES: tuple[Noise, ...] = (DiscreteLaplace(Fraction(1, 2)), DiscreteGaussian(Fraction(1, 2)))
+UNSIGNED = grid_of(integer_type(8, signed=False), None)
+SHAPES = {
+    "two children": BINARY,
+    "given": shape_of(plain_grid(600)),
+    "int8": shape_of(grid_of(integer_type(8), None)),
+    "uint8": shape_of(UNSIGNED),
+}
+BETA = Fraction(1, 20)
+DECILES = [Fraction(k, 10) for k in range(1, 10)]
+rows_of_600 = np.sort(np.random.default_rng(5).integers(0, 600, 3_000))
+
+
+def some_rows(grid: Grid, number: int) -> list[int]:
+    random = Random(number)
+    return sorted(random.randint(grid.first, grid.last) for _ in range(number))
+
+
+def in_any_order(
+    shape: TreeShape, noise: Noise, rows: list[int], draw: Draw, random: Random
+) -> dict[Node, list[int]]:
+    """The noisy counts of all nodes, drawn in a random order."""
+    tree = NoisyTree(shape, TreeNoise(noise))
+    nodes = list(inner_nodes(shape))
+    random.shuffle(nodes)
+    return {
+        node: tree_release._with_noise(tree, node, children_counts(shape, node, rows), draw)
+        for node in nodes
+    }
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@pytest.mark.parametrize("name", SHAPES)
+def test_nodes_drawn_in_any_order_have_the_same_noisy_counts(name: str, noise: Noise):
+    shape = SHAPES[name]
+    rows = some_rows(shape.grid, 40)
+    for seed in range(sized(2, 20)):
+        wish = Wish(DECILES, BETA, everywhere=seed % 2 == 0)
+        (tree,) = release(shape, noise, 1, counts_below(rows), wish, SeededCoins(seed))
+        found = in_any_order(shape, noise, rows, SeededCoins(seed).draw(), Random(seed))
+        assert len(tree.counts) > 1
+        assert all(list(counts) == found[node] for node, counts in tree.counts.items())
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+def test_a_tree_for_nine_quantiles_is_part_of_the_one_for_ninety_nine(noise: Noise):
+    shape = SHAPES["given"]
+    trees = []
+    for ps in (DECILES, PERCENTILES):
+        wish = Wish(ps, BETA, everywhere=False)
+        trees += release(shape, noise, 1, counts_below(rows_of_600), wish, SeededCoins(3))
+    few, many = trees
+    assert few.counts.items() <= many.counts.items()
+    assert len(few.counts) < len(many.counts)
+
+
+def test_groups_have_noise_of_their_own():
+    (one, other) = release(
+        SHAPES["given"],
+        NOISES[0],
+        2,
+        counts_below(rows_of_600, rows_of_600),
+        Wish(DECILES, BETA),
+        SeededCoins(3),
+    )
+    root = one.shape.root
+    assert one.counts[root] != other.counts[root]
+
+
+class Watched:
+    """Coins that keep the keys that they were asked for."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+
+    def draw(self) -> Watched:
+        return self
+
+    def words(self, key: Key, number: int) -> Words:
+        self.keys.append(key)
+        return SeededCoins(len(self.keys)).draw().words(key, number)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_two_nodes_share_their_coins(name: str, noise: Noise):
+    """Also an only child and the node above it, which hold the same stretch: all of uint8 lies in
+    one group of octaves.
+    """
+    shape = SHAPES[name]
+    coins = Watched()
+    in_any_order(shape, noise, some_rows(shape.grid, 9), coins, Random(0))
+    assert len(coins.keys) == len(set(coins.keys))
+
+
+def test_a_look_ahead_changes_no_count(monkeypatch: pytest.MonkeyPatch):
+    """Points are counted some levels ahead: with room for none, there are more scans alone."""
+    trees = []
+    scans = []
+    for ahead in (tree_release.POINTS_AHEAD, 0):
+        monkeypatch.setattr(tree_release, "POINTS_AHEAD", ahead)
+        below = counts_below(rows_of_600)
+        asked: list[int] = []
+
+        def counted(points: np.ndarray, below=below, asked=asked) -> object:
+            asked.append(len(points))
+            return below(points)
+
+        wish = Wish(DECILES, BETA)
+        trees += release(SHAPES["given"], NOISES[0], 1, counted, wish, SeededCoins(3))
+        scans.append(len(asked))
+    assert trees[0].counts == trees[1].counts
+    assert scans[0] < scans[1]
+
+
+def test_what_is_counted_is_what_there_is():
+    """With next to no noise, the noisy counts are the counts."""
+    noise = DiscreteLaplace(Fraction(1, 1_000))
+    (tree,) = release(
+        SHAPES["given"],
+        noise,
+        1,
+        counts_below(rows_of_600),
+        Wish(PERCENTILES, BETA),
+        SeededCoins(1),
+    )
+    assert len(tree.counts) > 50
+    for node, counts in tree.counts.items():
+        assert list(counts) == children_counts(tree.shape, node, rows_of_600.tolist())
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", 1, 1_000, "1e5"])
+@pytest.mark.parametrize("rows", [0, 1, 10**6, 10**15], ids=str)
+def test_any_number_of_rows_and_any_epsilon_are_answered(rows: int, epsilon: object):
+    """All rows at one point: counts of 10^15 are whole numbers in no float of four bytes."""
+    grid = plain_grid(2_000_001)
+
+    def below(points: np.ndarray) -> list:
+        counts = np.where(points > 1_234_567, rows, 0)
+        return [PointCounts(points, counts, rows)]
+
+    noise = DiscreteLaplace(1 / Fraction(epsilon))
+    wish = Wish([Fraction(1, 3), Fraction(1, 2)], Fraction(1, 10**9))
+    (tree,) = release(shape_of(grid), noise, 1, below, wish, SeededCoins(11))
+    for p in wish.ps:
+        low, high = tree.interval(p, wish.beta)
+        # By luck once in a billion times.
+        assert rows == 0 or low.first <= 1_234_567 <= high.last
+        node, within = tree.crossing(p)
+        assert 0 <= within <= 1
+        assert tree.shape.root.first <= node.first
+    # More than a million rows tell the point at epsilon 1.
+    if rows * Fraction(epsilon) >= 10**6:
+        low, high = tree.interval(wish.ps[0], wish.beta)
+        assert (low.first, high.last) == (1_234_567, 1_234_567)
+
+
+@pytest.mark.parametrize("cell", [0, 2**63, 2**64 - 2, 2**64 - 1])
+def test_every_unsigned_number_has_a_distribution(cell: int):
+    cells = np.full(500, cell, np.uint64)
+    found = postri.distribution(cells, epsilon=1, coins=SeededCoins(5))
+    assert cell in found.median.interval
+
+
+@pytest.mark.parametrize("cells", [[], [0], [1], [0, 1], [0, 1, 1]], ids=str)
+def test_a_domain_of_two_points_is_answered(cells: list[int]):
+    found = postri.distribution(
+        np.array(cells, np.int64), epsilon=1, domain=Domain(0, 1), coins=SeededCoins(5)
+    )
+    assert found.median.value in (0, 1)
+    assert found.count(1).interval.low >= 0
