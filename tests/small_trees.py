@@ -8,7 +8,7 @@ import numpy as np
 
 from postri.audit.tiny_tables import Rows, plain_grid
 from postri.methods.tree_release import CountsBelow
-from postri.tree.shape import Node, TreeShape
+from postri.tree.shape import TreeNode, TreeShape
 from postri.window import Indexes, PointCounts
 
 # Two children a node and three levels, on eight points.
@@ -25,7 +25,7 @@ def counts_below(*tables: Sequence[int] | Indexes) -> CountsBelow:
     return below
 
 
-def inner_nodes(shape: TreeShape) -> Iterator[Node]:
+def inner_nodes(shape: TreeShape) -> Iterator[TreeNode]:
     """All nodes that can be divided, from the root down."""
     waiting = [shape.root]
     while waiting:
@@ -35,11 +35,11 @@ def inner_nodes(shape: TreeShape) -> Iterator[Node]:
             waiting += shape.children(node)
 
 
-def rows_inside(rows: Rows, node: Node) -> int:
+def rows_inside(rows: Rows, node: TreeNode) -> int:
     """How many rows a node holds."""
     return sum(node.first <= row <= node.last for row in rows)
 
 
-def children_counts(shape: TreeShape, node: Node, rows: Rows) -> list[int]:
+def children_counts(shape: TreeShape, node: TreeNode, rows: Rows) -> list[int]:
     """How many rows each of its children holds."""
     return [rows_inside(rows, child) for child in shape.children(node)]

@@ -19,7 +19,7 @@ from postri.methods.tree_release import Wish, release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.distribution import PERCENTILES
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
-from postri.tree.shape import Node, TreeShape, shape_of
+from postri.tree.shape import TreeNode, TreeShape, shape_of
 from postri.window import PointCounts
 from proving import sized
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
@@ -44,7 +44,7 @@ def some_rows(grid: Grid, number: int) -> list[int]:
 
 def in_any_order(
     shape: TreeShape, noise: Noise, rows: list[int], draw: Draw, random: Random
-) -> dict[Node, list[int]]:
+) -> dict[TreeNode, list[int]]:
     """The noisy counts of all nodes, drawn in a random order."""
     tree = NoisyTree(shape, TreeNoise(noise))
     nodes = list(inner_nodes(shape))

@@ -29,7 +29,7 @@ from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange
 from postri.question.question import plain_question
 from postri.tree.noisy_tree import NoisyTree
-from postri.tree.shape import Level, Node, TreeShape
+from postri.tree.shape import Level, TreeNode, TreeShape
 from proving import sized
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
 
@@ -57,7 +57,7 @@ class Recorder:
     No noise is added, so the noisy counts are the counts.
     """
 
-    drawn: list[tuple[Node, tuple[int, ...], Noise | None]] = field(default_factory=list)
+    drawn: list[tuple[TreeNode, tuple[int, ...], Noise | None]] = field(default_factory=list)
     _noise: Noise | None = None
 
     def __enter__(self) -> Recorder:
@@ -69,7 +69,7 @@ class Recorder:
             return [0] * number
 
         def with_noise(
-            tree: NoisyTree, node: Node, counts: Sequence[int], draw: Any
+            tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Any
         ) -> Sequence[int]:
             self._noise = None
             noisy = original(tree, node, counts, draw)
@@ -85,7 +85,7 @@ class Recorder:
         self._patches.undo()
 
 
-def everything(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
+def everything(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
     """All nodes are worth a look, whatever was drawn."""
     for node in tree.leaves():
         if not node.is_leaf:
@@ -196,9 +196,9 @@ class Replayed:
     """Noisy counts that do not depend on the table: those of one random number for each node."""
 
     seed: int
-    asked: list[Node] = field(default_factory=list)
+    asked: list[TreeNode] = field(default_factory=list)
 
-    def __call__(self, tree: NoisyTree, node: Node, counts: Sequence[int], draw: object) -> Any:
+    def __call__(self, tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: object) -> Any:
         self.asked.append(node)
         random = np.random.default_rng([self.seed, node.depth, node.first])
         return [int(each) for each in random.integers(-2, 12, len(counts))]
@@ -244,7 +244,7 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
     original = tree_release._worth_a_look
     table: list[Rows] = []
 
-    def peeking(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
+    def peeking(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
         for node in original(tree, wish):
             if any(node.first <= row <= node.last for row in table[-1]):
                 yield node
@@ -261,7 +261,9 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
 def test_a_level_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
     original = tree_release._with_noise
 
-    def forgetful(tree: NoisyTree, node: Node, counts: Sequence[int], draw: Any) -> Sequence[int]:
+    def forgetful(
+        tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Any
+    ) -> Sequence[int]:
         if node.depth == 1:
             return counts
         return original(tree, node, counts, draw)
@@ -298,7 +300,7 @@ def test_shares_that_add_up_to_more_than_epsilon_are_caught():
 
 
 def test_a_node_that_is_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch):
-    def again(tree: NoisyTree, wish: Wish) -> Iterator[Node]:
+    def again(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
         if len(tree.counts) == 1:
             yield tree.shape.root
         yield from everything(tree, wish)

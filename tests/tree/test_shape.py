@@ -21,7 +21,7 @@ from postri.columns import (
     timestamp_type,
 )
 from postri.grid import HALF_RANGE, Grid, grid_of
-from postri.tree.shape import Level, Node, TreeShape, shape_of
+from postri.tree.shape import Level, TreeNode, TreeShape, shape_of
 from proving import examples, sized
 
 TYPES: tuple[ColumnType, ...] = (
@@ -44,7 +44,7 @@ def given_grid(points: int) -> Grid:
     return Grid(-shift, points - 1 - shift, Fraction(0), Fraction(1))
 
 
-def path(shape: TreeShape, index: int) -> list[Node]:
+def path(shape: TreeShape, index: int) -> list[TreeNode]:
     """From the root to the leaf that holds an index."""
     nodes = [shape.root]
     while not nodes[-1].is_leaf:
@@ -56,11 +56,11 @@ def path(shape: TreeShape, index: int) -> list[Node]:
     return nodes
 
 
-def levels_along(shape: TreeShape, nodes: list[Node]) -> list[Level]:
+def levels_along(shape: TreeShape, nodes: list[TreeNode]) -> list[Level]:
     return [shape.level_below(node) for node in nodes[:-1]]
 
 
-def sums(shape: TreeShape, nodes: list[Node]) -> tuple[Fraction, Fraction]:
+def sums(shape: TreeShape, nodes: list[TreeNode]) -> tuple[Fraction, Fraction]:
     """The shares of epsilon, and of beta, along a path."""
     found = levels_along(shape, nodes)
     shares = sum((level.share for level in found), start=Fraction(0))
@@ -94,7 +94,7 @@ def telling(grid: Grid) -> Iterator[int]:
     yield from (grid.first, grid.last)
 
 
-def all_nodes(shape: TreeShape) -> Iterator[Node]:
+def all_nodes(shape: TreeShape) -> Iterator[TreeNode]:
     waiting = [shape.root]
     while waiting:
         node = waiting.pop()
