@@ -446,10 +446,7 @@ WRONG = {
     "a fraction": ([0, "1/3"], "must be a decimal number, or a date"),
     "a truth": ([False, 5], "must be a decimal number, or a date"),
     "two kinds": ([0, date(2024, 1, 1)], "must be of one kind, got 0 and 2024-01-01"),
-    "dates of numbers": (
-        ["2024-01-01", "2024-01-02"],
-        "must be numbers, such as 10, got 2024-01-01",
-    ),
+    "dates of numbers": (["2024-01-01", "2024-01-02"], "must be numbers, such as 10, got"),
     "outside": ([0, 11], "must lie on its domain, 0.0 to 10.0, got 11"),
     "between steps": ([0, "2.25"], "on the steps of its domain, got 2.25; take 2.0 or 2.5"),
     "too many": (list(range(10_001)), "at most 10,000 edges"),
