@@ -130,9 +130,9 @@ class Method(ABC):
         """
         return None
 
-    def shared_by(self, quantiles: int) -> Method:
-        """The method for so many quantiles of one column that are asked together, if that matters
-        to it.
+    def shared_by(self, quantiles: int, epsilon: Fraction) -> Method:
+        """The method for so many quantiles of one column that are asked together and cost epsilon
+        together, if that matters to it.
         """
         return self
 

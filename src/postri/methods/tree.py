@@ -43,10 +43,12 @@ class TreeCounts:
 class Tree(Method):
     """Quantiles from one tree of noisy counts, which all quantiles of a column share.
 
-    `quantiles` is how many pay for it together.
+    `quantiles` is how many pay for it together, and `epsilon` what they pay; without it, each pays
+    as much as any other.
     """
 
     quantiles: int = 1
+    epsilon: Fraction | None = None
 
     divides: ClassVar[bool] = False
 
@@ -77,7 +79,10 @@ class Tree(Method):
         """A share of the release: the quantiles of a column pay for it together."""
         if terms.rho is not None:
             return gaussian_draw(terms.rho)
-        return pure_draw(terms.spend.epsilon)
+        # The release is one draw: its rho is more than the sum of those of its parts.
+        whole = pure_draw(self._paid(terms))
+        share = terms.spend.epsilon / self._paid(terms)
+        return Cost(terms.spend.epsilon, whole.rho * share)
 
     def forecast(
         self,
@@ -104,16 +109,22 @@ class Tree(Method):
             rows_needed=rows_needed(reached, terms.p),
         )
 
-    def shared_by(self, quantiles: int) -> Tree:
+    def shared_by(self, quantiles: int, epsilon: Fraction) -> Tree:
         """One release for so many quantiles."""
-        return Tree(quantiles)
+        return Tree(quantiles, epsilon)
+
+    def _paid(self, terms: QuantileTerms) -> Fraction:
+        """What all quantiles pay together, by the terms of one of them."""
+        if self.epsilon is not None:
+            return self.epsilon
+        return self.quantiles * terms.spend.epsilon
 
     def reach_in_rows(self, terms: QuantileTerms, domain: Domain | None, rows: int | None) -> float:
         """That of a release for which all quantiles pay as much."""
-        epsilon = self.quantiles * terms.spend.epsilon
+        epsilon = self._paid(terms)
         rho = None
         if terms.rho is not None:
-            rho = self.quantiles * terms.rho
+            rho = terms.rho * epsilon / terms.spend.epsilon
         return reach_in_rows(tree_noise(epsilon, rho, terms.protect), domain, terms.beta, rows)
 
     def advice(
@@ -123,8 +134,7 @@ class Tree(Method):
         if (span.low, span.high) != (grid.first, grid.last):
             return ()
         reached = self.reach_in_rows(terms, domain, None)
-        epsilon = self.quantiles * terms.spend.epsilon
-        return (whole_domain(rows_needed(reached, terms.p), epsilon),)
+        return (whole_domain(rows_needed(reached, terms.p), self._paid(terms)),)
 
 
 def released_trees(

@@ -65,14 +65,16 @@ class QuantileBatch(Batch):
         """One draw each, or one release that all follow from: whichever is narrower on average, by
         the forecast for smooth data.
         """
-        number = len(asked)
-        own = asked[0].terms.method.shared_by(number)
-        if fixed:
-            return [_by(each, own) for each in asked]
-        tree = Tree(number)
-        if number == 1 or _reach(asked, own, rows) <= _reach(asked, tree, rows):
-            return [_by(each, own) for each in asked]
-        return [_by(each, tree) for each in asked]
+        each_alone = _alone(asked)
+        number = len(each_alone)
+        epsilon = sum((terms.epsilon for _, terms in each_alone), start=Fraction(0))
+        own = asked[0].terms.method.shared_by(number, epsilon)
+        tree = Tree(number, epsilon)
+        is_narrower = number > 1 and _reach(each_alone, tree, rows) < _reach(each_alone, own, rows)
+        best = own
+        if is_narrower and not fixed:
+            best = tree
+        return [replace(each, terms=replace(each.terms, method=best)) for each in asked]
 
     def count(self, table: Countable, rows: Any) -> list[Any]:
         """What the method needs."""
@@ -113,11 +115,10 @@ class QuantileBatch(Batch):
         """Each quantile with its terms, and these as its method knows them: the same for all
         groups.
         """
-        found = []
-        for each in self.asked:
-            for quantile, terms in cast("Quantile", each.statistic).quantiles(each.terms):
-                found.append((quantile, terms, quantile.quantile_terms(terms)))
-        return found
+        return [
+            (quantile, terms, quantile.quantile_terms(terms))
+            for quantile, terms in _alone(self.asked)
+        ]
 
 
 @dataclass(frozen=True)
@@ -224,19 +225,23 @@ class Quantile(Statistic):
         return replace(plan, most_rows=rows.most)
 
 
-def _by(asked: Asked, method: Method) -> Asked:
-    return replace(asked, terms=replace(asked.terms, method=method))
+def _alone(asked: Sequence[Asked]) -> list[tuple[Quantile, Terms]]:
+    """Each quantile of some statistics with its own terms."""
+    return [
+        alone for each in asked for alone in cast("Quantile", each.statistic).quantiles(each.terms)
+    ]
 
 
-def _reach(asked: Sequence[Asked], method: Method, rows: int | None) -> float:
+def _reach(quantiles: Sequence[tuple[Quantile, Terms]], method: Method, rows: int | None) -> float:
     """How many rows the intervals reach to each side on average, by one method."""
     total = 0.0
-    for each in asked:
-        quantile = cast("Quantile", each.statistic)
-        terms = quantile.quantile_terms(_by(each, method).terms)
-        reach = method.reach_in_rows(terms, quantile.domain, rows)
-        total += inf if reach is None else reach
-    return total / len(asked)
+    for quantile, terms in quantiles:
+        own = quantile.quantile_terms(replace(terms, method=method))
+        reach = method.reach_in_rows(own, quantile.domain, rows)
+        if reach is None:
+            return inf
+        total += reach
+    return total / len(quantiles)
 
 
 def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
