@@ -17,6 +17,9 @@ import postri
 from bank import session, write_policy
 from postri import Distribution, Domain, InputError, SeededCoins, agg
 from postri.cli import app
+from postri.cost import pure_draw
+from postri.question import plain_question
+from postri.statistics.quantile import Quantile
 
 DECILES = [Fraction(k, 10) for k in range(1, 10)]
 
@@ -153,3 +156,22 @@ def test_a_concentrated_budget_has_gaussian_noise_which_is_narrower(tmp_path):
     assert ages.spend.rho == Fraction(1, 2)
     assert "rho 0.5 (zCDP)" in str(ages.median)
     assert ages.drawn.noise.name == "discrete-gaussian"
+
+
+@pytest.mark.parametrize("weights", [None, {"low": 3, "mid": 1, "high": 1}])
+def test_quantiles_of_one_release_cost_what_one_draw_costs(weights):
+    """The rho of an epsilon-DP release is more than the sum of those of its parts (Theorem 13)."""
+    wanted = {
+        "low": Quantile("x", None, Fraction(1, 4)),
+        "mid": Quantile("x", None, Fraction(1, 2)),
+        "high": Quantile("x", None, Fraction(3, 4)),
+    }
+    question = plain_question(
+        wanted,
+        epsilon=1,
+        confidence="0.95",
+        protect=postri.AddOrRemoveRows(1),
+        method="tree",
+        weights=weights,
+    )
+    assert question.cost == pure_draw(Fraction(1))
