@@ -85,3 +85,37 @@ def test_tails_of_wide_gaussian_noise_come_from_a_table_and_are_rounded_up():
 def test_noise_reads_back():
     for noise in (DiscreteLaplace(Fraction(1, 3)), DiscreteGaussian(Fraction(7, 2))):
         assert read_noise({"drawn": "3", **noise.to_fields()}) == noise
+
+
+WAVES = [
+    *(DiscreteLaplace(Fraction(scale)) for scale in ("1/10", "1/3", "1", "40")),
+    *(DiscreteGaussian(Fraction(variance)) for variance in ("1/200", "1/20", "99/100", *VARIANCES)),
+]
+
+
+@pytest.mark.parametrize("noise", WAVES, ids=str)
+def test_waves_are_sums_of_cosines(noise):
+    """The characteristic function, by its definition; at whole turns and far beyond them too."""
+    most = 45 * (int(noise.spread) + 1)
+    above = tails(noise, most)
+    chances = above - np.append(above[1:], 0)
+    frequencies = np.concatenate((np.linspace(0, 7, 60), [2 * np.pi, 9 * np.pi, 1_000.5]))
+    cosines = np.cos(np.outer(frequencies, np.arange(-most, most + 1)))
+    found = type(noise).characteristic(frequencies[:, None], np.array([noise.mean_square]))
+    assert found[:, 0] == pytest.approx((cosines @ chances).astype(float), abs=1e-11)
+
+
+@pytest.mark.parametrize("noise", WAVES, ids=str)
+def test_moments_are_at_least_those_of_the_noise(noise):
+    """Those of Laplace noise are exact, those of Gaussian noise are bounds."""
+    most = 60 * (int(noise.spread) + 1)
+    above = tails(noise, most)
+    chances = above - np.append(above[1:], 0)
+    numbers = np.arange(-most, most + 1, dtype=np.longdouble)
+    for share in (0.1, 0.3, 0.6):
+        tilt = share / noise.spread
+        exact = float(np.log(np.sum(chances * np.exp(np.longdouble(tilt) * numbers))))
+        found = type(noise).log_moments(np.array([tilt]), np.array([noise.mean_square]))[0]
+        assert found >= exact - 1e-9
+        if isinstance(noise, DiscreteLaplace):
+            assert found == pytest.approx(exact, rel=1e-6)

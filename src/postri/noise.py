@@ -31,9 +31,12 @@ SUMMED = 16
 FINENESS = 512
 LAST = 39
 TINY = 1e-300
-# How many bells on each side are added up for the waves of Gaussian noise: enough for a variance of
-# a tenth.
-BELLS = 6
+# Noise with a larger 1/scale than this is 0 but for a chance below 1e-303.
+LARGEST_RATE = 700.0
+# The waves of Gaussian noise are added up number by number for variances below 1, and bell by bell
+# above it. So many on each side are left out with less than 1e-20.
+BELLS = 2
+NUMBERS = 10
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,10 @@ class DiscreteLaplace:
 
     @cached_property
     def mean_square(self) -> float:
-        """The mean of its square, 2q / (1-q)^2 with q = exp(-1/scale)."""
-        rate = 1 / self.spread
+        """The mean of its square, 2q / (1-q)^2 with q = exp(-1/scale); at least 1e-303, so that a
+        float can tell it from 0.
+        """
+        rate = min(1 / self.spread, LARGEST_RATE)
         return 1 / (2 * sinh(rate / 2) ** 2)
 
     @staticmethod
@@ -135,16 +140,11 @@ class DiscreteGaussian:
     @staticmethod
     def characteristic(frequencies: Floats, squares: Floats) -> Floats:
         """The means of cos(frequency * noise) of noises with these variances."""
-        turns = 2 * pi
-        near = frequencies - turns * np.round(frequencies / turns)
-        # By Poisson's summation: a bell around each whole number of turns.
-        centres = turns * np.arange(-BELLS, BELLS + 1)
-        waves = np.zeros_like(near)
-        whole = np.zeros_like(squares)
-        for centre in centres:
-            waves += np.exp(-squares * (near - centre) ** 2 / 2)
-            whole = whole + np.exp(-squares * centre**2 / 2)
-        return np.asarray(waves / whole)
+        found = np.empty(np.broadcast_shapes(frequencies.shape, squares.shape))
+        narrow = squares < 1
+        for chosen, waves in (narrow, _waves_by_numbers), (~narrow, _waves_by_bells):
+            found[..., chosen] = waves(frequencies[..., chosen], squares[chosen])
+        return found
 
     @staticmethod
     def largest_tilts(squares: Floats) -> Floats:
@@ -299,6 +299,31 @@ def _summed_tails(variance: float, size: int) -> Floats:
     # All numbers: twice those from 0 on, less 0 itself.
     everything = 2 * tails[0] - 1
     return np.asarray(tails / everything)
+
+
+def _waves_by_numbers(frequencies: Floats, squares: Floats) -> Floats:
+    """The means of cos(frequency * noise): the sum over whole numbers, for small variances."""
+    waves = np.ones_like(frequencies)
+    whole = np.ones_like(squares)
+    for number in range(1, NUMBERS + 1):
+        chances = 2 * np.exp(-(number**2) / (2 * squares))
+        waves += chances * np.cos(number * frequencies)
+        whole += chances
+    return np.asarray(waves / whole)
+
+
+def _waves_by_bells(frequencies: Floats, squares: Floats) -> Floats:
+    """The same for large variances, by Poisson's summation: a bell around each whole number of
+    turns.
+    """
+    turns = 2 * pi
+    near = frequencies - turns * np.round(frequencies / turns)
+    waves = np.zeros_like(near)
+    whole = np.zeros_like(squares)
+    for centre in turns * np.arange(-BELLS, BELLS + 1):
+        waves += np.exp(-squares * (near - centre) ** 2 / 2)
+        whole += np.exp(-squares * centre**2 / 2)
+    return np.asarray(waves / whole)
 
 
 def _half_erfc(numbers: Floats) -> Floats:

@@ -80,7 +80,7 @@ class Estimate:
         """By how much this is more than another one."""
         same = self.slots.shared(other.slots)
         weights = np.concatenate(
-            (self.weights[:same] - other.weights[:same], self.weights[same:], other.weights[same:])
+            (self.weights[:same] - other.weights[:same], self.weights[same:], -other.weights[same:])
         )
         squares = np.concatenate((self.slots.squares, other.slots.squares[same:]))
         return EstimatedDifference(

@@ -25,8 +25,9 @@ LOST = 1e-9
 # law. The sum is moved by SHIFT times as much, for which the bound pays next to nothing.
 SMOOTHING = 0.02
 SHIFT = 2.0
-# The sum is looked at on a circle: half of it is this many deviations long.
-HALF_CIRCLE = 10
+# The sum is looked at on a circle: half of it is this many deviations long. Numbers up to half of
+# that are told well, beyond them the other tail comes around the circle.
+HALF_CIRCLE = 16
 # Beyond this many times 1/smoothing no frequency matters.
 LAST_FREQUENCY = 6.7
 # The tilts that Chernoff's bound tries, as shares of the largest possible and in deviations.
