@@ -21,7 +21,7 @@ from postri.grid import grid_of
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.estimates import Boundaries
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
-from postri.tree.shape import Node, TreeShape, shape_of
+from postri.tree.shape import TreeNode, TreeShape, shape_of
 from small_trees import BINARY
 
 SHAPES = {
@@ -35,7 +35,7 @@ NOISES: tuple[Noise, ...] = (DiscreteLaplace(Fraction(3)), DiscreteGaussian(Frac
 random = np.random.default_rng(77)
 
 
-def path_of(shape: TreeShape, index: int) -> list[Node]:
+def path_of(shape: TreeShape, index: int) -> list[TreeNode]:
     """The nodes above an index that can be divided."""
     nodes = [shape.root]
     while True:
@@ -45,7 +45,9 @@ def path_of(shape: TreeShape, index: int) -> list[Node]:
         nodes.append(child)
 
 
-def measured(tree: NoisyTree, nodes: list[Node]) -> tuple[np.ndarray, np.ndarray, list[Node]]:
+def measured(
+    tree: NoisyTree, nodes: list[TreeNode]
+) -> tuple[np.ndarray, np.ndarray, list[TreeNode]]:
     """Which stretches each noisy count of a path adds up, the mean square of its noise, and the
     stretches.
     """
@@ -65,7 +67,7 @@ def measured(tree: NoisyTree, nodes: list[Node]) -> tuple[np.ndarray, np.ndarray
     return np.array(design, float), np.array(squares), stretches
 
 
-def divided(shape: TreeShape, noise: Noise, nodes: list[Node], counts: np.ndarray) -> NoisyTree:
+def divided(shape: TreeShape, noise: Noise, nodes: list[TreeNode], counts: np.ndarray) -> NoisyTree:
     """A tree in which these nodes are divided, with these noisy counts one after the other."""
     tree = NoisyTree(shape, TreeNoise(noise))
     start = 0
@@ -76,7 +78,7 @@ def divided(shape: TreeShape, noise: Noise, nodes: list[Node], counts: np.ndarra
     return tree
 
 
-def number_of_counts(shape: TreeShape, nodes: list[Node]) -> int:
+def number_of_counts(shape: TreeShape, nodes: list[TreeNode]) -> int:
     return sum(len(shape.children(node)) for node in nodes)
 
 
@@ -139,7 +141,7 @@ def gaps(name: str, noise: Noise, index: int) -> tuple[float, float]:
     return off, wrong
 
 
-def true_counts(own: list[Node], stretches: list[Node], truth: np.ndarray) -> np.ndarray:
+def true_counts(own: list[TreeNode], stretches: list[TreeNode], truth: np.ndarray) -> np.ndarray:
     """The rows of stretches of part of a path, each of which holds some of the whole path's."""
     return np.array(
         [
@@ -178,7 +180,7 @@ original = Boundaries.of_child
 def test_an_update_without_covariance_is_caught(monkeypatch: pytest.MonkeyPatch):
     """What is learned of a node's count must move the boundary on its left and the total too."""
 
-    def careless(above: Boundaries, place: int, child: Node, noisy: list, noise: Noise):
+    def careless(above: Boundaries, place: int, child: TreeNode, noisy: list, noise: Noise):
         found = original(above, place, child, noisy, noise)
         own = above.total_weights
         new = np.zeros(len(noisy))
@@ -194,7 +196,7 @@ def test_an_update_without_covariance_is_caught(monkeypatch: pytest.MonkeyPatch)
 def test_weights_without_covariance_are_caught(monkeypatch: pytest.MonkeyPatch):
     """Estimates that moved, with the weights of those that did not."""
 
-    def careless(above: Boundaries, place: int, child: Node, noisy: list, noise: Noise):
+    def careless(above: Boundaries, place: int, child: TreeNode, noisy: list, noise: Noise):
         found = original(above, place, child, noisy, noise)
         left = np.tile(above.below_weights[place], (len(noisy) + 1, 1))
         new = np.tri(len(noisy) + 1, len(noisy), -1)
@@ -212,7 +214,7 @@ def test_the_rows_between_two_paths_have_the_noise_of_both(noise: Noise):
     shape = SHAPES["eight children"]
     one, other = path_of(shape, 900), path_of(shape, 1_100)
     tree = NoisyTree(shape, TreeNoise(noise))
-    noises: dict[Node, np.ndarray] = {}
+    noises: dict[TreeNode, np.ndarray] = {}
     for node in {*one, *other}:
         noises[node] = random.integers(-40, 41, len(shape.children(node)))
         sizes = [child.size for child in shape.children(node)]
@@ -256,7 +258,7 @@ def test_rounding_covers_what_floats_lose(rows: int):
             assert abs(Fraction(float(boundaries.below[place])) - below) <= boundaries.rounding
 
 
-def exact_estimates(tree: NoisyTree, nodes: list[Node]) -> list[Fraction]:
+def exact_estimates(tree: NoisyTree, nodes: list[TreeNode]) -> list[Fraction]:
     """The same updates, with the shipped weights of the noises as exact numbers: an estimate is the
     sum of all noisy counts with their weights.
     """
