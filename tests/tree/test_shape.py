@@ -170,3 +170,21 @@ def test_a_level_that_keeps_its_whole_share_is_caught():
     shape = Generous(given_grid(64))
     with pytest.raises(AssertionError):
         check_path(shape, 5)
+
+
+@examples(200)
+@given(st.integers(2, 2**64), st.data())
+def test_the_chances_of_where_an_index_may_be_found_add_up_to_one(points: int, data: st.DataObject):
+    """From the root down to the node of which it is a boundary."""
+    grid = given_grid(points)
+    shape = TreeShape(grid)
+    index = data.draw(st.integers(grid.first, grid.last))
+    node = shape.root
+    total = Fraction(0)
+    while True:
+        total += shape.chance_at(node, index)
+        _, child = shape.child_with(node, index)
+        if child.first == index:
+            break
+        node = child
+    assert total == 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from postri.answer import Answer, Answers, Result
 from postri.answer.bins import Bin
@@ -49,6 +49,16 @@ PERCENTILES = tuple(Fraction(k, 100) for k in range(1, 100))
 DIGITS = 6
 # How many times the ends of a share's interval are halved.
 HALVINGS = 30
+
+
+class Stretch(NamedTuple):
+    """Whole nodes of a tree, from one boundary up to another, and the part of beta that a statement
+    about their rows has: it depends on what was drawn which nodes they are.
+    """
+
+    start: int
+    end: int
+    chance: Fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +180,13 @@ class Distribution:
         low, high = self._indexes(below, "below")
         tree = self.drawn.tree
         lower, upper = tree.located(low), tree.located(high)
-        chance = float((1 - sure) / 2)
+        beta = 1 - sure
         value = (
             _ratio(lower.below_low, lower.all_rows) + _ratio(upper.below_high, upper.all_rows)
         ) / 2
-        least = _end_of_share(lower.below_low, lower.all_rows, chance, value, 0.0)
-        most = _end_of_share(upper.below_high, upper.all_rows, chance, value, 1.0)
+        chances = [float(beta / 2 * each.chance) for each in (lower, upper)]
+        least = _end_of_share(lower.below_low, lower.all_rows, chances[0], value, 0.0)
+        most = _end_of_share(upper.below_high, upper.all_rows, chances[1], value, 1.0)
         interval = Interval(_written(least, floor), _written(most, ceil))
         words = f"share below {words_of(below)}"
         return self._answer(words, _written(value, round), interval, sure)
@@ -267,7 +278,7 @@ class Distribution:
             if fields["form"] != FORM:
                 raise ValueError("another form")
             answer = read_sent(fields["answer"], read_protect(fields["protect"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
             raise InputError(
                 "the text is no distribution; give what Distribution.to_json wrote"
             ) from None
@@ -289,7 +300,7 @@ class Distribution:
 
     def _sure(self, confidence: Number | None) -> Fraction:
         if confidence is None:
-            return Fraction(repr(self.answer.confidence))
+            return check_share(self.answer.confidence, "confidence")
         return check_share(confidence, "confidence")
 
     def _answer(
@@ -326,17 +337,21 @@ class Distribution:
         """
         place = self._place(point, name)
         grid = self.grid
-        if grid.rounded:
-            low, high = floor(place + Fraction(1, 2)), ceil(place + Fraction(1, 2))
-        else:
-            low = high = ceil(place)
-        if low <= grid.first or high > grid.last + int(grid.rounded):
+        if not grid.first < place <= grid.last:
             raise InputError(
                 f"{name} must lie inside the domain, above {grid.value(grid.first)} and up to "
                 f"{grid.value(grid.last)}, got {shown(point)}: cells beyond are counted as on its "
                 "edge"
             )
-        return low, min(high, grid.last + 1)
+        if not grid.rounded:
+            return ceil(place), ceil(place)
+        middle = place + Fraction(1, 2)
+        low, high = floor(middle), ceil(middle)
+        if low == high and low % 2 == 1:
+            # The point lies half-way, and cells there went down, to the even index: they are not
+            # below it.
+            low -= 1
+        return low, high
 
     def _place(self, point: Any, name: str) -> Fraction:
         """Where a point lies, in steps of the grid."""
@@ -355,16 +370,16 @@ class Distribution:
     def _count(self, low: Any, high: Any, beta: Fraction) -> tuple[int, Interval]:
         """How many rows lie between two points, and the interval of that."""
         least, most = self._range(low, high)
-        inner, inner_reach = self._between(*least, beta)
+        inner, inner_reach = self._between(least, beta)
         outer, outer_reach = inner, inner_reach
         if most != least:
-            outer, outer_reach = self._between(*most, beta)
+            outer, outer_reach = self._between(most, beta)
         bottom = max(0, ceil(inner - inner_reach))
         top = max(bottom, floor(outer + outer_reach))
         value = min(max(round((inner + outer) / 2), bottom), top)
         return value, Interval(bottom, top)
 
-    def _range(self, low: Any, high: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    def _range(self, low: Any, high: Any) -> tuple[Stretch, Stretch]:
         """The narrowest and the widest stretch of whole tree nodes that the rows between two points
         may fill.
         """
@@ -375,22 +390,31 @@ class Distribution:
             from_low, from_high = self._indexes(low, "low")
         if high is not None and self._place(high, "high") < grid.last:
             to_low, to_high = self._indexes(high, "high")
-        if from_low >= to_high:
-            raise InputError(f"low must be below high, got {shown(low)} and {shown(high)}")
+        if low is not None and high is not None:
+            if self._place(low, "low") >= self._place(high, "high"):
+                raise InputError(f"low must be below high, got {shown(low)} and {shown(high)}")
+            if from_low >= to_high:
+                # No cell can lie between them.
+                nothing = Stretch(from_low, from_low, Fraction(1))
+                return nothing, nothing
         tree = self.drawn.tree
         start, end = tree.located(from_low), tree.located(to_high)
         inner_start, inner_end = tree.located(from_high), tree.located(to_low)
-        widest = (start.low_index, end.high_index)
-        narrowest = (inner_start.high_index, inner_end.low_index)
-        return narrowest, widest
+        return (
+            Stretch(
+                inner_start.high_index, inner_end.low_index, inner_start.chance * inner_end.chance
+            ),
+            Stretch(start.low_index, end.high_index, start.chance * end.chance),
+        )
 
-    def _between(self, start: int, end: int, beta: Fraction) -> tuple[float, float]:
+    def _between(self, stretch: Stretch, beta: Fraction) -> tuple[float, float]:
         """The rows between two boundaries of the tree: an estimate, and how far it may be off."""
-        if start >= end:
+        if stretch.start >= stretch.end:
             return 0.0, 0.0
         tree = self.drawn.tree
-        difference = tree.located(end).below_low.minus(tree.located(start).below_low)
-        reach = difference.noise.reach(float(beta / 2)) + difference.rounding
+        start, end = (tree.located(index).below_low for index in (stretch.start, stretch.end))
+        difference = end.minus(start)
+        reach = difference.noise.reach(float(beta / 2 * stretch.chance)) + difference.rounding
         return difference.value, reach
 
     def _edges(self, edges: object) -> list[Any]:
@@ -480,7 +504,7 @@ def words_of(point: Any) -> str:
     """A point as it was given, as people write it."""
     if isinstance(point, str):
         return point
-    return in_words(point)
+    return in_words(read_bound(point, "a point"))
 
 
 def _listed(points: object, name: str) -> list[Any]:

@@ -125,17 +125,17 @@ class NoisyTree:
         node = self.shape.root
         if index > node.last:
             end = len(self.shape.children(node))
-            return Located(self.boundaries(node), end, end, index, index)
+            return Located(self.boundaries(node), end, end, index, index, Fraction(1))
         while True:
-            children = self.shape.children(node)
-            place = next(i for i, child in enumerate(children) if index <= child.last)
-            child = children[place]
-            if child.first == index:
-                return Located(self.boundaries(node), place, place, index, index)
-            if not self.divided(child):
-                boundaries = self.boundaries(node)
-                return Located(boundaries, place, place + 1, child.first, child.last + 1)
+            place, child = self.shape.child_with(node, index)
+            if child.first == index or not self.divided(child):
+                break
             node = child
+        boundaries = self.boundaries(node)
+        chance = self.shape.chance_at(node, index)
+        if child.first == index:
+            return Located(boundaries, place, place, index, index, chance)
+        return Located(boundaries, place, place + 1, child.first, child.last + 1, chance)
 
     def leaves(self) -> Iterator[TreeNode]:
         """The nodes that are not divided, from left to right."""
@@ -182,7 +182,9 @@ class NoisyTree:
 class Located:
     """Between which boundaries of a divided node an index lies: their numbers, and their indexes.
 
-    They are one if the index is a boundary itself.
+    They are one if the index is a boundary itself. How deep the node lies depends on what was
+    drawn. So a statement about it may fail with `chance` times beta at most: the chances of all
+    nodes that it could have been add up to 1.
     """
 
     boundaries: Boundaries
@@ -190,6 +192,7 @@ class Located:
     high: int
     low_index: int
     high_index: int
+    chance: Fraction
 
     @property
     def below_low(self) -> Estimate:

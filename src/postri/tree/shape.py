@@ -95,6 +95,25 @@ class TreeShape:
         octave = self._octave(node.first)
         return self._levels_in_octave(octave)[node.depth - ABOVE_OCTAVES]
 
+    def child_with(self, node: Node, index: int) -> tuple[int, Node]:
+        """The child that holds an index, and which one it is."""
+        children = self.children(node)
+        place = next(place for place, child in enumerate(children) if index <= child.last)
+        return place, children[place]
+
+    def chance_at(self, node: Node, index: int) -> Fraction:
+        """The part of beta of a node, of all those above an index whose own boundaries the index is
+        not: as the tests of their levels have it.
+        """
+        above = self.root
+        total = Fraction(0)
+        while True:
+            total += self.level_below(above).chance
+            _, child = self.child_with(above, index)
+            if child.first == index:
+                return self.level_below(node).chance / total
+            above = child
+
     @cached_property
     def _children(self) -> dict[TreeNode, tuple[TreeNode, ...]]:
         return {}
