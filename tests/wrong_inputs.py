@@ -85,6 +85,7 @@ PYTHON = (
     "pay.share(below=10**30)",
     "pay.count(5_000, 1_000)",
     "pay.histogram(0)",
+    "pay.histogram(50)",
     "pay.histogram([5_000])",
     "pay.histogram([5_000, 1_000])",
     "pay.histogram([0, 10**30])",

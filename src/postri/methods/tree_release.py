@@ -40,10 +40,13 @@ MOST_DIVIDED = 1 << 14
 
 @dataclass(frozen=True)
 class Wish:
-    """Which quantiles a tree should tell well, and how often their intervals may fail."""
+    """What a tree should tell well: quantiles, whose intervals may fail with probability beta, the
+    rows below some grid indexes, and, if `everywhere`, all places with many rows.
+    """
 
     ps: Sequence[Fraction]
     beta: Fraction
+    edges: Sequence[int] = ()
     everywhere: bool = True
 
 
@@ -92,6 +95,10 @@ def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
     ends = set()
     for p in wish.ps:
         ends |= {*tree.interval(p, wish.beta), tree.crossing(p)[0]}
+    for edge in wish.edges:
+        located = tree.leaf_with(edge)
+        if located.first != edge:
+            ends.add(located)
     for node in ends:
         if not node.is_leaf and tree.rows_in(node) >= FEW * _deviation(tree, node):
             yield node

@@ -25,8 +25,9 @@ from postri.statistics.additive import additive_cost, additive_fields
 from postri.statistics.quantile import HALF, QuantileCounts
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Batch, Countable, Fits, Statistic, Terms
-from postri.tree.distribution import PERCENTILES
+from postri.tree.distribution import PERCENTILES, USUAL_BARS
 from postri.tree.drawn_tree import DrawnTree
+from postri.tree.shape import bar_edges
 
 # For which quantiles a release is made if there are many groups, which share the time.
 FEW = tuple(Fraction(k, 20) for k in range(1, 20))
@@ -50,11 +51,21 @@ class DistributionBatch(Batch):
         for each in self.asked:
             terms = each.terms
             noise = tree_noise(terms.epsilon, terms.rho, terms.protect)
-            wish = Wish(PERCENTILES if len(groups) <= MANY_GROUPS else FEW, terms.beta)
+            ps = PERCENTILES
+            if len(groups) > MANY_GROUPS:
+                ps = FEW
+            wish = Wish(ps, terms.beta, self._edges)
             trees = released_trees(groups, noise, self.grid, wish, coins)
             drawn.append([_released(DrawnTree(tree), terms, coins) for tree in trees])
         for answers in zip(*drawn, strict=True):
             yield list(answers)
+
+    @property
+    def _edges(self) -> list[int]:
+        """Those of a usual histogram, where the domain has an even division."""
+        if self.grid is None or self.grid.anchor is not None:
+            return []
+        return bar_edges(self.grid, USUAL_BARS)
 
 
 class ColumnDistribution(Statistic):

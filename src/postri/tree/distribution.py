@@ -33,6 +33,7 @@ from postri.privacy import (
 )
 from postri.tree.drawn_tree import DrawnTree
 from postri.tree.estimates import Estimate
+from postri.tree.shape import bar_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +43,6 @@ FORM = 1
 MOST_POINTS = 10_000
 # How many bars a histogram has if nobody says.
 USUAL_BARS = 50
-# Between which quantiles the bars of such a histogram lie; one more on each side takes the rest.
-FIRST_SHARE, LAST_SHARE = Fraction(1, 100), Fraction(99, 100)
 # The quantiles that a release is made for, and how many digits a share has.
 PERCENTILES = tuple(Fraction(k, 100) for k in range(1, 100))
 DIGITS = 6
@@ -210,8 +209,7 @@ class Distribution:
         simultaneous: bool = False,
     ) -> Result:
         """How many rows lie between each two edges, which go from low to high; a number of bars
-        chooses edges of its own between the 1st and the 99th percentile, and one bar more to each
-        side.
+        divides a domain that was given evenly.
         """
         sure = self._sure(confidence)
         ends = self._edges(edges)
@@ -421,7 +419,7 @@ class Distribution:
         if isinstance(edges, int) and not isinstance(edges, bool):
             if not 1 <= edges <= MOST_POINTS:
                 raise InputError(f"a histogram has 1 to {MOST_POINTS:,} bars, got {edges}")
-            return self._chosen_edges(edges)
+            return self._even_edges(edges)
         listed = _listed(edges, "edges")
         if len(listed) < 2:
             raise InputError("a histogram needs at least two edges, such as [0, 10, 100]")
@@ -436,16 +434,17 @@ class Distribution:
             raise InputError("edges must rise, each above the one before it")
         return listed
 
-    def _chosen_edges(self, bars: int) -> list[Any]:
-        """Boundaries of the tree next to evenly spaced points, between the two ends."""
+    def _even_edges(self, bars: int) -> list[Any]:
+        """Evenly spaced points of a given domain. They are public: were they chosen by what was
+        drawn, intervals would hold less often than they say.
+        """
         grid = self.grid
-        tree = self.drawn.tree
-        low, high = (self.drawn.index_of(share) for share in (FIRST_SHARE, LAST_SHARE))
-        inner = {
-            tree.located(low + (high - low) * place // bars).low_index for place in range(bars + 1)
-        }
-        ends = sorted({grid.first, *inner, grid.last})
-        return [grid.value(index) for index in ends]
+        if grid.anchor is not None:
+            raise InputError(
+                "a default domain has no edges of its own; give those of the bars, such as "
+                "histogram([0, 10_000, 50_000])"
+            )
+        return [grid.value(index) for index in bar_edges(grid, bars)]
 
 
 def _ratio(below: Estimate, rows: Estimate) -> float:
@@ -504,7 +503,7 @@ def words_of(point: Any) -> str:
     """A point as it was given, as people write it."""
     if isinstance(point, str):
         return point
-    return in_words(read_bound(point, "a point"))
+    return in_words(read_point(point, "a point"))
 
 
 def _listed(points: object, name: str) -> list[Any]:

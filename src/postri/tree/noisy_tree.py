@@ -137,6 +137,13 @@ class NoisyTree:
             return Located(boundaries, place, place, index, index, chance)
         return Located(boundaries, place, place + 1, child.first, child.last + 1, chance)
 
+    def leaf_with(self, index: int) -> TreeNode:
+        """The node, of those that are not divided, that holds an index."""
+        node = self.shape.root
+        while self.divided(node):
+            _, node = self.shape.child_with(node, index)
+        return node
+
     def leaves(self) -> Iterator[TreeNode]:
         """The nodes that are not divided, from left to right."""
         waiting = [self.shape.root]

@@ -95,13 +95,13 @@ class TreeShape:
         octave = self._octave(node.first)
         return self._levels_in_octave(octave)[node.depth - ABOVE_OCTAVES]
 
-    def child_with(self, node: Node, index: int) -> tuple[int, Node]:
+    def child_with(self, node: TreeNode, index: int) -> tuple[int, TreeNode]:
         """The child that holds an index, and which one it is."""
         children = self.children(node)
         place = next(place for place, child in enumerate(children) if index <= child.last)
         return place, children[place]
 
-    def chance_at(self, node: Node, index: int) -> Fraction:
+    def chance_at(self, node: TreeNode, index: int) -> Fraction:
         """The part of beta of a node, of all those above an index whose own boundaries the index is
         not: as the tests of their levels have it.
         """
@@ -189,6 +189,17 @@ class TreeShape:
             for first, last in found
             if first <= grid.last and last >= grid.first
         )
+
+
+def bar_edges(grid: Grid, bars: int) -> list[int]:
+    """The indexes that divide a grid evenly into so many bars, with both ends.
+
+    >>> bar_edges(Grid(0, 100, Fraction(0), Fraction(1)), 4)
+    [0, 25, 50, 75, 100]
+    """
+    length = grid.last - grid.first
+    number = min(bars, length)
+    return [grid.first + length * place // number for place in range(number + 1)]
 
 
 @lru_cache(maxsize=64)
