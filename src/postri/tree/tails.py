@@ -69,11 +69,9 @@ class NoiseSum:
 
     def reach(self, chance: float) -> float:
         """A number that the sum passes with no more than this chance, to one side."""
-        low, high = 0.0, self.deviation
-        if high == 0:
+        if self.deviation == 0:
             return 0.0
-        while not self.passes_seldom(high, chance):
-            low, high = high, 2 * high
+        low, high = 0.0, self._chernoff_reach(chance)
         for _ in range(STEPS):
             middle = (low + high) / 2
             if self.passes_seldom(middle, chance):
@@ -118,6 +116,11 @@ class NoiseSum:
         moments = self._moments + (smooth * self._tilts) ** 2 / 2
         return min(float(np.min(moments - self._tilts * number)), 0.0)
 
+    def _chernoff_reach(self, chance: float) -> float:
+        """From where on Chernoff's bound is no more than this chance."""
+        least = np.min((self._moments - log(chance)) / self._tilts)
+        return float(least) * (1 + ROUNDING)
+
     def tilted_together(
         self, number: float, other: NoiseSum, other_number: float, chance: float
     ) -> bool:
@@ -161,8 +164,10 @@ class NoiseSum:
         return self._log_bounds(self._tilts, 0.0)
 
 
-# How many times a reach is halved: until it is known to a thousandth of a deviation.
+# How many times a reach is halved: until it is known to less than a thousandth of itself.
 STEPS = 12
+# By which share floats may have moved it.
+ROUNDING = 1e-12
 
 
 def _normal_tail(deviations: float) -> float:
