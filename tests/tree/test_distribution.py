@@ -237,9 +237,10 @@ def test_a_release_reads_back_and_answers_the_same(cells: np.ndarray):
     assert list(again.quantiles(ps)) == list(found.quantiles(ps))
     assert again.boundaries == found.boundaries
     point = found.boundaries[0]
-    assert again.histogram([point, found.boundaries[-1]]).groups == found.histogram(
-        [point, found.boundaries[-1]]
-    ).groups
+    assert (
+        again.histogram([point, found.boundaries[-1]]).groups
+        == found.histogram([point, found.boundaries[-1]]).groups
+    )
     assert again.share(below=point) == found.share(below=point)
     assert again.to_json() == found.to_json()
 
