@@ -39,6 +39,7 @@ from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 from postri.question import BoundQuestion
 from postri.session import local
+from postri.sql import Statement
 from postri.statistics import quantile
 from postri.web.refusals import Shutdown, Timeout
 
@@ -169,7 +170,7 @@ def test_a_wish_of_the_process_is_recorded_and_goes_on(policy, wish):
 
 def test_what_cannot_be_shaped_has_failed_too(policy):
     statement = "SELECT job, MEDIAN(balance) AS mid FROM bank GROUP BY job"
-    with session(policy) as db, patch.object(local.Statement, "shaped", side_effect=RecursionError):
+    with session(policy) as db, patch.object(Statement, "shaped", side_effect=RecursionError):
         for _ in range(2):
             with pytest.raises(QuestionFailed) as caught:
                 db.sql(statement, epsilon=1, retry="k")

@@ -16,7 +16,8 @@ from postri.answer.forms import json_text
 from postri.errors import LedgerError, QuestionFailed
 from postri.ledger import AskedQuestion, SqliteLedger
 from postri.policy import read_policy
-from postri.session import local
+from postri.question import read_wording
+from postri.session.past import CHANGED
 from postri.session.wire import past_fields
 from postri.web.past_texts import PastText, PastTexts
 from postri.web.service import ServedSession, Service
@@ -62,7 +63,7 @@ def page_made_anew(session):
 
 
 def ask(session, question):
-    return session.answer(local.read_wording(question))
+    return session.answer(read_wording(question))
 
 
 class TestReady:
@@ -141,12 +142,12 @@ class TestTrue:
         path = write_policy(tmp_path)
         with opened(path) as session:
             ask(session(), QUESTION)
-            assert local.CHANGED not in page(session())
+            assert CHANGED not in page(session())
         path.write_text(path.read_text().replace("upper = 100", "upper = 99"))
         with opened(path) as session:
-            assert local.CHANGED in page(session())
+            assert CHANGED in page(session())
             parsed.clear()
-            assert local.CHANGED in page(session())
+            assert CHANGED in page(session())
             assert parsed == []
 
     def test_a_ledger_that_is_another_one_is_not_served_from_old_texts(self, tmp_path):

@@ -9,17 +9,14 @@ what became of the question.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from time import monotonic, sleep
 
-from postri.answer import Answer, Result
-from postri.answer.forms import read_answers, write_answers
-from postri.answer.words import from_ledger
+from postri.answer import Result
+from postri.answer.forms import write_answers
 from postri.engines.progress import paying, scans_are_over, waiting_for_others
 from postri.engines.resolve import Opener, open_here
 from postri.engines.table import Table
@@ -35,7 +32,6 @@ from postri.errors import (
     TermsRefused,
 )
 from postri.exact import plain
-from postri.expressions import Predicate
 from postri.ledger import (
     Attempt,
     Charge,
@@ -48,7 +44,7 @@ from postri.ledger import (
     Unanswered,
     View,
 )
-from postri.ledger.charges import check_open, check_questions, question_epsilon
+from postri.ledger.charges import check_open, check_questions
 from postri.mechanisms.coins import Coins
 from postri.policy import (
     Dataset,
@@ -58,53 +54,28 @@ from postri.policy import (
     open_dataset,
     people_of,
 )
-from postri.privacy import check_epsilon
 from postri.question import (
     BoundQuestion,
     DatasetQuestion,
     Price,
     Wording,
     added,
-    dataset_question,
     price_of,
-    read_wording,
 )
 from postri.question.rules import check_expect
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
+from postri.session.parsed import ParsedWording, parsed_wording
+from postri.session.past import is_same, past_answer, result_from_ledger
 from postri.session.release import AT_ONCE, Release
 from postri.session.session import PastAnswer, Session, check_dataset
 from postri.session.turns import turn
-from postri.sql import Statement, read_sql
 
-CHANGED = "the policy has changed since"
-UNKNOWN_WORDS = "it was put in a form that this version does not know"
 # How long a question waits for others that may still get their answers, and how often it looks, in
 # seconds.
 PATIENCE = 10.0
 PACE = 0.02
 # What is the wish of whoever runs this process, and no failure of the question.
 WISHES = (KeyboardInterrupt, SystemExit)
-
-
-@dataclass(frozen=True)
-class ParsedWording:
-    """A wording that was understood: the question, and the statement if it was put in SQL."""
-
-    question: DatasetQuestion
-    statement: Statement | None
-
-    def shaped(self, result: Result) -> Result:
-        """The result with the rows and columns that the statement asks for."""
-        if self.statement is None:
-            return result
-        question = self.question
-        return self.statement.shaped(result, question.beta, at_once=question.simultaneous)
-
-    def located(self, error: InputError) -> InputError:
-        """An error with its place in the text, if there is one."""
-        if self.statement is None:
-            return error
-        return self.statement.located(error)
 
 
 class LocalSession(Session):
@@ -244,44 +215,7 @@ class LocalSession(Session):
         return parsed
 
     def _parsed(self, wording: Wording) -> ParsedWording:
-        """The question. A wording in SQL has its dataset and its aggregates in its text."""
-        if wording.sql is None:
-            question = self._question(wording, self._dataset(wording.dataset))
-            Result.check_names(question.by, question.names)
-            return ParsedWording(question, None)
-        statement = read_sql(wording.sql, self._datasets)
-        structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
-        dataset = self._dataset(statement.dataset)
-        return ParsedWording(self._question(structured, dataset, statement), statement)
-
-    def _question(
-        self, wording: Wording, dataset: Dataset, statement: Statement | None = None
-    ) -> DatasetQuestion:
-        where: str | Predicate | None = wording.where
-        computed = None
-        parts = None
-        selected = None
-        if statement is not None:
-            where = statement.where
-            computed = statement.computed
-            parts = statement.parts()
-            # Where all intervals hold at once, those of any rows do.
-            if not wording.simultaneous:
-                selected = statement.selected()
-        return dataset_question(
-            dataset,
-            wording.aggregates,
-            epsilon=wording.epsilon,
-            by=wording.by,
-            where=where,
-            weights=wording.weights,
-            confidence=wording.confidence,
-            simultaneous=wording.simultaneous,
-            coins=self._coins(),
-            computed=computed,
-            parts=parts,
-            selected=selected,
-        )
+        return parsed_wording(wording, self._datasets, self._coins())
 
     def _dataset(self, name: object) -> Dataset:
         return self._datasets[check_dataset(name, self._datasets)]
@@ -309,13 +243,13 @@ class LocalSession(Session):
         past = self._ledger.retried(self.analyst, attempt)
         if past is None:
             return None
-        if not _is_same(question, past):
+        if not is_same(question, past):
             raise RetryKeyUsed
         if past.reason is not None:
             raise QuestionFailed(str(past.id), _told_epsilon(question))
         if past.answer_text is None:
             return None
-        return self._from_ledger(question, past.id, past.answer_text)
+        return result_from_ledger(question, past.id, past.answer_text)
 
     def _answer(self, question: DatasetQuestion, attempt: Attempt, *, fresh: bool) -> Result:
         dataset = self._dataset(question.dataset.name)
@@ -325,7 +259,7 @@ class LocalSession(Session):
         if not fresh and (found := self._recorded(question)):
             with suppress(LedgerError):  # It is given whether the history can be written or not.
                 self._ledger.keep(found.id, self.analyst, attempt)
-            return self._from_ledger(question, found.id, found.answer_text)
+            return result_from_ledger(question, found.id, found.answer_text)
         limits = self._limits(dataset)
         charged = self._charged(question, limits)
         reservation = self._reserved(question, limits, attempt)
@@ -388,7 +322,7 @@ class LocalSession(Session):
         with suppress(Exception):
             past = self._ledger.past(reservation)
             if past.answer_text is not None:
-                return self._from_ledger(question, reservation, past.answer_text)
+                return result_from_ledger(question, reservation, past.answer_text)
         raise QuestionFailed(str(reservation), _told_epsilon(question))
 
     def _abandoned(
@@ -462,27 +396,6 @@ class LocalSession(Session):
         dataset = question.dataset
         return self._ledger.recorded(dataset.name, dataset.version, question.key)
 
-    def _from_ledger(self, question: DatasetQuestion, number: int, text: str) -> Result:
-        """A recorded answer as this question wants it; each value says where it came from."""
-        try:
-            answers = read_answers(text, question.dataset.protect)
-        except (ValueError, KeyError, TypeError):
-            raise LedgerError(
-                f"answer {number} of the ledger is not of a form that this version knows; ask "
-                "with fresh=True"
-            ) from None
-        adapted = [
-            [_noted(question.adapted(answer), number) for answer in group] for group in answers
-        ]
-        return Result(
-            question.by,
-            question.names,
-            question.arranged(question.about(adapted)),
-            answer_id=str(number),
-            recorded=True,
-            epsilon=question.epsilon,
-        )
-
     # ---- past answers
 
     def _past_answers(self, before: int | None, limit: int) -> list[PastAnswer]:
@@ -499,55 +412,7 @@ class LocalSession(Session):
 
     def _past_answer(self, past: Reservation, parsed: ParsedWording | None = None) -> PastAnswer:
         """A past answer; `parsed` is its wording if it was understood already."""
-        wording = None
-        with suppress(InputError):
-            wording = read_wording(json.loads(past.wording or "null"))
-        epsilon = past.cost.epsilon
-        if epsilon is None:
-            # Gaussian noise has no pure epsilon: what was asked for is told.
-            epsilon = question_epsilon(past.cost)
-            if wording is not None:
-                epsilon = check_epsilon(wording.epsilon)
-        found = PastAnswer(
-            answer_id=str(past.id),
-            time=past.time,
-            dataset=past.dataset,
-            question=wording,
-            epsilon=epsilon,
-            status="open",
-            reason=None,
-            result=None,
-        )
-        if past.reason is not None:
-            # Why it failed is for the steward.
-            return replace(found, status="failed")
-        if past.answer_text is None:
-            return found
-        if wording is None:
-            return replace(found, status="answered", reason=UNKNOWN_WORDS)
-        result = self._shown_again(parsed or wording, past, past.answer_text)
-        if result is None:
-            return replace(found, status="answered", reason=CHANGED)
-        return replace(found, status="answered", result=result)
-
-    def _shown_again(
-        self, wording: Wording | ParsedWording, past: Reservation, text: str
-    ) -> Result | None:
-        """A past answer as it was asked for; None if the words mean another question by now."""
-        try:
-            parsed = wording
-            if isinstance(parsed, Wording):
-                parsed = self._parsed(parsed)
-        except InputError:
-            return None
-        if not _is_same(parsed.question, past):
-            return None
-        return parsed.shaped(self._from_ledger(parsed.question, past.id, text))
-
-
-def _is_same(question: DatasetQuestion, past: Reservation) -> bool:
-    asked = (question.dataset.name, question.dataset.version, question.key)
-    return asked == (past.dataset, past.version, past.key)
+        return past_answer(past, self._parsed, parsed)
 
 
 def _told_epsilon(question: DatasetQuestion) -> Fraction:
@@ -562,7 +427,3 @@ def _told_epsilon(question: DatasetQuestion) -> Fraction:
 def _failures(unanswered: Sequence[Unanswered]) -> int:
     """How many never get an answer."""
     return sum(each.reason is not None for each in unanswered)
-
-
-def _noted(answer: Answer, number: int) -> Answer:
-    return replace(answer, notes=(*answer.notes, from_ledger(str(number))))

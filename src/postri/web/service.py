@@ -27,7 +27,8 @@ from postri.ledger import AskedQuestion, SqliteLedger, View
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.question import Wording
-from postri.session.local import LocalSession, ParsedWording
+from postri.session.local import LocalSession
+from postri.session.parsed import ParsedWording
 from postri.session.release import AT_ONCE, Release
 from postri.session.session import answer_number, check_limit
 from postri.session.wire import history_text, past_fields
