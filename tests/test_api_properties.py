@@ -51,6 +51,8 @@ class TestEquivariance:
     )
     def test_shifted_integers_shift_the_answer(self, rows, shift, way, seed):
         cells = np.array(rows, dtype=np.int64)
+        # Readings bend at a distance that the value's own distance from 0 gives.
+        way = {**way, "method": Depth(paces=(5,), knees=())}
         here = postri.quantile(cells, domain=Domain(-100, 100), coins=SeededCoins(seed), **way)
         there = postri.quantile(
             cells + shift, domain=Domain(shift - 100, shift + 100), coins=SeededCoins(seed), **way

@@ -52,8 +52,8 @@ def test_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
         tmp_path,
         table=bank(50),
         budget=f"{Fraction(fits, 100)}",
-        # None waits for another.
-        more=f"max_failures = {number_of_processes}",
+        # None waits for another, and a large budget has no larger least epsilon.
+        more=f'max_failures = {number_of_processes}\nmin_epsilon = "1/100"',
     )
     processes = [
         started("asking_at_once.py", policy, f"analyst {number}", each_asks)

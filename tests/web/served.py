@@ -80,8 +80,9 @@ def hurried_trips(folder: Path, *, rows: int, budget: str) -> Path:
         source="trips.parquet",
         budget=budget,
         rows=rows,
-        # One that is killed leaves questions without an answer.
-        more="max_failures = 1000",
+        # One that is killed leaves questions without an answer; a large budget has no larger least
+        # epsilon.
+        more='max_failures = 1000\nmin_epsilon = "1/1000"',
         columns=FARES,
     )
     (folder / "postri.toml").write_text(HURRIED + trips)
