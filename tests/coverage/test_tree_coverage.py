@@ -27,7 +27,7 @@ from postri.domain import position
 from postri.noise import DiscreteLaplace
 from postri.tree.drawn_tree import DrawnTree
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
-from postri.tree.shape import Level, Node, TreeShape
+from postri.tree.shape import Level, TreeNode, TreeShape
 from postri.tree.tails import NoiseSum
 from proving import sized
 from small_trees import BINARY, children_counts, inner_nodes, rows_inside
@@ -47,7 +47,7 @@ class NodeTest:
     much, to that side.
     """
 
-    node: Node
+    node: TreeNode
     weights: np.ndarray
     columns: list[int]
     most: float
@@ -66,7 +66,7 @@ class SmallTree:
     shape: TreeShape = BINARY
     spare: Fraction | None = None
     own_level_only: bool = False
-    tests: dict[tuple[str, Node], NodeTest] = field(init=False)
+    tests: dict[tuple[str, TreeNode], NodeTest] = field(init=False)
 
     def __post_init__(self) -> None:
         tree = NoisyTree(self.shape, TreeNoise(DiscreteLaplace(1 / self.epsilon)))
@@ -80,7 +80,7 @@ class SmallTree:
         }
 
     @cached_property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[TreeNode]:
         return list(inner_nodes(self.shape))
 
     @cached_property
@@ -94,7 +94,9 @@ class SmallTree:
             ]
         )
 
-    def _tests(self, tree: NoisyTree, node: Node, end: str) -> Iterator[tuple[Node, NodeTest]]:
+    def _tests(
+        self, tree: NoisyTree, node: TreeNode, end: str
+    ) -> Iterator[tuple[TreeNode, NodeTest]]:
         boundaries = tree.boundaries(node)
         children = self.shape.children(node)
         columns = [
@@ -124,19 +126,19 @@ class SmallTree:
             return self.spare
         return 1 - Fraction(1, self.p.denominator)
 
-    def past_rank(self, end: str, child: Node, rows: Rows) -> float:
+    def past_rank(self, end: str, child: TreeNode, rows: Rows) -> float:
         """The true rows past the target rank at the boundary that is tested."""
         boundary = child.last + 1 if end == "low" else child.first
         return sum(row < boundary for row in rows) - float(self.p * len(rows))
 
-    def is_out(self, end: str, child: Node, rows: Rows, off: np.ndarray) -> np.ndarray:
+    def is_out(self, end: str, child: TreeNode, rows: Rows, off: np.ndarray) -> np.ndarray:
         """Whether the test of a node fails, where its estimate is off by so much."""
         past = self.past_rank(end, child, rows) + off
         short = -past if end == "low" else past
         most = self.tests[end, child].most
         return short - float(self.bad) >= most
 
-    def path(self, index: int) -> list[Node]:
+    def path(self, index: int) -> list[TreeNode]:
         """Below the root, down to the leaf of an index."""
         found = [self.shape.root]
         while not found[-1].is_leaf:
@@ -179,7 +181,7 @@ class PathChances:
     tree: SmallTree
 
     def __post_init__(self) -> None:
-        self._kept: dict[tuple[str, int], tuple[np.ndarray, dict[Node, np.ndarray]]] = {}
+        self._kept: dict[tuple[str, int], tuple[np.ndarray, dict[TreeNode, np.ndarray]]] = {}
         self._failures: dict[tuple, float] = {}
 
     @property
@@ -188,13 +190,13 @@ class PathChances:
         scales = np.unique(self.tree.scales)
         return sum(2 * 2 * exp(-(MOST_NOISE + 1) / scale) for scale in scales)
 
-    def of_path(self, end: str, leaf: int) -> tuple[np.ndarray, dict[Node, np.ndarray]]:
+    def of_path(self, end: str, leaf: int) -> tuple[np.ndarray, dict[TreeNode, np.ndarray]]:
         key = (end, leaf)
         if key not in self._kept:
             self._kept[key] = self._enumerated(end, leaf)
         return self._kept[key]
 
-    def _enumerated(self, end: str, leaf: int) -> tuple[np.ndarray, dict[Node, np.ndarray]]:
+    def _enumerated(self, end: str, leaf: int) -> tuple[np.ndarray, dict[TreeNode, np.ndarray]]:
         nodes = self.tree.path(leaf)
         tests = {
             child: self.tree.tests[end, child] for child in nodes if (end, child) in self.tree.tests
@@ -334,7 +336,7 @@ def test_what_must_be_held_is_what_the_promise_says():
             assert holds_quantile(low, high, rows, p, BINARY.grid)
             assert low == 0 or not holds_quantile(low + 1, high, rows, p, BINARY.grid)
             assert high == 7 or not holds_quantile(low, high - 1, rows, p, BINARY.grid)
-    assert rows_inside((1, 4, 4), Node(2, 5, 1)) == 2
+    assert rows_inside((1, 4, 4), TreeNode(2, 5, 1)) == 2
 
 
 # The checks can fail: each of these bugs is caught.
