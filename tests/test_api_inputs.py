@@ -92,7 +92,7 @@ PARAMETERS = [
     ("split", [0, 1, 2, -0.1, "1", HUGE], "strictly between 0 and 1"),
     ("domain", [(0, 10), [0, 10], "0..10", 10, {"lower": 0}, range(10)], "Domain("),
     ("protect", [None, 1, "rows", AddOrRemoveRows, object()], "AddOrRemoveRows(k), ReplaceRows(k)"),
-    ("method", [None, 3, Depth, object()], "or a method object"),
+    ("method", [3, Depth, object()], "or a method object"),
     ("coins", [7, "seed", object(), np.random.default_rng(1)], "SeededCoins(seed)"),
 ]
 WRONG = [(name, value, words) for name, values, words in PARAMETERS for value in values]

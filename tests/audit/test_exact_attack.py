@@ -21,11 +21,13 @@ STATISTICS = {statistic.written(): statistic for _, statistic in additive_statis
 
 
 def test_every_statistic_of_the_registry_is_attacked():
-    """Those that add noise by their numbers, the others by the chances of their values."""
+    """Those that add noise by their numbers, the others by the chances of their values; the tree of
+    a distribution in `tests/privacy/test_tree_privacy.py`.
+    """
     added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
     assert added == {"count", "sum", "mean", "histogram"}
-    assert others == {"median", "quantile", "quantiles"}
+    assert others == {"median", "quantile", "quantiles", "distribution"}
     assert list(STATISTICS) == [
         "count()",
         'count("x")',

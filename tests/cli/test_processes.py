@@ -34,6 +34,7 @@ COMMANDS = {
     "ask": ("ask", "staff", "count()", "--epsilon", 1, "--json"),
     "sql": ("sql", "SELECT COUNT(*) AS n FROM staff", "--epsilon", 1, "--json"),
     "budget": ("budget", "--json"),
+    "distribution": ("distribution", *FILE, "--epsilon", 1, "--json"),
     "compare": ("compare", *FILE, "--epsilon", 1, "--methods", "depth", "--runs", 2, "--json"),
     "token": ("token", "list", "--json"),
 }

@@ -77,7 +77,7 @@ CAUSES = [
 PLACES = {
     "snapshot": (Table, "snapshot"),
     "scan": (duckdb_source, "run_query"),
-    "draw": (quantile.QuantileBatch, "draw"),
+    "draw": (quantile.QuantileBatch, "draw_groups"),
     "answers": (BoundQuestion, "answers"),
     "record": (SqliteLedger, "record"),
     "write": (local, "write_answers"),

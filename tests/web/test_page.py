@@ -277,7 +277,9 @@ def test_a_statistic_that_the_page_has_never_heard_of_is_asked_like_any_other(vi
         re.compile("SELECT DOZENS\\(fee, 12\\) AS dozens_fee_12")
     )
     page.get_by_role("link", name="SQL").click()
-    expect(page.get_by_text("COUNT, SUM, AVG, HISTOGRAM(column, edges), DOZENS")).to_be_visible()
+    expect(
+        page.get_by_text("COUNT, SUM, AVG, DISTRIBUTION, HISTOGRAM(column, edges), DOZENS")
+    ).to_be_visible()
     page.get_by_role("link", name="History").click()
     expect(page.locator(".history > li").first).to_contain_text("Dozens of fee with size = 12")
     page.unroute_all(behavior="wait")

@@ -79,7 +79,8 @@ class AdditiveCase:
 
 def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
     """Every statistic of the registry that adds noise, about a column of cells if it takes one, and
-    with bins of the domain.
+    with bins of the domain. Of those that look further by what they drew, no fixed list of numbers
+    can be compared.
     """
     bins = [domain.lower, domain.lower + domain.step, domain.upper]
     for form in forms():
@@ -87,8 +88,9 @@ def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
             statistic = None
             if len(inside) < 2 or _takes_bins(form):
                 statistic = _made(form, inside)
-            if statistic is not None and not statistic.draws_interval:
-                yield form, statistic
+            if statistic is None or statistic.draws_interval or statistic.looks_further:
+                continue
+            yield form, statistic
 
 
 def _takes_bins(form: Form) -> bool:

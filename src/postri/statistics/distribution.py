@@ -75,6 +75,7 @@ class ColumnDistribution(Statistic):
     fits: ClassVar[Fits] = "ordered"
     batch = DistributionBatch
     stays_in_domain: ClassVar = True
+    looks_further: ClassVar = True
 
     def written(self) -> str:
         """As text.

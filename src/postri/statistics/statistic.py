@@ -97,6 +97,8 @@ class Statistic(ABC):
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+    looks_further: ClassVar[bool] = False
+    """Whether it chooses what to draw next by what it has drawn."""
     draws_interval: ClassVar[bool] = False
     """Whether its interval is a draw of its own, which holds whatever the value is; that of public
     noise follows from the value.
