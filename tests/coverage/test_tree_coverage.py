@@ -258,7 +258,7 @@ class Drawn:
     """By how much every test of a tree is off in each of many draws."""
 
     tree: SmallTree
-    number: int = sized(1_500, 100_000)
+    number: int = sized(1_500, 20_000)
     shifted: int = 0
 
     def __post_init__(self) -> None:
@@ -379,7 +379,7 @@ def test_noise_of_the_levels_above_that_is_forgotten_is_caught():
 # Hard tables, through the front door, for 99 quantiles and for shares, counts and histograms.
 
 PERCENT = tuple(Fraction(k, 100) for k in range(1, 100))
-RUNS = sized(1, 60)
+RUNS = sized(1, 12)
 NAMES = sized(
     (
         "no row, default domain",
