@@ -18,7 +18,7 @@ from postri.grid import Grid, grid_of
 from postri.methods.tree_release import Wish, release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.noisy_tree import NoisyTree, TreeNoise, index_within
-from postri.tree.shape import Node, shape_of
+from postri.tree.shape import TreeNode, shape_of
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
 
 GRIDS: dict[str, Grid] = {
@@ -160,4 +160,4 @@ def test_negative_counts_are_estimates_like_others():
     assert (low.first, high.last) == (0, 7)
     node, within = tree.crossing(Fraction(1, 2))
     assert 0 <= index_within(BINARY.grid, node, within) <= 7
-    assert isinstance(node, Node)
+    assert isinstance(node, TreeNode)
