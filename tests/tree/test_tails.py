@@ -140,7 +140,8 @@ def test_a_tail_is_never_below_the_exact_one(name: str):
 def test_a_tail_is_close_to_the_exact_one(name: str, figures: Callable[[str], None]):
     """By the chance itself, and by how far a test reaches: that matters for an interval.
 
-    The smoothing moves a tail by 4 % of a deviation: by 10 to 30 % of the chance.
+    The smoothing moves a tail by 4 % of a deviation: by 8 to 20 % of the chance, and more
+    beyond 7 deviations, where single noises have a chance of 1e-5.
     """
     case = SMOOTH[name]
     noise = case.sum
@@ -151,7 +152,7 @@ def test_a_tail_is_close_to_the_exact_one(name: str, figures: Callable[[str], No
         if SMALLEST <= exact <= LARGEST:
             ratios.append(noise.upper_tail(number) / exact)
     figures(f"at most {max(ratios):.3f} of the exact chance")
-    assert max(ratios) < 1.35
+    assert max(ratios) < 1.5
     for chance in CHANCES:
         if SMALLEST < chance <= LARGEST:
             assert case.exact(0.97 * noise.reach(chance) - float(case.unit)) > chance
