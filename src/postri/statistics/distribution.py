@@ -15,7 +15,6 @@ from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.answer.words import register_words
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
-from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.method import QuantileTerms
 from postri.methods.tree import Tree, TreeCounts, released_trees, tree_noise
@@ -92,10 +91,6 @@ class ColumnDistribution(Statistic):
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """Which noise is drawn. An interval of any confidence follows from it."""
         return additive_fields(terms)
-
-    def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:
-        """That of one group."""
-        raise NotImplementedError
 
     def cost(self, terms: Terms) -> Cost:
         """That of one release."""
