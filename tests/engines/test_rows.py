@@ -102,7 +102,7 @@ SPARK_ASKED = (
 
 
 def asked_of(engine: str) -> list[str]:
-    names = SPARK_ASKED[:: sized(2, 1)] if engine == "Spark" else most_of(engine, ASKED)
+    names = SPARK_ASKED[:: sized(4, 1)] if engine == "Spark" else most_of(engine, ASKED)
     return [
         name
         for name in names
@@ -121,7 +121,8 @@ EVERYWHERE = [
 def test_the_rows_that_count_are_those_of_the_rule(engine, name, opened):
     asked, table = ASKED[name], opened(engine)
     counts = counted(odd_rows(engine), asked, grid_for(table, asked))
-    for half in (3, 400) if engine in (*MEMORY, "DuckDB") else (3,):
+    # A window of all rows is cut from the same counts: in memory it costs nothing.
+    for half in (3, 400) if engine in (*MEMORY, *sized((), ("DuckDB",))) else (3,):
         assert seen(table, asked, half) == true(counts, half)
 
 

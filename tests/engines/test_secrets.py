@@ -87,12 +87,13 @@ class Watch(logging.Handler):
     @property
     def leaks(self) -> list[str]:
         """What was said with a mark in it, however digits are grouped."""
-        plain = [words.replace(",", "").replace("_", "") for words in self.said]
-        return [
-            words
-            for words, bare in zip(self.said, plain, strict=True)
-            if any(mark in words or mark in bare for mark in MARKS)
-        ]
+
+        def leaks(words: str) -> bool:
+            bare = words.replace(",", "").replace("_", "")
+            return any(mark in words or mark in bare for mark in MARKS)
+
+        # A copy: threads of a library may log something meanwhile.
+        return [words for words in list(self.said) if leaks(words)]
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -384,7 +385,10 @@ def test_neighbouring_tables_have_the_same_outcome(engine, watch, request, tmp_p
         Place(tmp_path, request),
         ["together", "expressions"] if engine == "Spark" else some_of(engine, NEIGHBOURS),
     )
-    asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], every)]
+    of_nothing = every
+    if engine == "Spark":
+        of_nothing = every[: sized(1, None)]
+    asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], of_nothing)]
     if engine in sized(("lists", "DuckDB"), set(LOADERS) - {"Spark"}):
         rows = list(EXTREMES.values())[:: sized(2, 1)]
         asked += [(with_rows(row), ["together", "expressions"]) for row in rows]

@@ -83,7 +83,7 @@ def one_row_cases() -> Iterator[Case]:
     )
     yield from (
         Case(p, protect, noise, HIGH)
-        for p, protect, noise in product(sized(PS[1:], PS), ONE_ROW, sized(NOISES[:1], NOISES))
+        for p, protect, noise in product(sized(PS[2:], PS), ONE_ROW, sized(NOISES[:1], NOISES))
     )
 
 

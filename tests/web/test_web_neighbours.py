@@ -79,6 +79,8 @@ def pairs() -> Iterator[tuple[str, str, list[tuple[Any, ...]], list[tuple[Any, .
     """The kind of a file, the protected change, a table and its neighbour."""
     for number, row in enumerate(ODD):
         for place, size in enumerate(neighbours.SIZES):
+            if (number + place) % sized(2, 1):
+                continue
             base: list[tuple[Any, ...]] = [
                 ((i * 37) % 500 - 100, (i % 40) / 4, "abcd"[i % 4], i // 3) for i in range(size)
             ]
@@ -213,7 +215,7 @@ def test_neighbours_behave_the_same(tmp_path):
     (left, left_log), (right, right_log) = (
         everything(tmp_path / name, side) for side, name in enumerate(("left", "right"))
     )
-    assert len(left) == 40 * ASKED
+    assert len(left) == sized(20, 40) * ASKED
     assert {status for status, *_ in left} == {200, 400, 409}
     for one, other in zip(left, right, strict=True):
         assert one == other
