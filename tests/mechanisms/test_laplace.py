@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chi2
 
 from postri.mechanisms import laplace as laplace_module
-from postri.mechanisms.coins import Key, SeededCoins, SystemCoins, Words
+from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Wanted, Words
 from postri.mechanisms.laplace import discrete_laplace, discrete_laplaces
 from postri.noise import DiscreteLaplace
 from proving import WITH_SYSTEM_COINS, sized
@@ -27,9 +27,13 @@ LEVEL = 1e-7
 WORD = 2**64
 
 
+def laplaces(noise: DiscreteLaplace, number: int, draw: Draw, key: Key) -> list[int]:
+    return discrete_laplaces([noise], [Wanted(draw, key, number)])
+
+
 def drawn(scale: Fraction, number: int) -> Counter[int]:
     noise, draw = DiscreteLaplace(scale), SystemCoins().draw()
-    return Counter(discrete_laplaces(noise, number, draw, ("many",)))
+    return Counter(laplaces(noise, number, draw, ("many",)))
 
 
 def p_value(numbers: Counter[int], scale: float) -> float:
@@ -106,7 +110,7 @@ def test_a_word_at_a_border_draws_more_bits_and_falls_on_the_side_that_they_say(
             noise = DiscreteLaplace(scale)
             if scale > 1_000:
                 coins.first[1] = WORD - 2
-            (found,) = discrete_laplaces(noise, 1, coins, ("key",))
+            (found,) = laplaces(noise, 1, coins, ("key",))
             assert found == expected
             assert coins.asked[0] == ("key", 0, "bits", 64)
 
@@ -115,7 +119,7 @@ def test_the_words_of_both_ends_draw_more_bits():
     """Of U near 0 nothing is known from above, and U next to 1 may be 1."""
     noise = DiscreteLaplace(Fraction(5))
     coins = Scripted([0, WORD - 1], [0, 2**63, 77])
-    (found,) = discrete_laplaces(noise, 1, coins, ("key",))
+    (found,) = laplaces(noise, 1, coins, ("key",))
     # -ln(2^-128 / 2) * 5, and 0.
     assert found == floor(5 * 129 * log(2))
     assert {key[:2] for key in coins.asked} == {("key", 0), ("key", 1)}
@@ -126,16 +130,16 @@ def test_floats_decide_as_exact_arithmetic_does(scale: Fraction, monkeypatch: py
     """With the same words; with a margin that leaves nothing to floats."""
     noise = DiscreteLaplace(scale)
     draws = [SeededCoins(9).draw() for _ in range(2)]
-    by_floats = discrete_laplaces(noise, 200, draws[0], ("key",))
+    by_floats = laplaces(noise, 200, draws[0], ("key",))
     monkeypatch.setattr(laplace_module, "LARGEST", -2.0)
-    assert discrete_laplaces(noise, 200, draws[1], ("key",)) == by_floats
+    assert laplaces(noise, 200, draws[1], ("key",)) == by_floats
 
 
 @pytest.mark.parametrize("scale", [Fraction(10**18), Fraction(10**60, 7)], ids=str)
 def test_noise_that_no_float_holds_is_exact(scale: Fraction):
     """Its last digits are not zeros, as those of a float would be."""
     noise = DiscreteLaplace(scale)
-    numbers = discrete_laplaces(noise, 60, SeededCoins(3).draw(), ("key",))
+    numbers = laplaces(noise, 60, SeededCoins(3).draw(), ("key",))
     assert len({number % 1_024 for number in numbers}) > 20
     assert max(map(abs, numbers)) < 100 * scale
 
@@ -143,7 +147,7 @@ def test_noise_that_no_float_holds_is_exact(scale: Fraction):
 def test_tiny_scales_draw_zeros():
     """Another number once in more than 10^40 draws."""
     noise = DiscreteLaplace(Fraction(1, 100_000))
-    assert set(discrete_laplaces(noise, 1_000, SystemCoins(), ("key",))) == {0}
+    assert set(laplaces(noise, 1_000, SystemCoins(), ("key",))) == {0}
 
 
 # The checks can fail.
@@ -162,7 +166,19 @@ def test_floats_that_are_taken_for_exact_are_caught(monkeypatch: pytest.MonkeyPa
     word = borders(Fraction(1), range(3, 4))[0]
     noise = DiscreteLaplace(Fraction(1))
     found = {
-        discrete_laplaces(noise, 1, Scripted([word, WORD - 2**40], [more] * 9), ("key",))[0]
+        laplaces(noise, 1, Scripted([word, WORD - 2**40], [more] * 9), ("key",))[0]
         for more in (0, WORD - 1)
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_numbers_of_many_keys_are_those_of_each_by_itself(scale: Fraction):
+    """With seeded coins, and noises that differ."""
+    noises = [DiscreteLaplace(scale * (1 + place)) for place in range(40)]
+    draw = SeededCoins(5).draw()
+    wanted = [Wanted(draw, ("key", place), place % 9) for place in range(40)]
+    expected = []
+    for noise, own in zip(noises, wanted, strict=True):
+        expected += laplaces(noise, own.number, own.draw, own.key)
+    assert discrete_laplaces(noises, wanted) == expected

@@ -15,9 +15,10 @@ from postri.columns import integer_type
 from postri.grid import Grid, grid_of
 from postri.mechanisms.coins import Draw, Key, Words
 from postri.methods import tree_release
-from postri.methods.tree_release import Wish, release
+from postri.methods.tree_release import release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.distribution import PERCENTILES
+from postri.tree.front import Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import TreeNode, TreeShape, shape_of
 from postri.window import PointCounts
@@ -49,10 +50,14 @@ def in_any_order(
     tree = NoisyTree(shape, TreeNoise(noise))
     nodes = list(inner_nodes(shape))
     random.shuffle(nodes)
-    return {
-        node: tree_release._with_noise(tree, node, children_counts(shape, node, rows), draw)
-        for node in nodes
-    }
+    found = {}
+    # Some alone, some together with others.
+    while nodes:
+        some = [nodes.pop() for _ in range(min(len(nodes), random.randint(1, 3)))]
+        counts = [children_counts(shape, node, rows) for node in some]
+        noisy = tree_release.with_noise(tree, some, counts, [draw] * len(some))
+        found |= zip(some, noisy, strict=True)
+    return found
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)

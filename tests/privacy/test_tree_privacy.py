@@ -10,7 +10,7 @@ Gaussian noise is the sum of difference^2 / (2 variance) in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,14 +21,16 @@ import pytest
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, SeededCoins
 from postri.audit.tiny_tables import Rows, all_tables, neighbours
+from postri.mechanisms.coins import Wanted
 from postri.methods import tree as tree_method
 from postri.methods import tree_release
 from postri.methods.tree import tree_noise
-from postri.methods.tree_release import Wish, release
+from postri.methods.tree_release import _ExactCounts, release
 from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange
 from postri.question.question import plain_question
-from postri.tree.noisy_tree import NoisyTree
+from postri.tree.front import Front, Leaves, Wish
+from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import Level, TreeNode, TreeShape
 from proving import sized
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
@@ -46,6 +48,8 @@ CHANGES: tuple[ProtectedChange, ...] = (
     AddOrRemoveRows(2),
     ReplaceRows(2),
 )
+Nodes = Sequence[TreeNode]
+Counts = Sequence[Sequence[int]]
 # What a count without noise costs.
 NO_NOISE = Fraction(10**9)
 
@@ -58,44 +62,41 @@ class Recorder:
     """
 
     drawn: list[tuple[TreeNode, tuple[int, ...], Noise | None]] = field(default_factory=list)
-    _noise: Noise | None = None
+    _noises: list[Noise] | None = None
 
     def __enter__(self) -> Recorder:
         self._patches = pytest.MonkeyPatch()
-        original = tree_release._with_noise
+        original = tree_release.with_noise
 
-        def sampler(noise: Noise, number: int, draw: object, key: object) -> list[int]:
-            self._noise = noise
-            return [0] * number
+        def sampler(noises: Sequence[Noise], wanted: Sequence[Wanted]) -> list[int]:
+            self._noises = list(noises)
+            return [0] * sum(each.number for each in wanted)
 
-        def with_noise(
-            tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Any
-        ) -> Sequence[int]:
-            self._noise = None
-            noisy = original(tree, node, counts, draw)
-            self.drawn.append((node, tuple(counts), self._noise))
+        def with_noise(tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
+            self._noises = None
+            noisy = original(tree, nodes, counts, draws)
+            noises = self._noises or [None] * len(nodes)
+            self.drawn += zip(nodes, map(tuple, counts), noises, strict=True)
             return noisy
 
         for name in ("discrete_laplaces", "gaussian_numbers"):
             self._patches.setattr(tree_release, name, sampler)
-        self._patches.setattr(tree_release, "_with_noise", with_noise)
+        self._patches.setattr(tree_release, "with_noise", with_noise)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._patches.undo()
 
 
-def everything(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
+def everything(front: Front, leaves: Leaves) -> Any:
     """All nodes are worth a look, whatever was drawn."""
-    for node in tree.leaves():
-        if not node.is_leaf:
-            yield node
+    return leaves.square > 0
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases divide all nodes."""
-    monkeypatch.setattr(tree_release, "_worth_a_look", everything)
+    monkeypatch.setattr(Front, "worth_a_look", everything)
 
 
 def largest_loss(
@@ -198,10 +199,13 @@ class Replayed:
     seed: int
     asked: list[TreeNode] = field(default_factory=list)
 
-    def __call__(self, tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: object) -> Any:
-        self.asked.append(node)
+    def __call__(self, tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
+        self.asked += nodes
+        return [self._of(node, len(own)) for node, own in zip(nodes, counts, strict=True)]
+
+    def _of(self, node: TreeNode, number: int) -> list[int]:
         random = np.random.default_rng([self.seed, node.depth, node.first])
-        return [int(each) for each in random.integers(-2, 12, len(counts))]
+        return [int(each) for each in random.integers(-2, 12, number)]
 
 
 def asked_nodes(rows: Rows, seed: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -216,7 +220,7 @@ def asked_nodes(rows: Rows, seed: int, monkeypatch: pytest.MonkeyPatch) -> list[
         scans.append(points.tolist())
         return below(points)
 
-    monkeypatch.setattr(tree_release, "_with_noise", replayed)
+    monkeypatch.setattr(tree_release, "with_noise", replayed)
     noise = DiscreteLaplace(Fraction(1))
     release(BINARY, noise, 1, counted, WISH, SeededCoins(0))
     return [replayed.asked, scans]
@@ -241,15 +245,15 @@ def test_replayed_counts_divide_more_or_less(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPatch):
-    original = tree_release._worth_a_look
+    original = Front.worth_a_look
     table: list[Rows] = []
 
-    def peeking(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
-        for node in original(tree, wish):
-            if any(node.first <= row <= node.last for row in table[-1]):
-                yield node
+    def peeking(front: Front, leaves: Leaves) -> Any:
+        nodes = [front.numbers.nodes[number] for number in leaves.node]
+        holds = [any(node.first <= row <= node.last for row in table[-1]) for node in nodes]
+        return original(front, leaves) & (np.array(holds) | (leaves.node == 0))
 
-    monkeypatch.setattr(tree_release, "_worth_a_look", peeking)
+    monkeypatch.setattr(Front, "worth_a_look", peeking)
     found = []
     for rows in ((), (1,), (1, 6)):
         table.append(rows)
@@ -259,16 +263,14 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("eager")
 def test_a_level_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
-    original = tree_release._with_noise
+    original = tree_release.with_noise
 
-    def forgetful(
-        tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Any
-    ) -> Sequence[int]:
-        if node.depth == 1:
+    def forgetful(tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
+        if nodes[0].depth == 1:
             return counts
-        return original(tree, node, counts, draw)
+        return original(tree, nodes, counts, draws)
 
-    monkeypatch.setattr(tree_release, "_with_noise", forgetful)
+    monkeypatch.setattr(tree_release, "with_noise", forgetful)
     protect = AddOrRemoveRows(1)
     loss = largest_loss(BINARY, tree_noise(EPSILON, None, protect), protect, TABLES)
     assert loss >= NO_NOISE
@@ -299,13 +301,18 @@ def test_shares_that_add_up_to_more_than_epsilon_are_caught():
     assert largest_loss(shape, tree_noise(EPSILON, None, protect), protect, TABLES) > EPSILON
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_node_that_is_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch):
-    def again(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
-        if len(tree.counts) == 1:
-            yield tree.shape.root
-        yield from everything(tree, wish)
+    original = _ExactCounts.children
 
-    monkeypatch.setattr(tree_release, "_worth_a_look", again)
+    def again(exact: _ExactCounts, nodes: Nodes, groups: Any) -> Counts:
+        counts = original(exact, nodes, groups)
+        if nodes[0].depth == 0:
+            tree = NoisyTree(BINARY, TreeNoise(tree_noise(EPSILON, None, protect)))
+            tree_release.with_noise(tree, nodes, counts, [SeededCoins(0).draw()])
+        return counts
+
+    monkeypatch.setattr(_ExactCounts, "children", again)
     protect = AddOrRemoveRows(1)
     loss = largest_loss(BINARY, tree_noise(EPSILON, None, protect), protect, TABLES)
     assert loss == EPSILON * (1 + BINARY.level_below(BINARY.root).share)

@@ -20,9 +20,10 @@ import postri
 from postri import Distribution, Domain, InputError, SeededCoins
 from postri.audit.tiny_tables import plain_grid
 from postri.methods import tree_release
-from postri.methods.tree_release import Wish, release
+from postri.methods.tree_release import release
 from postri.noise import DiscreteLaplace
 from postri.tree.drawn_tree import DrawnTree
+from postri.tree.front import Wish
 from postri.tree.shape import TreeShape, shape_of
 from postri.tree.tails import NoiseSum
 from proving import sized

@@ -15,8 +15,9 @@ from postri import SeededCoins
 from postri.audit.tiny_tables import plain_grid
 from postri.columns import integer_type
 from postri.grid import Grid, grid_of
-from postri.methods.tree_release import Wish, release
+from postri.methods.tree_release import release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.tree.front import Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise, index_within
 from postri.tree.shape import TreeNode, shape_of
 from small_trees import BINARY, children_counts, counts_below, inner_nodes

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,21 @@ class _SeededDraw:
     def words(self, key: Key, number: int) -> Words:
         digest = hashlib.shake_128(f"{self._name}/{key!r}".encode()).digest(8 * number)
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64, copy=False)
+
+
+class Wanted(NamedTuple):
+    """Words that are wanted: their number, and for which key of which draw."""
+
+    draw: Draw
+    key: Key
+    number: int
+
+
+def words_of(wanted: Sequence[Wanted]) -> Words:
+    """The words of several keys, one after the other; those of the operating system at once."""
+    if all(isinstance(each.draw, SystemCoins) for each in wanted):
+        return SystemCoins().words((), sum(each.number for each in wanted))
+    return np.concatenate([each.draw.words(each.key, each.number) for each in wanted])
 
 
 def secret_bytes(number: int) -> bytes:

@@ -9,10 +9,11 @@ the numbers are kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
 
-from postri.mechanisms.coins import Coins, Draw, Key
+from postri.mechanisms.coins import Coins, Wanted
 from postri.mechanisms.laplace import Flips, laplace_number
 from postri.noise import DiscreteGaussian
 
@@ -22,10 +23,13 @@ def discrete_gaussian(noise: DiscreteGaussian, coins: Coins) -> int:
     return gaussian_number(noise.variance, Flips(coins.draw(), "gaussian"))
 
 
-def gaussian_numbers(noise: DiscreteGaussian, number: int, draw: Draw, key: Key) -> list[int]:
-    """Independent numbers of this noise, with the coins of a key."""
+def gaussian_numbers(noises: Sequence[DiscreteGaussian], wanted: Sequence[Wanted]) -> list[int]:
+    """Independent numbers, with the coins of some keys: for each as many as are wanted, of its own
+    noise.
+    """
     return [
         gaussian_number(noise.variance, Flips(draw, f"gaussian {key} {place}"))
+        for noise, (draw, key, number) in zip(noises, wanted, strict=True)
         for place in range(number)
     ]
 

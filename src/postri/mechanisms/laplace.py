@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 from math import floor
+from operator import sub
 
 import numpy as np
 
-from postri.mechanisms.coins import Coins, Draw, Key, below
+from postri.mechanisms.coins import Coins, Draw, Wanted, below, words_of
 from postri.mechanisms.uniforms import Uniform, ball, least_surprise, most_surprise
 from postri.noise import DiscreteLaplace
 
@@ -24,21 +25,34 @@ def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
     return laplace_number(noise.scale, Flips(coins.draw(), "laplace"))
 
 
-def discrete_laplaces(noise: DiscreteLaplace, number: int, draw: Draw, key: Key) -> list[int]:
-    """Independent numbers of this noise, with the coins of a key.
+def discrete_laplaces(noises: Sequence[DiscreteLaplace], wanted: Sequence[Wanted]) -> list[int]:
+    """Independent numbers, with the coins of some keys: for each as many as are wanted, of its own
+    noise.
 
     The difference of two geometric numbers has this law, and scale * -ln(U), rounded down, is a
     geometric number. Where 64 bits of U leave open which one, more are drawn.
     """
-    words = draw.words(key, 2 * number)
-    scale = float(noise.scale)
-    low = np.floor(least_surprise(words) * scale * (1 - OFF) - OFF)
-    high = np.floor(most_surprise(words) * scale * (1 + OFF) + OFF)
-    geometric = [int(each) if each < LARGEST else 0 for each in low.tolist()]
-    for place in np.flatnonzero((low != high) | (low >= LARGEST)).tolist():
-        uniform = Uniform(draw, (*key, place), int(words[place]))
-        geometric[place] = _geometric(uniform, noise.scale)
-    return [geometric[place] - geometric[number + place] for place in range(number)]
+    of_both = [each._replace(number=2 * each.number) for each in wanted]
+    words = words_of(of_both)
+    numbers = np.array([each.number for each in wanted])
+    owner = np.repeat(np.arange(len(wanted)), 2 * numbers)
+    # Where the words of each key begin.
+    starts = np.cumsum(2 * numbers) - 2 * numbers
+    scales = np.array([float(noise.scale) for noise in noises])[owner]
+    low = np.floor(least_surprise(words) * scales * (1 - OFF) - OFF)
+    high = np.floor(most_surprise(words) * scales * (1 + OFF) + OFF)
+    is_open = (low != high) | (low >= LARGEST)
+    geometric = np.where(is_open, 0.0, low).astype(np.int64).tolist()
+    for place in np.flatnonzero(is_open).tolist():
+        own = int(owner[place])
+        draw, key, _ = wanted[own]
+        uniform = Uniform(draw, (*key, place - int(starts[own])), int(words[place]))
+        geometric[place] = _geometric(uniform, noises[own].scale)
+    found: list[int] = []
+    for start, number in zip(starts.tolist(), numbers.tolist(), strict=True):
+        middle = start + number
+        found += map(sub, geometric[start:middle], geometric[middle : middle + number])
+    return found
 
 
 # Below this a float is a whole number, if it is said to be one.

@@ -20,10 +20,11 @@ from postri.domain import Domain
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.method import ColumnCounts, Method, QuantileTerms, Span
-from postri.methods.tree_release import Wish, release
+from postri.methods.tree_release import release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange, Spend, moved_cells, moved_cells_squared
 from postri.tree.forecast import reach_in_rows, rows_needed
+from postri.tree.front import Wish
 from postri.tree.noisy_tree import NoisyTree, index_within
 from postri.tree.shape import shape_of
 from postri.window import Indexes, PointCounts
@@ -168,26 +169,24 @@ def _noise(terms: Sequence[QuantileTerms]) -> Noise:
 def _spans(tree: NoisyTree, terms: Sequence[QuantileTerms]) -> list[Span]:
     """Value and interval of each quantile; an end never lies beyond that of a larger quantile."""
     order = sorted(range(len(terms)), key=lambda place: terms[place].p)
-    ends = [tree.interval(terms[place].p, terms[place].beta) for place in order]
+    ps, betas = zip(*((terms[place].p, terms[place].beta) for place in order), strict=True)
+    ends = tree.intervals(ps, betas)
     # An interval may only grow by this, so it holds what it held.
     lows = list(accumulate((low.first for low, _ in reversed(ends)), min))[::-1]
     highs = list(accumulate((high.last for _, high in ends), max))
     spans: dict[int, Span] = {}
-    for place, low, high in zip(order, lows, highs, strict=True):
-        node, within = tree.crossing(terms[place].p)
-        value = min(max(index_within(tree.shape.grid, node, within), low), high)
-        spans[place] = Span(value, low, high, _spend(terms, place))
-    return [spans[place] for place in range(len(terms))]
-
-
-def _spend(terms: Sequence[QuantileTerms], place: int) -> Spend:
-    """The part of one quantile, of a release that others follow from too."""
-    own = terms[place]
     epsilon, rho = _budget(terms)
     release = None
     if len(terms) > 1:
         release = rho or epsilon
-    return Spend(own.spend.epsilon, Fraction(0), own.rho, release)
+    for place, low, high in zip(order, lows, highs, strict=True):
+        node, within = tree.crossing(terms[place].p)
+        value = min(max(index_within(tree.shape.grid, node, within), low), high)
+        own = terms[place]
+        # The part of one quantile, of a release that others follow from too.
+        spend = Spend(own.spend.epsilon, Fraction(0), own.rho, release)
+        spans[place] = Span(value, low, high, spend)
+    return [spans[place] for place in range(len(terms))]
 
 
 def _budget(terms: Sequence[QuantileTerms]) -> tuple[Fraction, Fraction | None]:

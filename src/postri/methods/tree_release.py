@@ -7,18 +7,18 @@ together, so that they share the scans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import pairwise
-from math import sqrt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from postri.mechanisms.coins import Coins, Draw
+from postri.mechanisms.coins import Coins, Draw, Wanted
 from postri.mechanisms.gaussian import gaussian_numbers
 from postri.mechanisms.laplace import discrete_laplaces
-from postri.noise import DiscreteLaplace, Noise
+from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.tree.front import Front, NodeNumbers, Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import TreeNode, TreeShape
 from postri.window import Indexes, PointCounts
@@ -26,28 +26,10 @@ from postri.window import Indexes, PointCounts
 CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
 """For each group, how many cells lie below each of some grid indexes."""
 
-# A node is not worth a look if it holds about fewer rows than this many deviations of the noise of
-# its children: none of these could be told from the others.
-FEW = 0.5
-# Nodes that hold about this many deviations or more are divided, whether an interval ends there or
-# not: so counts between any two values are good.
-MANY = 4.0
 # How many points one scan counts at most, if there are that many that may be asked for next.
 POINTS_AHEAD = 4096
-# A tree is divided in no more places than this.
-MOST_DIVIDED = 1 << 14
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a tree should tell well: quantiles, whose intervals may fail with probability beta, the
-    rows below some grid indexes, and, if `everywhere`, all places with many rows.
-    """
-
-    ps: Sequence[Fraction]
-    beta: Fraction
-    edges: Sequence[int] = ()
-    everywhere: bool = True
+# This many groups are looked at together.
+GROUPS_AT_ONCE = 64
 
 
 def release(
@@ -61,104 +43,152 @@ def release(
     """For each group its tree, divided wherever the wish asks for it."""
     trees = [NoisyTree(shape, TreeNoise(noise)) for _ in range(groups)]
     draws = [coins.draw() for _ in range(groups)]
-    exact = _ExactCounts(shape, counts_below)
-    first = set()
-    if not shape.root.is_leaf:
-        first = {shape.root}
-    waiting = [first] * groups
-    while any(waiting):
-        exact.fetch(set().union(*waiting))
-        for group, nodes in enumerate(waiting):
-            for node in sorted(nodes, key=lambda node: (node.depth, node.first)):
-                counts = exact.children(group, node)
-                noisy = _with_noise(trees[group], node, counts, draws[group])
-                trees[group].divide(node, noisy)
-        waiting = [set(_worth_a_look(tree, wish)) for tree in trees]
-    return trees
-
-
-def _with_noise(tree: NoisyTree, node: TreeNode, counts: Sequence[int], draw: Draw) -> list[int]:
-    noise = tree.noise.at(tree.shape.level_below(node).share)
-    # By its depth too: an only child holds the same stretch as the node above it.
-    key = ("tree", node.depth, node.first, node.last)
-    if isinstance(noise, DiscreteLaplace):
-        drawn = discrete_laplaces(noise, len(counts), draw, key)
-    else:
-        drawn = gaussian_numbers(noise, len(counts), draw, key)
-    return [count + each for count, each in zip(counts, drawn, strict=True)]
-
-
-def _worth_a_look(tree: NoisyTree, wish: Wish) -> Iterator[TreeNode]:
-    """The nodes that should be divided next, by what is drawn already."""
-    if len(tree.counts) >= MOST_DIVIDED:
-        return
-    ends = set()
-    for p in wish.ps:
-        ends |= {*tree.interval(p, wish.beta), tree.crossing(p)[0]}
-    for edge in wish.edges:
-        located = tree.leaf_with(edge)
-        if located.first != edge:
-            ends.add(located)
-    for node in ends:
-        if not node.is_leaf and tree.rows_in(node) >= FEW * _deviation(tree, node):
-            yield node
-    if not wish.everywhere:
-        return
-    for node in tree.leaves():
-        if not node.is_leaf and tree.rows_in(node) >= MANY * _deviation(tree, node):
-            yield node
-
-
-def _deviation(tree: NoisyTree, node: TreeNode) -> float:
-    """That of the noise of its children, if it is divided."""
-    return sqrt(tree.noise.at(tree.shape.level_below(node).share).mean_square)
+    numbers = NodeNumbers(shape, TreeNoise(noise), wish.edges)
+    exact = _ExactCounts(shape, counts_below, groups)
+    parts = []
+    for start in range(0, groups, GROUPS_AT_ONCE):
+        together = slice(start, start + GROUPS_AT_ONCE)
+        front = Front(numbers, wish, len(trees[together]))
+        parts.append(_Part(front, trees[together], draws[together], start))
+    while True:
+        parts = [part for part in parts if part.front.choose()]
+        if not parts:
+            return trees
+        wanted = set().union(*(part.front.chosen.node.tolist() for part in parts))
+        exact.fetch([numbers.nodes[number] for number in sorted(wanted)])
+        for part in parts:
+            part.draw(numbers, exact)
 
 
 @dataclass
+class _Part:
+    """Some groups that are looked at together, from the `start`-th on."""
+
+    front: Front
+    trees: Sequence[NoisyTree]
+    draws: Sequence[Draw]
+    start: int
+
+    def draw(self, numbers: NodeNumbers, exact: _ExactCounts) -> None:
+        """Draw the noisy counts of the children of all nodes that were chosen."""
+        chosen = self.front.chosen
+        nodes = [numbers.nodes[number] for number in chosen.node.tolist()]
+        groups = chosen.group.tolist()
+        counts = exact.children(nodes, chosen.group + self.start)
+        noisy = with_noise(self.trees[0], nodes, counts, [self.draws[group] for group in groups])
+        for group, node, own in zip(groups, nodes, noisy, strict=True):
+            self.trees[group].divide(node, own)
+        self.front.divide(noisy)
+
+
+def with_noise(
+    tree: NoisyTree,
+    nodes: Sequence[TreeNode],
+    counts: Sequence[Sequence[int]],
+    draws: Sequence[Draw],
+) -> list[list[int]]:
+    """The noisy counts of the children of some nodes, each with the coins of its own draw."""
+    # By its depth too: an only child holds the same stretch as the node above it.
+    wanted = [
+        Wanted(draw, ("tree", node.depth, node.first, node.last), len(own))
+        for draw, node, own in zip(draws, nodes, counts, strict=True)
+    ]
+    noises = [tree.noise.below(tree.shape, node) for node in nodes]
+    if isinstance(tree.noise.whole, DiscreteLaplace):
+        drawn = iter(discrete_laplaces(cast("list[DiscreteLaplace]", noises), wanted))
+    else:
+        drawn = iter(gaussian_numbers(cast("list[DiscreteGaussian]", noises), wanted))
+    return [[count + next(drawn) for count in own] for own in counts]
+
+
 class _ExactCounts:
     """What was counted so far: the rows below each point, in every group."""
 
-    shape: TreeShape
-    counts_below: CountsBelow
-    _below: dict[int, Indexes] = field(default_factory=dict)
-    _n: Indexes | None = None
+    def __init__(self, shape: TreeShape, counts_below: CountsBelow, groups: int) -> None:
+        self._shape = shape
+        self._counts_below = counts_below
+        # No row lies below the first point. The last line of the table has all rows.
+        self._points = np.array([shape.grid.first], np.int64)
+        self._table = np.zeros((2, groups), np.int64)
+        self._is_counted = False
 
-    def fetch(self, nodes: Collection[TreeNode]) -> None:
+    def fetch(self, nodes: Sequence[TreeNode]) -> None:
         """Count what the children of these nodes need, and of their descendants what fits."""
-        missing = {
-            point
-            for node in nodes
-            for point in self.shape.boundaries(node)
-            if point not in self._below
-        }
-        if not missing and self._n is not None:
+        lacking = [node for node in nodes if not self._has(node)]
+        if not lacking and self._is_counted:
             return
-        points = set(missing)
-        level = [node for node in nodes if missing & set(self.shape.boundaries(node))]
-        while level:
-            level = [
-                child for node in level for child in self.shape.children(node) if not child.is_leaf
-            ]
-            below = {point for node in level for point in self.shape.boundaries(node)}
-            if len(points) + len(below) > POINTS_AHEAD:
-                break
-            points |= below
-        asked = np.array(sorted(points), np.int64)
-        counted = self.counts_below(asked)
-        self._n = np.array([each.n for each in counted], np.int64)
-        table = np.array([each.counts for each in counted], np.int64)
-        self._below |= {int(point): table[:, i] for i, point in enumerate(asked)}
+        points = _points_ahead(self._shape, lacking, POINTS_AHEAD)
+        points = points[~np.isin(points, self._points, assume_unique=True)]
+        counted = self._counts_below(points)
+        n = np.array([each.n for each in counted], np.int64)
+        below = np.array([each.counts for each in counted], np.int64).T
+        together = np.concatenate((self._points, points))
+        order = np.argsort(together)
+        self._points = together[order]
+        self._table = np.vstack((np.vstack((self._table[:-1], below))[order], n))
+        self._is_counted = True
 
-    def children(self, group: int, node: TreeNode) -> list[int]:
-        """How many rows each child of a node holds."""
-        assert self._n is not None
-        grid = self.shape.grid
-        first = 0
-        if node.first > grid.first:
-            first = int(self._below[node.first][group])
-        last = int(self._n[group])
-        if node.last < grid.last:
-            last = int(self._below[node.last + 1][group])
-        inner = [int(self._below[point][group]) for point in self.shape.boundaries(node)]
-        ends = [first, *inner, last]
-        return [high - low for low, high in pairwise(ends)]
+    def _has(self, node: TreeNode) -> bool:
+        # All points between the children of a node are counted at once.
+        point = self._shape.children(node)[-1].first
+        place = int(self._points.searchsorted(point))
+        return place < len(self._points) and int(self._points[place]) == point
+
+    def children(self, nodes: Sequence[TreeNode], groups: NDArray[np.intp]) -> list[list[int]]:
+        """How many rows each child of these nodes holds, each in its group."""
+        different = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
+        lines = self._lines(list(different))[[different[node] for node in nodes]]
+        counts = np.diff(self._table[lines, groups[:, None]], axis=1).tolist()
+        return [
+            own[: len(self._shape.children(node))] for own, node in zip(counts, nodes, strict=True)
+        ]
+
+    def _lines(self, nodes: Sequence[TreeNode]) -> NDArray[np.intp]:
+        """For each node the lines of the table at which its children begin, and the one at which
+        the last one ends, repeated where others have more children.
+        """
+        starts = [[child.first for child in self._shape.children(node)] for node in nodes]
+        most = max(map(len, starts))
+        filled = [each + each[-1:] * (most - len(each)) for each in starts]
+        lines = np.empty((len(nodes), most + 1), np.intp)
+        lines[:, :-1] = self._points.searchsorted(np.array(filled, np.int64))
+        last = self._shape.grid.last
+        ends = [min(node.last, last - 1) + 1 for node in nodes]
+        lines[:, -1] = self._points.searchsorted(np.array(ends, np.int64))
+        lines[[node.last == last for node in nodes], -1] = len(self._points)
+        numbers = np.array([len(each) for each in starts])
+        beyond = np.arange(most + 1) >= numbers[:, None]
+        return np.where(beyond, lines[:, -1:], lines)
+
+
+def _points_ahead(shape: TreeShape, nodes: Sequence[TreeNode], room: int) -> Indexes:
+    """The points between the children of these nodes, and between those of as many levels of
+    descendants as there is room for.
+    """
+    # A node with an only child has no points.
+    parts = [np.array(shape.boundaries(node), np.int64) for node in (*nodes, shape.root)]
+    level = list(nodes)
+    while level and not all(map(shape.divides_evenly, level)):
+        level = [child for node in level for child in shape.children(node) if not child.is_leaf]
+        more = [np.array(shape.boundaries(node), np.int64) for node in level]
+        if sum(map(len, parts)) + sum(map(len, more)) > room:
+            return np.unique(np.concatenate(parts))
+        parts += more
+    return np.unique(np.concatenate([*parts, *_even_points(shape, level, room)]))
+
+
+def _even_points(shape: TreeShape, nodes: Sequence[TreeNode], room: int) -> list[Indexes]:
+    """The points between descendants of nodes that are divided evenly: of as many levels as there
+    is room for.
+    """
+    sizes = [shape.part_sizes_below(node) for node in nodes]
+    found: list[Indexes] = []
+    for level in range(max(map(len, sizes), default=0)):
+        steps = [own[min(level, len(own) - 1)] for own in sizes]
+        if sum(node.size // step for node, step in zip(nodes, steps, strict=True)) > room:
+            break
+        found = [
+            np.arange(node.first, node.last + 1, step, dtype=np.int64)
+            for node, step in zip(nodes, steps, strict=True)
+        ]
+    return found

@@ -18,7 +18,6 @@ from postri.domain import Domain, check_domain
 from postri.mechanisms.coins import Coins
 from postri.methods.method import QuantileTerms
 from postri.methods.tree import Tree, TreeCounts, released_trees, tree_noise
-from postri.methods.tree_release import Wish
 from postri.privacy import Spend
 from postri.statistics.additive import additive_cost, additive_fields
 from postri.statistics.quantile import HALF, QuantileCounts
@@ -26,6 +25,7 @@ from postri.statistics.registry import Form, Parameter, check_column, register, 
 from postri.statistics.statistic import Batch, Countable, Fits, Statistic, Terms
 from postri.tree.distribution import PERCENTILES, USUAL_BARS
 from postri.tree.drawn_tree import DrawnTree
+from postri.tree.front import Wish
 from postri.tree.shape import bar_edges
 
 # For which quantiles a release is made if there are many groups, which share the time.

@@ -149,6 +149,8 @@ class Distribution:
             beta /= len(checked)
             notes = (JOINT,)
         order = sorted(range(len(checked)), key=lambda place: checked[place])
+        # All at once: that is quicker.
+        self.drawn.tree.intervals(checked, [beta] * len(checked))
         found = {place: self.drawn.interval_of(checked[place], beta) for place in order}
         values = sorted(self.drawn.value_of(checked[place]) for place in order)
         lows = list(accumulate((found[place].low for place in reversed(order)), min))[::-1]

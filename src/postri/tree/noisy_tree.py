@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import Any, Self
 
 from postri.grid import Grid
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.estimates import Boundaries, Estimate
-from postri.tree.shape import TreeNode, TreeShape, shape_of
-
-End = Literal["low", "high"]
+from postri.tree.search import find_intervals
+from postri.tree.shape import Level, TreeNode, TreeShape, shape_of
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,19 @@ class TreeNoise:
             return DiscreteLaplace(self.whole.scale / share)
         return DiscreteGaussian(self.whole.variance / share)
 
+    def below(self, shape: TreeShape, node: TreeNode) -> Noise:
+        """The noise of the children of a node."""
+        level = shape.level_below(node)
+        found = self._found.get(level)
+        if found is None:
+            found = self.at(level.share)
+            self._found[level] = found
+        return found
+
+    @cached_property
+    def _found(self) -> dict[Level, Noise]:
+        return {}
+
 
 @dataclass(eq=False)
 class NoisyTree:
@@ -43,35 +56,27 @@ class NoisyTree:
     shape: TreeShape
     noise: TreeNoise
     counts: dict[TreeNode, tuple[int, ...]] = field(default_factory=dict)
-    _above: dict[TreeNode, tuple[TreeNode, int]] = field(default_factory=dict, repr=False)
     _boundaries: dict[TreeNode, Boundaries] = field(default_factory=dict, repr=False)
-    _tests: dict[tuple[TreeNode, Fraction, float, End], bool] = field(
+    _intervals: dict[tuple[Fraction, Fraction], tuple[TreeNode, TreeNode]] = field(
         default_factory=dict, repr=False
     )
 
     def divide(self, node: TreeNode, noisy: Sequence[int]) -> None:
         """Let the noisy counts of its children be known."""
-        children = self.shape.children(node)
-        if len(noisy) != len(children):
+        if len(noisy) != len(self.shape.children(node)):
             raise ValueError("a tree of another shape")
         self.counts[node] = tuple(noisy)
-        self._above |= {child: (node, place) for place, child in enumerate(children)}
-
-    def rows_in(self, node: TreeNode) -> float:
-        """About how many rows a node other than the root holds."""
-        above, place = self._above[node]
-        return float(self.boundaries(above).counts[place])
 
     def boundaries(self, node: TreeNode) -> Boundaries:
         """The estimates of a divided node."""
         found = self._boundaries.get(node)
         if found is None:
-            noise = self.noise.at(self.shape.level_below(node).share)
+            noise = self.noise.below(self.shape, node)
             noisy = self.counts[node]
             if node == self.shape.root:
                 found = Boundaries.of_root(node, noisy, noise)
             else:
-                above, place = self._above[node]
+                above, place = self.shape.parent(node)
                 found = self.boundaries(above).of_child(place, node, noisy, noise)
             self._boundaries[node] = found
         return found
@@ -84,19 +89,17 @@ class NoisyTree:
         """The nodes in which an interval begins and ends that holds the p-quantile with probability
         at least 1 - beta, by every textbook definition (Theorem 25).
         """
-        return self.end(p, beta, "low"), self.end(p, beta, "high")
-
-    def end(self, p: Fraction, beta: Fraction, end: End) -> TreeNode:
-        """The outermost node, of those that are not divided, that passes its tests and whose
-        ancestors do.
-        """
-        root = self.shape.root
-        if not self.divided(root):
-            return root
-        search = _Search(self, p, float(p), float(beta / 2), end)
-        found = search.outermost(root)
-        assert found is not None, "the node at the grid's end passes all its tests"
+        (found,) = self.intervals([p], [beta])
         return found
+
+    def intervals(
+        self, ps: Sequence[Fraction], betas: Sequence[Fraction]
+    ) -> list[tuple[TreeNode, TreeNode]]:
+        """Those of several quantiles."""
+        asked = list(zip(ps, betas, strict=True))
+        lacking = [each for each in dict.fromkeys(asked) if each not in self._intervals]
+        self._intervals |= zip(lacking, find_intervals(self, lacking), strict=True)
+        return [self._intervals[each] for each in asked]
 
     def crossing(self, p: Fraction) -> tuple[TreeNode, float]:
         """The node, of those that are not divided, in which the estimates reach the target rank of
@@ -136,13 +139,6 @@ class NoisyTree:
         if child.first == index:
             return Located(boundaries, place, place, index, index, chance)
         return Located(boundaries, place, place + 1, child.first, child.last + 1, chance)
-
-    def leaf_with(self, index: int) -> TreeNode:
-        """The node, of those that are not divided, that holds an index."""
-        node = self.shape.root
-        while self.divided(node):
-            _, node = self.shape.child_with(node, index)
-        return node
 
     def leaves(self) -> Iterator[TreeNode]:
         """The nodes that are not divided, from left to right."""
@@ -215,70 +211,6 @@ class Located:
     def all_rows(self) -> Estimate:
         """How many rows there are."""
         return self.boundaries.all_rows
-
-
-@dataclass
-class _Search:
-    """The search for one end of one interval.
-
-    A child is out if its far boundary is surely short of the target rank: by more than the noise of
-    the estimate explains. Of all tests on the path of the true quantile, some fails with
-    probability beta/2 at most.
-    """
-
-    tree: NoisyTree
-    p: Fraction
-    share: float
-    beta: float
-    end: End
-
-    def outermost(self, node: TreeNode) -> TreeNode | None:
-        """The first leaf from the outside that passes, below a divided node that does."""
-        children = self.tree.shape.children(node)
-        boundaries = self.tree.boundaries(node)
-        past = boundaries.past_rank(self.share)
-        chance = float(self.tree.shape.level_below(node).chance) * self.beta
-        for place in self._from_outside(len(children)):
-            child = children[place]
-            key = (child, self.p, chance, self.end)
-            is_out = self.tree._tests.get(key)
-            if is_out is None:
-                is_out = self._is_out(child, place, past, boundaries, chance)
-                self.tree._tests[key] = is_out
-            if is_out:
-                continue
-            if not self.tree.divided(child):
-                return child
-            found = self.outermost(child)
-            if found is not None:
-                return found
-        return None
-
-    def _from_outside(self, number: int) -> Iterator[int] | range:
-        if self.end == "low":
-            return range(number)
-        return reversed(range(number))
-
-    def _is_out(
-        self, child: TreeNode, place: int, past: Any, boundaries: Boundaries, chance: float
-    ) -> bool:
-        grid = self.tree.shape.grid
-        if self.end == "low":
-            # All rows lie up to the last grid point: that is public.
-            if child.last == grid.last:
-                return False
-            boundary = place + 1
-            short = -float(past[boundary])
-        else:
-            if child.first == grid.first:
-                return False
-            boundary = place
-            short = float(past[boundary])
-        # The whole ranks next to the target rank are less than a row away from it.
-        short -= float(1 - Fraction(1, self.p.denominator)) + 2 * boundaries.rounding
-        if short <= 0:
-            return False
-        return boundaries.noise_past_rank(boundary, self.share).passes_seldom(short, chance)
 
 
 def index_within(grid: Grid, node: TreeNode, within: float) -> int:

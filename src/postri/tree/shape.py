@@ -46,7 +46,7 @@ class TreeNode(NamedTuple):
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Level:
     """Of the children of nodes of one depth: the share of the budget that their counts get, and the
     share of beta of the tests of each.
@@ -62,7 +62,7 @@ class TreeShape:
 
     >>> shape = shape_of(Grid(0, 99, Fraction(0), Fraction(1)))
     >>> [child.first for child in shape.children(shape.root)]
-    [0, 12, 25, 37, 50, 62, 75, 87]
+    [0, 16, 32, 48, 64, 80, 96]
     """
 
     grid: Grid
@@ -93,13 +93,22 @@ class TreeShape:
         if node.depth < ABOVE_OCTAVES:
             return self._levels_of_octaves[node.depth]
         octave = self._octave(node.first)
-        return self._levels_in_octave(octave)[node.depth - ABOVE_OCTAVES]
+        return self._levels_in_octaves[octave][node.depth - ABOVE_OCTAVES]
 
     def child_with(self, node: TreeNode, index: int) -> tuple[int, TreeNode]:
         """The child that holds an index, and which one it is."""
         children = self.children(node)
         place = next(place for place, child in enumerate(children) if index <= child.last)
         return place, children[place]
+
+    def parent(self, node: TreeNode) -> tuple[TreeNode, int]:
+        """The node above one, and which of its children that is."""
+        above = self.root
+        while True:
+            place, child = self.child_with(above, node.first)
+            if child.depth == node.depth:
+                return above, place
+            above = child
 
     def chance_at(self, node: TreeNode, index: int) -> Fraction:
         """The part of beta of a node, of all those above an index whose own boundaries the index is
@@ -119,7 +128,7 @@ class TreeShape:
         return {}
 
     def _parts(self, node: TreeNode) -> list[TreeNode]:
-        if self.grid.anchor is None or node.depth >= ABOVE_OCTAVES:
+        if self.divides_evenly(node):
             return self._even_parts(node)
         octaves = [each for each in self._octaves if node.first <= each[0] <= node.last]
         together = 1
@@ -132,29 +141,48 @@ class TreeShape:
         return parts
 
     def _even_parts(self, node: TreeNode) -> list[TreeNode]:
-        """Parts that differ by one point at most."""
-        number = min(self.most_children, node.size)
-        starts = [node.first + node.size * place // number for place in range(number)]
-        lasts = [start - 1 for start in starts[1:]] + [node.last]
-        return [TreeNode(*ends, node.depth + 1) for ends in zip(starts, lasts, strict=True)]
+        size = self.part_sizes_below(node)[0]
+        return [
+            TreeNode(start, min(start + size - 1, node.last), node.depth + 1)
+            for start in range(node.first, node.last + 1, size)
+        ]
+
+    def divides_evenly(self, node: TreeNode) -> bool:
+        """Whether the children of a node hold as many points each."""
+        return self.grid.anchor is None or node.depth >= ABOVE_OCTAVES
+
+    def part_sizes_below(self, node: TreeNode) -> list[int]:
+        """How many points the children of a node hold that is divided evenly, and their children,
+        down to single points: powers of two. The last child may have fewer.
+
+        So the boundaries of a level are those of whole multiples, which databases count quickly.
+        """
+        if self.grid.anchor is None:
+            return self._part_sizes[node.depth :]
+        sizes = part_sizes(1 << self._octave(node.first), self.most_children)
+        return sizes[node.depth - ABOVE_OCTAVES :]
+
+    @cached_property
+    def _part_sizes(self) -> list[int]:
+        return part_sizes(self.grid.last - self.grid.first + 1, self.most_children)
 
     @cached_property
     def _levels(self) -> list[Level]:
-        points = self.grid.last - self.grid.first + 1
-        return self._fading_levels(Fraction(1), Fraction(1), levels(points, self.most_children))
+        return self._fading_levels(Fraction(1), Fraction(1), len(self._part_sizes))
 
     @cached_property
     def _levels_of_octaves(self) -> list[Level]:
         usual = self._fading_levels(Fraction(1), Fraction(1), USUAL_LEVELS)
         return usual[:ABOVE_OCTAVES]
 
-    @lru_cache(maxsize=128)  # noqa: B019  # shapes are few and live as long as the process
-    def _levels_in_octave(self, octave: int) -> list[Level]:
-        """All that the levels above leave is shared by those inside the octave."""
+    @cached_property
+    def _levels_in_octaves(self) -> list[list[Level]]:
+        """All that the levels above leave is shared by those inside an octave."""
         above = self._levels_of_octaves
         share = 1 - sum((level.share for level in above), start=Fraction(0))
         chance = 1 - sum((level.chance for level in above), start=Fraction(0))
-        return self._fading_levels(share, chance, levels(1 << octave, self.most_children))
+        numbers = [len(part_sizes(1 << k, self.most_children)) for k in range(MOST_OCTAVES)]
+        return [self._fading_levels(share, chance, number) for number in numbers]
 
     def _fading_levels(self, share: Fraction, chance: Fraction, number: int) -> list[Level]:
         """So many levels that share a budget, each of which gets a little less than the one above;
@@ -208,13 +236,16 @@ def shape_of(grid: Grid) -> TreeShape:
     return TreeShape(grid)
 
 
-def levels(points: int, children: int = CHILDREN) -> int:
-    """How many levels it takes to divide so many points into single ones.
+@lru_cache(maxsize=256)
+def part_sizes(points: int, children: int = CHILDREN) -> list[int]:
+    """How many points the nodes of each level hold, down to single ones: powers of two.
 
-    >>> levels(1), levels(8), levels(9), levels(2_000_001)
-    (0, 1, 2, 7)
+    >>> part_sizes(1), part_sizes(8), part_sizes(9), part_sizes(2_000_001)
+    ([], [1], [2, 1], [262144, 32768, 4096, 512, 64, 8, 1])
     """
-    number = 0
-    while children**number < points:
-        number += 1
-    return number
+    sizes = []
+    while points > 1:
+        # The least power of two of which so many hold all points.
+        points = 1 << (-(-points // children) - 1).bit_length()
+        sizes.append(points)
+    return sizes

@@ -9,8 +9,9 @@ which is exact but for a known remainder (Theorem 24).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import erf, erfc, exp, isinf, log, pi, sqrt
+from functools import cached_property, lru_cache
+from math import erf, exp, inf, isinf, log, pi, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from postri.noise import Noise
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # What floats and the terms that are left out may have lost: it is added to every chance.
 LOST = 1e-9
@@ -28,11 +30,16 @@ SHIFT = 2.0
 # The sum is looked at on a circle: half of it is this many deviations long. Numbers up to half of
 # that are told well, beyond them the other tail comes around the circle.
 HALF_CIRCLE = 16
-# Beyond this many times 1/smoothing no frequency matters.
+# Beyond this many times 1/smoothing no frequency matters, and often none beyond one of these many
+# times 1/deviation.
 LAST_FREQUENCY = 6.7
+LAST_DEVIATIONS = (8, 16, 32, 64, 128)
 # The tilts that Chernoff's bound tries, as shares of the largest possible and in deviations.
 TILT_SHARES = np.linspace(0.1, 0.99, 16)
 TILT_DEVIATIONS = np.linspace(1.0, 8.0, 24)
+# Those tried where many sums are told at once: shares of the tilt that is best for normal noise, up
+# to shares of the largest possible.
+FEW_TILTS = ((0.8, 0.7), (0.9, 0.85), (1.0, 0.95))
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class NoiseSum:
             return False
         if self.deviation == 0:
             return True
-        if _normal_tail(number / self.deviation) > 2 * chance:
+        if number < _normal_reach(2 * chance) * self.deviation:
             # Sums of noise hardly ever reach less far than normal noise.
             return False
         if self.chernoff(number) <= log(chance):
@@ -83,18 +90,20 @@ class NoiseSum:
     def upper_tail(self, number: float) -> float:
         """At least the chance that the sum is this number or more."""
         smooth = SMOOTHING * self.deviation
-        frequencies, heights = self._waves
+        frequencies, heights, left_out = self._waves
         moved = number - SHIFT * smooth
         waves = float(heights @ np.sin(frequencies * moved))
-        around = 0.5 - waves
+        around = 0.5 - waves + left_out
         beyond = exp(self.chernoff(moved + HALF_CIRCLE * self.deviation, smooth))
         # The normal noise stays below the shift with this chance, whatever the sum is.
         stays = 0.5 * (1 + erf(SHIFT / sqrt(2)))
         return (max(around, 0.0) + beyond + LOST) / stays
 
     @cached_property
-    def _waves(self) -> tuple[Floats, Floats]:
-        """The frequencies of the circle that matter, and how high the wave of each is."""
+    def _waves(self) -> tuple[Floats, Floats, float]:
+        """The frequencies of the circle that matter, how high the wave of each is, and how high
+        those that are left out are together at most.
+        """
         smooth = SMOOTHING * self.deviation
         step = pi / (HALF_CIRCLE * self.deviation)
         number = int(LAST_FREQUENCY / (smooth * step)) + 1
@@ -102,12 +111,31 @@ class NoiseSum:
         odd = np.arange(1, number + 1, 2, dtype=np.float64)
         frequencies = odd * step
         heights = np.exp(-((smooth * frequencies) ** 2) / 2) * 2 / (pi * odd)
-        # Many noises have the same weight.
-        pairs = np.stack((np.abs(self.weights), self.squares), axis=1)
-        different, numbers = np.unique(pairs[pairs[:, 0] > 0], axis=0, return_counts=True)
-        weights, squares = different.T
+        some = self.weights != 0
+        weights, squares = np.abs(self.weights[some]), self.squares[some]
+        kept, left_out = self._few_waves(frequencies, heights, weights, squares)
+        frequencies = frequencies[:kept]
         each = self.kind.characteristic(frequencies[:, None] * weights, squares)
-        return frequencies, heights * np.prod(each**numbers, axis=1)
+        return frequencies, heights[:kept] * np.prod(each, axis=1), left_out
+
+    def _few_waves(
+        self, frequencies: Floats, heights: Floats, weights: Floats, squares: Floats
+    ) -> tuple[int, float]:
+        """How many of the first waves matter, and how high the others are together at most.
+
+        The wave of a noise falls up to half a turn: from one frequency on, none is higher than
+        there.
+        """
+        falls = weights * frequencies[-1] <= pi
+        for last in LAST_DEVIATIONS:
+            kept = int(frequencies.searchsorted(last / self.deviation))
+            if kept >= len(frequencies):
+                break
+            at_most = self.kind.characteristic(frequencies[kept] * weights[falls], squares[falls])
+            left_out = float(np.prod(at_most) * heights[kept:].sum())
+            if left_out <= LOST:
+                return kept, left_out
+        return len(frequencies), 0.0
 
     def chernoff(self, number: float, smooth: float = 0.0) -> float:
         """At least the logarithm of the chance that the sum, with normal noise of this deviation on
@@ -164,11 +192,58 @@ class NoiseSum:
         return self._log_bounds(self._tilts, 0.0)
 
 
+@dataclass(frozen=True)
+class NoiseSums:
+    """Many sums of independent noises of one kind: mean squares and weights have a row for each."""
+
+    kind: type[Noise]
+    squares: Floats
+    weights: Floats
+
+    def pass_seldom(self, numbers: Floats, chances: Floats) -> tuple[Bools, Bools]:
+        """Of which sums it is certain that they are their number or more with no more than their
+        chance, and of which `NoiseSum.passes_seldom` may still tell it.
+        """
+        deviations = np.sqrt((self.squares * self.weights**2).sum(axis=1))
+        seldom = (deviations == 0) & (numbers > 0)
+        # Sums of noise hardly ever reach less far than normal noise.
+        different, which = np.unique(chances, return_inverse=True)
+        least = np.array([_normal_reach(2 * chance) for chance in different.tolist()])[which]
+        maybe = (numbers > 0) & (numbers >= least * deviations) & ~seldom
+        places = np.flatnonzero(maybe)
+        sure = self._far_beyond(places, numbers[places], deviations[places], chances[places])
+        seldom[places] = sure
+        maybe[places] = ~sure
+        return seldom, maybe
+
+    def _far_beyond(
+        self, places: NDArray[np.intp], numbers: Floats, deviations: Floats, chances: Floats
+    ) -> Bools:
+        """Whether Chernoff's bound tells it by one of few tilts, of some of the sums."""
+        squares, weights = self.squares[places], self.weights[places]
+        # Without a weight no tilt is too large, and of noise that is next to none any is small.
+        with np.errstate(divide="ignore", over="ignore"):
+            largest_tilts = self.kind.largest_tilts(squares) / np.abs(weights)
+            normal = numbers / deviations**2
+        most = np.min(largest_tilts, axis=1, initial=np.inf)
+        needed = np.log(chances)
+        seldom = np.zeros(len(places), np.bool_)
+        for best, largest in FEW_TILTS:
+            tilts = np.minimum(best * normal, largest * most)
+            moments = self.kind.log_moments(tilts[:, None] * weights, squares).sum(axis=1)
+            seldom |= moments - tilts * numbers <= needed
+        return seldom
+
+
 # How many times a reach is halved: until it is known to less than a thousandth of itself.
 STEPS = 12
 # By which share floats may have moved it.
 ROUNDING = 1e-12
 
 
-def _normal_tail(deviations: float) -> float:
-    return 0.5 * erfc(deviations / sqrt(2))
+@lru_cache(maxsize=256)
+def _normal_reach(chance: float) -> float:
+    """How many deviations normal noise passes with this chance, to one side."""
+    if chance >= 1:
+        return -inf
+    return -NormalDist().inv_cdf(chance)

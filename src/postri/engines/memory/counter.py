@@ -110,15 +110,21 @@ class MemoryCounter:
             whole += (upper << HALF_BITS) + lower
         return Total(n, whole)
 
-    def counts_below(self, points: Indexes) -> PointCounts:
-        """One pass: how many cells lie below each of these grid points."""
+    def thresholds(self, points: Indexes) -> Thresholds:
+        """The cells at which grid points begin: they are those of all groups of a column."""
         dtype = np.dtype(np.int64)
         if self.chunks:
             dtype = self.chunks[0].values.dtype
-        counting = _PointTally(self.reading, points, dtype)
+        return Thresholds.of(self.reading, points, dtype)
+
+    def counts_below(self, thresholds: Thresholds) -> PointCounts:
+        """One pass: how many cells lie below each of some grid points."""
+        below = np.zeros(len(thresholds.cells), np.int64)
+        n = 0
         for cells in self._stretches():
-            counting.add(cells)
-        return counting.counts()
+            below += thresholds.numbers_below(cells)
+            n += len(cells)
+        return thresholds.cuts.counts(below, n)
 
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
@@ -205,37 +211,34 @@ class _Tally:
         return RankWindow(*self.counts, self.below, n)
 
 
-class _PointTally:
-    """How many cells lie below each of some grid points, so far."""
+@dataclass(frozen=True)
+class Thresholds:
+    """The cells at which some grid points begin, as cells of a column."""
 
-    def __init__(self, reading: Reading, points: Indexes, dtype: np.dtype[Any]) -> None:
+    cuts: Cuts
+    cells: NDArray[Any]
+
+    @classmethod
+    def of(cls, reading: Reading, points: Indexes, dtype: np.dtype[Any]) -> Thresholds:
+        """Those of a column whose cells have this type."""
         grid = reading.grid
         if dtype.kind == "f":
             # Cells of any precision are counted by the nearest number of double precision.
-            self.dtype = np.dtype(np.float64)
-            self.cuts = Cuts.of(points, grid, reading.cut)
-        else:
-            limits = np.iinfo(dtype)
-            self.dtype = dtype.newbyteorder("=")
-            self.cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
-        self.thresholds = np.array(self.cuts.cuts, self.dtype)
-        self.below = np.zeros(len(self.thresholds), np.int64)
-        self.n = 0
+            cuts = Cuts.of(points, grid, reading.cut)
+            return cls(cuts, np.array(cuts.cuts, np.float64))
+        limits = np.iinfo(dtype)
+        cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
+        return cls(cuts, np.array(cuts.cuts, dtype.newbyteorder("=")))
 
-    def add(self, cells: NDArray[Any]) -> None:
-        """Count a stretch of cells.
+    def numbers_below(self, cells: NDArray[Any]) -> Indexes:
+        """How many cells of a stretch lie below each.
 
         It fits the processor's cache, where to sort it takes a fraction of the time in which each
         cell could be looked up among the thresholds.
         """
         with np.errstate(over="ignore"):
-            ordered = np.sort(cells.astype(self.dtype, copy=False))
-        self.below += ordered.searchsorted(self.thresholds)
-        self.n += len(cells)
-
-    def counts(self) -> PointCounts:
-        """What was counted."""
-        return self.cuts.counts(self.below, self.n)
+            ordered = np.sort(cells.astype(self.cells.dtype, copy=False))
+        return ordered.searchsorted(self.cells)
 
 
 def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:

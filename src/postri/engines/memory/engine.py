@@ -121,7 +121,8 @@ class MemoryEngine:
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points."""
         counters = self._kept_counters(column, grid, rows)
-        return [counter.counts_below(points) for counter in counters]
+        thresholds = counters[0].thresholds(points)
+        return [counter.counts_below(thresholds) for counter in counters]
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
