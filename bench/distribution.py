@@ -5,17 +5,20 @@ it takes beside a plain median.
 from __future__ import annotations
 
 import csv
+import json
 import os
+import subprocess
+import sys
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import duckdb
 import numpy as np
 
 import postri
-from engines import GROUPS, make_trips
+from engines import FOLDER, GROUPS, make_trips
 from postri import Domain
 from timing import ROOT, side_by_side
 
@@ -40,24 +43,48 @@ def _widths() -> dict[str, float]:
         return {}
     with file.open(encoding="utf-8") as lines:
         rows = np.array([int(row["fnlwgt"]) for row in csv.DictReader(lines)])
+    own = _half_width(rows, PERCENTILES, DOMAIN)
+    others = _quantile_tree(rows)
+    print(f"mean half-widths of 99 percentiles: {own:.1f} rows, Google's tree {others:.1f} rows")
     return {
-        "distribution_99_rows": _half_width(rows, PERCENTILES, DOMAIN),
+        "distribution_99_rows": own,
         "distribution_99_rows_int64": _half_width(rows, PERCENTILES, None),
         "distribution_9_rows": _half_width(rows, DECILES, DOMAIN),
+        "quantile_tree_vs_distribution_99_rows": others / own,
     }
 
 
 def _half_width(rows: np.ndarray, ps: list[Fraction], domain: Domain | None) -> float:
     """The mean half-width of the intervals of some quantiles, in rows."""
-    ordered = np.sort(rows)
-    halves = []
+    intervals = []
     for _ in range(RELEASES):
         answers = postri.quantiles(rows, ps, epsilon=1, domain=domain, method="tree")
-        for answer in answers:
-            first = ordered.searchsorted(float(answer.interval.low), "left")
-            last = ordered.searchsorted(float(answer.interval.high), "right")
-            halves.append((last - first) / 2)
-    return mean(halves)
+        intervals += [(float(each.interval.low), float(each.interval.high)) for each in answers]
+    return _mean_half(rows, intervals)
+
+
+def _mean_half(rows: np.ndarray, intervals: Iterable[tuple[float, float]]) -> float:
+    ordered = np.sort(rows)
+    ends = np.array(list(intervals))
+    first = ordered.searchsorted(ends[:, 0], "left")
+    last = ordered.searchsorted(ends[:, 1], "right")
+    return float(np.mean(last - first) / 2)
+
+
+def _quantile_tree(rows: np.ndarray) -> float:
+    """The same of Google's quantile tree, by its own intervals at the same epsilon."""
+    environment = FOLDER / "python-dp"
+    python = environment / "bin" / "python"
+    if not python.is_file():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "python-dp"], check=True)
+    words = [python, ROOT / "bench" / "quantile_tree.py", "0", "2000000", "1", "0.95"]
+    text = "\n".join(map(str, rows.tolist()))
+    intervals = []
+    for _ in range(RELEASES):
+        run = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
+        intervals += json.loads(run.stdout)
+    return _mean_half(rows, intervals)
 
 
 def _times() -> dict[str, float]:

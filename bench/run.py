@@ -40,7 +40,7 @@ LIMITS = {
     "duckdb_groups_vs_median": 0.5,
     "distribution_99_rows": 75.0,
     "distribution_99_rows_int64": 110.0,
-    "distribution_9_rows": 76.0,
+    "distribution_9_rows": 72.0,
     "distribution_vs_median": 3.0,
     "distribution_groups_vs_medians": 3.0,
     "postgres_vs_percentile_disc": 0.5,
@@ -56,6 +56,7 @@ LIMITS = {
 LEAST = {
     "ledger_vs_sqlite_insert": 0.5,
     "ledger_growth": 0.8,
+    "quantile_tree_vs_distribution_99_rows": 7.0,
 }
 
 
