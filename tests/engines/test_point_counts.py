@@ -28,12 +28,9 @@ from proving import sized
 from services.real_tables import LOADERS, SIGNED, Place, loaded, marks, meant, most_of
 
 FEW = [name for name in CASES if not name.startswith("many")]
-UNDECLARED = (
-    "booleans",
-    "decimals",
-    "long decimals",
-    "timestamps with zones",
-)
+# What an engine hands over without a declared type: with no domain it is read as whole numbers.
+UNTYPED = ("booleans", "decimals", "long decimals", "timestamps with zones")
+UNDECLARED = {"lists": UNTYPED, "NumPy": UNTYPED, "CSV": UNTYPED, "pandas": ("dates",)}
 SPARK_CASES = ("large integers on a domain", "floats", "decimals on coarse steps", "timestamps")
 SPARK_ASKED = ("keys of odd texts", "floats by units", "all together")
 
@@ -78,9 +75,7 @@ def odd_rows(engine: str) -> list[dict[str, Any]]:
 def cases_of(engine: str) -> Sequence[str]:
     if engine == "Spark":
         return SPARK_CASES[:: sized(2, 1)]
-    # Where nothing is declared, nor a domain given, cells are read as whole numbers.
-    undeclared = UNDECLARED if engine in ("lists", "NumPy", "CSV") else ()
-    return [name for name in most_of(engine, FEW) if name not in undeclared]
+    return [name for name in most_of(engine, FEW) if name not in UNDECLARED.get(engine, ())]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ POSTGRES_TYPES = {
     },
 }
 PANDAS_TYPES = {
-    **{pa.int16(): pd.Int16Dtype(), pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()},
+    **{pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype()},
+    **{pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()},
     **{pa.bool_(): pd.BooleanDtype(), pa.string(): pd.StringDtype()},
 }
 # A column of this name holds UUIDs, as texts where an engine has none.
