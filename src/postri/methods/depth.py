@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, floor, log, log10
+from typing import ClassVar
 
 from postri.answer import Plan
 from postri.answer.words import whole_domain
@@ -37,6 +38,8 @@ PATIENCE = 40 * log(2)
 # The first rows of a value step are so many nats more than what they hide could make up for. Of
 # 24,000 draws on six shapes none opened it.
 ROOM = 10
+# A larger table needs wider windows for the quantile of a population, and they are asked for.
+MANY_ROWS = 10**8
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with
 # the data's own.
 DEFAULT_CHOICES = 128
@@ -59,6 +62,8 @@ class Depth(WindowMethod):
     bonus: int = 20
     lean: int = 32
 
+    covers_population: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):
             raise InputError(f"noise must be 'exponential' or 'gumbel', got {shown(self.noise)}")
@@ -78,7 +83,14 @@ class Depth(WindowMethod):
 
     def value_step(self, terms: QuantileTerms) -> ValueStep:
         """The first draw: a grid point and a shape."""
-        return ValueStep(terms.p, terms.sensitivity, terms.spend.value, self.margin, self.bonus)
+        return ValueStep(
+            terms.p,
+            terms.sensitivity,
+            terms.spend.value,
+            self.margin,
+            self.bonus,
+            terms.allowance,
+        )
 
     def clock_step(self, terms: QuantileTerms) -> ClockStep:
         """The second draw: an interval around the point."""
@@ -90,6 +102,7 @@ class Depth(WindowMethod):
             self.paces,
             self.knees,
             self.lean,
+            terms.allowance,
         )
 
     def steps(self, terms: QuantileTerms, grid: Grid) -> DepthSteps:
@@ -220,7 +233,8 @@ class DepthSteps:
         """Rows per side that both steps need."""
         # Theorem 9: links that are so deep have E beyond 2^40, whatever lies after them.
         clock_nats = self.clock.log_odds + self.clock.last_reading(self.grid) + PATIENCE
-        clock_rows = 1 + Fraction(clock_nats) / self.clock.nats_per_row
+        clock_rows = Fraction(clock_nats) / self.clock.nats_per_row
+        clock_rows += self.clock.wanting_rows(MANY_ROWS)
         return 1 + max(self.value_half, ceil(clock_rows))
 
     @cached_property
