@@ -26,7 +26,7 @@ from postri.grid import Grid
 from postri.mechanisms.noisy_max import Noise
 from postri.methods.depth import Depth
 from postri.methods.links import Links
-from postri.methods.method import QuantileTerms
+from postri.methods.method import Covers, QuantileTerms
 from postri.privacy import ProtectedChange, Spend, most_rows
 
 BETA = Fraction(1, 10)
@@ -46,17 +46,26 @@ class QuantileCase:
     grid: Grid = SMALL
     most_rows: int = 3
     groups: int = 1
+    covers: Covers = "rows"
 
     @property
     def question(self) -> QuantileTerms:
         """The terms of the draw."""
         return QuantileTerms(
-            self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups
+            self.p,
+            Spend(self.epsilon / 2, self.epsilon / 2),
+            BETA,
+            self.protect,
+            self.groups,
+            covers=self.covers,
         )
 
     def __str__(self) -> str:
         change = f"{type(self.protect).__name__}({most_rows(self.protect)})"
-        return f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
+        words = f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
+        if self.covers == "population":
+            words += "-population"
+        return words
 
 
 @dataclass(frozen=True)
