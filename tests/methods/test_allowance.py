@@ -7,6 +7,7 @@ Chances of binomial numbers are exact, in ball arithmetic.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import comb
 
 import pytest
@@ -79,7 +80,7 @@ def test_one_more_row_moves_it_by_the_drift_at_most(p, beta, rate):
     starts = [0, *(n - 1_000 for n in far)]
     for start in starts:
         units = [allowance.units(n) for n in range(start, start + sized(2_000, 50_000))]
-        moves = [after - before for before, after in zip(units, units[1:], strict=False)]
+        moves = [after - before for before, after in pairwise(units)]
         assert 0 <= min(moves) <= max(moves) <= drift
 
 

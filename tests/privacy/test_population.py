@@ -113,12 +113,13 @@ def quantiles(shares: tuple[Fraction, ...], p: Fraction) -> list[Fraction]:
     """
     points = [Fraction(point) for point in range(len(shares))]
     between = [point + HALF for point in points[:-1]]
-    return [
-        q
-        for q in points + between
-        if sum(share for point, share in zip(points, shares, strict=True) if point < q) <= p
-        and p <= sum(share for point, share in zip(points, shares, strict=True) if point <= q)
-    ]
+    found = []
+    for q in points + between:
+        below = sum(share for point, share in zip(points, shares, strict=True) if point < q)
+        upto = sum(share for point, share in zip(points, shares, strict=True) if point <= q)
+        if below <= p <= upto:
+            found.append(q)
+    return found
 
 
 def chance_of(rows: Rows, shares: tuple[Fraction, ...]) -> Fraction:
@@ -171,8 +172,7 @@ def worst_failure(case: Case, n: int) -> Fraction:
 
     return max(
         sum(
-            chance * failures[rows, q]
-            for rows, chance in zip(tables, chances(shares), strict=True)
+            chance * failures[rows, q] for rows, chance in zip(tables, chances(shares), strict=True)
         )
         for shares in SHARES
         for q in quantiles(shares, case.p)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from postri.answer.population import Covers
 from postri.audit.exact_chances import BITS, ChanceBounds, Place, Whole, bounds, value_candidates
 from postri.audit.exact_links import clock_bounds, clock_ends, shipped_links, stacked
 from postri.audit.tiny_tables import (
@@ -26,7 +27,7 @@ from postri.grid import Grid
 from postri.mechanisms.noisy_max import Noise
 from postri.methods.depth import Depth
 from postri.methods.links import Links
-from postri.methods.method import Covers, QuantileTerms
+from postri.methods.method import QuantileTerms
 from postri.privacy import ProtectedChange, Spend, most_rows
 
 BETA = Fraction(1, 10)

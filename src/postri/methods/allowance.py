@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import ceil, erfc, log, sqrt
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from postri.methods.scores import units_per_row
 # A row is about this many units at least: the allowance is a whole number of them.
 FINE_UNITS = 2**20
 # No table has more rows.
-MOST_ROWS = 2**63
+MOST_ROWS = 2**50
 # The allowance is computed for so many numbers of rows in each octave, and between two of them it
 # is that of the larger.
-KNOTS_PER_OCTAVE = 32
+KNOTS_PER_OCTAVE = 24
 # A normal deviate is taken as the next larger of so many.
 DEVIATES = 1_024
 # Floats are off by far less than this part of beta.
@@ -122,9 +123,7 @@ class Allowance:
     @cached_property
     def _needed(self) -> Sequence[int]:
         """What each knot needs, in units; never less than one before it."""
-        rows = _needed_rows(self.p, self.beta, self.nats_per_row)
-        units = self.units_per_row
-        return list(accumulate((ceil(Fraction(each) * units) for each in rows), max))
+        return _needed_units(self.p, self.beta, self.nats_per_row)
 
 
 @lru_cache(maxsize=1)
@@ -135,46 +134,60 @@ def _knots() -> list[int]:
     return sorted({0, *knots, MOST_ROWS})
 
 
+@lru_cache(maxsize=64)
+def _needed_units(p: Fraction, beta: Fraction, nats_per_row: Fraction) -> Sequence[int]:
+    units = units_per_row(p, fineness(p))
+    rows = (needed_rows(p, beta, nats_per_row, n) for n in _knots())
+    return list(accumulate((ceil(Fraction(each) * units) for each in rows), max))
+
+
 def _log_odds(beta: Fraction) -> float:
     """About ln(1/beta)."""
     return log(beta.denominator) - log(beta.numerator)
 
 
-@lru_cache(maxsize=64)
-def _needed_rows(p: Fraction, beta: Fraction, nats_per_row: Fraction) -> list[float]:
-    """What each knot needs, in rows: W with P( |B - p*n| + X > W + ln(1/beta)/c ) <= beta, by the
+def needed_rows(p: Fraction, beta: Fraction, nats_per_row: Fraction, n: int) -> float:
+    """What n rows need, in rows: W with P( |B - p*n| + X > W + ln(1/beta)/c ) <= beta, by the
     bounds of Theorem 32.
 
     A deviate is one of finitely many, z_1 < ... < z_K, each with the chance of all from the one
-    before it on. So |B - p*n| is one of x_1 < ... < x_K, and beyond them with the chance `beyond`.
+    before it on. So |B - p*n| is one of x_1 < ... < x_K, and beyond them with a chance that counts
+    as a failure.
     """
     rate = float(nats_per_row)
-    chance = float(beta) * (1 - DOUBT)
-    n = np.array(_knots(), dtype=np.float64)
+    normal = _deviates(beta)
+    off = _most_off(normal.deviates, n, p)
+    # The sum of chance * exp(c*(x_i - x_k)) over all i up to k.
+    log_sums = np.logaddexp.accumulate(normal.log_chances + rate * off) - rate * off
+    # If W + ln(1/beta)/c lies between x_k and the next one, this is W; for any other k it is enough
+    # as well, since what is beyond x_k then counts as a failure more often than it is one.
+    spare = float(beta) * (1 - DOUBT) - normal.beyond
+    enough = spare > 0
+    needed = off[enough] + (log_sums[enough] - np.log(spare[enough] / float(beta))) / rate
+    needed = np.maximum(needed, off[enough] - _log_odds(beta) / rate)
+    return float((needed + DOUBT * off[enough]).min())
+
+
+class _Normal(NamedTuple):
+    """Deviates of a normal number without its sign, with the logarithm of the chance of each, and
+    the chance of a larger one.
+    """
+
+    deviates: Floats
+    log_chances: Floats
+    beyond: Floats
+
+
+@lru_cache(maxsize=16)
+def _deviates(beta: Fraction) -> _Normal:
     farthest = sqrt(2 * (_log_odds(beta) + log(2))) + FAR_OUT
     deviates = np.linspace(0, farthest, DEVIATES + 1)
-    beyond = [erfc(deviate / sqrt(2)) for deviate in deviates]
-    found = np.full(len(n), np.inf)
-    before = np.ones(len(n))
-    # The sum of chance * exp(c*(x_i - x_k)) over all i up to k.
-    weight = np.zeros(len(n))
-    for place in range(1, DEVIATES + 1):
-        off = _most_off(deviates[place], n, p)
-        if place > 1:
-            weight = weight * np.exp(-rate * (off - before))
-        weight = weight + (beyond[place - 1] - beyond[place])
-        before = off
-        spare = chance - beyond[place]
-        if spare <= 0:
-            continue
-        # If W + ln(1/beta)/c lies between this one and the next, then it is here. Of all places at
-        # which it does not, some sum is too large.
-        needed = off + np.log(weight * (float(beta) / spare)) / rate
-        found = np.minimum(found, np.maximum(needed, off - _log_odds(beta) / rate))
-    return [float(each) for each in found]
+    beyond = np.array([erfc(deviate / sqrt(2)) for deviate in deviates])
+    return _Normal(deviates[1:], np.log(-np.diff(beyond)), beyond[1:])
 
 
-def _most_off(deviate: float, n: Floats, p: Fraction) -> Floats:
+def _most_off(deviates: Floats, n: int, p: Fraction) -> Floats:
     """How far B may be from p*n where a normal deviate is so large, in rows."""
-    skew = deviate**2 * abs(float(1 - 2 * p)) / 6
-    return 1 + skew + np.sqrt(skew**2 + deviate**2 * n * float(p * (1 - p)))
+    skew = deviates**2 * abs(float(1 - 2 * p)) / 6
+    off: Floats = 1 + skew + np.sqrt(skew**2 + deviates**2 * n * float(p * (1 - p)))
+    return off

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil, floor, log, log10
+from math import ceil, floor, log, log10, sqrt
 from typing import ClassVar
 
 from postri.answer import Plan
@@ -20,6 +20,7 @@ from postri.exact import plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import Noise, noisy_max
+from postri.methods.allowance import needed_rows
 from postri.methods.forecast import (
     mean_reach,
     rounded,
@@ -38,6 +39,10 @@ PATIENCE = 40 * log(2)
 # The first rows of a value step are so many nats more than what they hide could make up for. Of
 # 24,000 draws on six shapes none opened it.
 ROOM = 10
+# At this epsilon privacy adds no error to speak of.
+LARGE_EPSILON = Fraction(1_000)
+# An epsilon that is found by trial is within this factor of the least.
+CLOSE = Fraction(101, 100)
 # A larger table needs wider windows for the quantile of a population, and they are asked for.
 MANY_ROWS = 10**8
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with
@@ -149,18 +154,18 @@ class Depth(WindowMethod):
                     f"reach {plain(reach)} of {each:,} rows is less than two rows; ask for more "
                     f"than {plain(Fraction(2, max(each, 1)))}"
                 )
-            share = terms.spend.value / terms.spend.epsilon
-            epsilon = self.epsilon_for(rounded(each * reach), terms)
-            terms = replace(terms, spend=split_spend(epsilon, share))
+            terms = self._reaching(rounded(each * reach), terms, each)
+        reached = self.reach_in_rows(terms, domain, each)
         return Plan(
             rows=rows,
             epsilon=terms.spend.epsilon,
-            reach=float(Fraction(self.reach_in_rows(terms)) / max(each, 1)),
+            reach=float(Fraction(reached) / max(each, 1)),
             p=terms.p,
             confidence=float(1 - terms.beta),
             protect=terms.protect,
             groups=groups,
             rows_needed=self.rows_needed(terms, domain),
+            covers=terms.covers,
         )
 
     def advice(
@@ -176,12 +181,28 @@ class Depth(WindowMethod):
     ) -> float:
         """How many rows the interval reaches to each side of the target rank on average, on smooth
         data, however many rows and on whatever domain.
+
+        The rows matter where the population is to be covered: of more rows it is that of more.
         """
-        rows_per_nat = rounded(1 / self.clock_step(terms).nats_per_row)
-        return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
+        nats_per_row = terms.spend.interval / terms.sensitivity
+        rows_per_nat = rounded(1 / nats_per_row)
+        if terms.covers == "rows":
+            return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
+        allowance = needed_rows(terms.p, terms.beta, nats_per_row, rows or 0)
+        return with_irregular_rows(self._mean_reach(terms, allowance / rows_per_nat) * rows_per_nat)
 
     def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
         """About how many rows it takes before value and interval stay off the domain's edges."""
+        needed = self._rows_needed(terms, domain, 0)
+        if terms.covers == "rows":
+            return needed
+        # More rows have a larger error of sampling, but less than in proportion: this ends.
+        while (more := self._rows_needed(terms, domain, needed)) > needed:
+            needed = more
+        return needed
+
+    def _rows_needed(self, terms: QuantileTerms, domain: Domain | None, rows: int) -> int:
+        """The same if the error of sampling is that of so many rows."""
         choices = DEFAULT_CHOICES
         points = DEFAULT_POINTS
         if domain is not None:
@@ -191,9 +212,30 @@ class Depth(WindowMethod):
         # Past the data the depth stays where it is while the clock goes on, to the edge.
         clock = self.clock_step(terms)
         clock_nats = clock.log_odds + clock.nats_to_the_edge(points)
-        clock_rows = 1 + clock_nats * rounded(1 / clock.nats_per_row)
-        most = max(value_rows, clock_rows, self.reach_in_rows(terms))
+        clock_rows = clock.wanting_rows(rows) + clock_nats * rounded(1 / clock.nats_per_row)
+        most = max(value_rows, clock_rows, self.reach_in_rows(terms, domain, rows))
         return ceil(Fraction(most) / min(terms.p, 1 - terms.p))
+
+    def _reaching(self, reach_rows: float, terms: QuantileTerms, rows: int) -> QuantileTerms:
+        """The terms at the epsilon whose interval reaches `reach_rows` of the rows."""
+        if terms.covers == "rows":
+            return _at(terms, self.epsilon_for(reach_rows, terms))
+        sampling = self.reach_in_rows(_at(terms, LARGE_EPSILON), rows=rows)
+        if sampling >= reach_rows:
+            raise InputError(
+                f"the error of sampling alone reaches about {sampling / rows:.2g} of {rows:,} rows "
+                "to each side, whatever epsilon is; ask for a larger reach, or for covers='rows'"
+            )
+        # What the rows alone would take is too little, for sampling takes a part of the reach.
+        least = self.epsilon_for(reach_rows, replace(terms, covers="rows"))
+        most = LARGE_EPSILON
+        while most > least * CLOSE:
+            middle = in_three_digits(sqrt(float(least) * float(most)))
+            if self.reach_in_rows(_at(terms, middle), rows=rows) > reach_rows:
+                least = middle
+            else:
+                most = middle
+        return _at(terms, most)
 
     def epsilon_for(self, reach_rows: float, terms: QuantileTerms) -> Fraction:
         """The epsilon whose interval reaches `reach_rows` rows, at the split of the terms; rounded
@@ -202,16 +244,30 @@ class Depth(WindowMethod):
         share = terms.spend.interval / terms.spend.epsilon
         nats = self._mean_reach(terms)
         rows = without_irregular_rows(reach_rows) - 1
-        exact = rounded(terms.sensitivity) * nats / (rows * float(share))
-        unit = Fraction(10) ** (floor(log10(exact)) - 2)
-        return ceil(Fraction(exact) / unit) * unit
+        return in_three_digits(rounded(terms.sensitivity) * nats / (rows * float(share)))
 
-    def _mean_reach(self, terms: QuantileTerms) -> float:
+    def _mean_reach(self, terms: QuantileTerms, allowance: float = 0.0) -> float:
         """The mean reach in nats of the clock; the value's noise scale tells how far off it
         starts.
         """
         error = 2 * rounded(terms.spend.interval / terms.spend.value)
-        return mean_reach(self.paces[0], terms.beta, error)
+        return mean_reach(self.paces[0], terms.beta, error, allowance)
+
+
+def in_three_digits(number: float) -> Fraction:
+    """The number, rounded up to three digits.
+
+    >>> in_three_digits(0.12301)
+    Fraction(31, 250)
+    """
+    unit = Fraction(10) ** (floor(log10(number)) - 2)
+    return ceil(Fraction(number) / unit) * unit
+
+
+def _at(terms: QuantileTerms, epsilon: Fraction) -> QuantileTerms:
+    """The terms at another epsilon, split as before."""
+    share = terms.spend.value / terms.spend.epsilon
+    return replace(terms, spend=split_spend(epsilon, share))
 
 
 @dataclass(frozen=True)

@@ -356,6 +356,7 @@ class Links:
         offsets += [(int(high) - self.index) * self.right for high in highs]
         return np.array([link_reaching(offset) for offset in offsets])
 
+
 class _Side(NamedTuple):
     """How deep the links are to one side, at least and at most."""
 

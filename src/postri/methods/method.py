@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Protocol
 
 from postri.answer import Plan
+from postri.answer.population import Covers
 from postri.cost import Cost
 from postri.domain import Domain
 from postri.errors import InputError
-from postri.exact import shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.allowance import Allowance, fineness, usual_drift
@@ -28,7 +28,6 @@ from postri.privacy import (
     ProtectedChange,
     ReplaceUnits,
     Spend,
-    most_rows,
     moved_with_drift,
     replaces,
 )
@@ -36,20 +35,6 @@ from postri.window import Indexes, PointCounts, Target, Windows, with_lowest
 
 # As many rows to each side as any table has: a window of this half-size is the whole column.
 ALL_ROWS = 2**62
-
-
-Covers = Literal["rows", "population"]
-"""Whose quantile an interval holds: that of the rows, or of the population they were drawn from."""
-
-
-def check_covers(covers: object) -> Covers:
-    """What an interval is to cover, or InputError if it is something else."""
-    if covers not in get_args(Covers):
-        raise InputError(
-            "covers must be 'rows' (the error that privacy adds) or 'population' (also that of "
-            f"sampling), got {shown(covers)}"
-        )
-    return covers  # type: ignore[return-value]  # mypy does not narrow to the values
 
 
 @dataclass(frozen=True)
