@@ -32,8 +32,8 @@ class ExpMech:
     """Both ends by the exponential mechanism with half of epsilon each, against one replaced row.
 
     A grid point scores minus the distance of its rank from the target, where rows up to the target
-    are first moved `granularity` steps down and the others up: so at least two points score 0,
-    whatever the rows are. `union` adds up bounds on both errors in place of averaging the one over
+    are first moved `granularity` steps down and the others up: so at least two points score 0 for
+    each of these steps, unless the target lies on the lower edge. `union` adds up bounds on both errors in place of averaging the one over
     the other.
     """
 
