@@ -33,8 +33,8 @@ class ExpMech:
 
     A grid point scores minus the distance of its rank from the target, where rows up to the target
     are first moved `granularity` steps down and the others up: so at least two points score 0 for
-    each of these steps, unless the target lies on the lower edge. `union` adds up bounds on both errors in place of averaging the one over
-    the other.
+    each of these steps, unless the target lies on the lower edge. `union` adds up bounds on both
+    errors in place of averaging the one over the other.
     """
 
     granularity: int = 1
