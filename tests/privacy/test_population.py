@@ -22,7 +22,7 @@ from postri.audit.exact_quantiles import BETA, QuantileCase, links_at, measure
 from postri.audit.tiny_tables import Rows, plain_grid, whole_window
 from postri.mechanisms.clock import Clock
 from postri.methods import method as method_module
-from postri.methods.allowance import Allowance
+from postri.methods.leeway import Leeway
 from postri.methods.value import SHAPES
 from postri.privacy import AddOrRemoveRows, ProtectedChange, ReplaceRows
 from proving import sized
@@ -74,7 +74,7 @@ def test_neighbours_are_safe_on_every_table(case: Case, figures: Callable[[str],
 
 
 def test_all_of_epsilon_is_used():
-    """The allowance moves by its drift, and the noise is made for no more than that."""
+    """The leeway moves by its drift, and the noise is made for no more than that."""
     findings = measure(SOUND)
     assert findings.interval / 2**BITS > 0.999 * float(SOUND.question.spend.interval)
 
@@ -84,14 +84,14 @@ def test_a_drift_that_nobody_pays_for_is_caught(monkeypatch: pytest.MonkeyPatch)
     assert not measure(SOUND).private(SOUND)
 
 
-def test_an_allowance_in_the_usual_units_is_caught(monkeypatch: pytest.MonkeyPatch):
+def test_an_leeway_in_the_usual_units_is_caught(monkeypatch: pytest.MonkeyPatch):
     """It would jump by a quarter of a row where another row is added."""
-    original = Allowance.units
+    original = Leeway.units
 
-    def coarse(allowance: Allowance, n: int) -> int:
-        return -(-original(allowance, n) // allowance.fine) * allowance.fine
+    def coarse(leeway: Leeway, n: int) -> int:
+        return -(-original(leeway, n) // leeway.fine) * leeway.fine
 
-    monkeypatch.setattr(Allowance, "units", coarse)
+    monkeypatch.setattr(Leeway, "units", coarse)
     assert not measure(SOUND).private(SOUND)
 
 
@@ -200,7 +200,7 @@ def test_an_interval_for_the_rows_misses_the_population():
     assert worst_failure(rows, 11) > 2 * BETA
 
 
-def test_half_the_allowance_is_caught(monkeypatch: pytest.MonkeyPatch):
-    original = Allowance.units
-    monkeypatch.setattr(Allowance, "units", lambda allowance, n: original(allowance, n) // 2)
+def test_half_the_leeway_is_caught(monkeypatch: pytest.MonkeyPatch):
+    original = Leeway.units
+    monkeypatch.setattr(Leeway, "units", lambda leeway, n: original(leeway, n) // 2)
     assert worst_failure(replace(SOUND, grid=POINTS, epsilon=HIGH), 11) > BETA

@@ -20,13 +20,13 @@ from postri.exact import plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import Noise, noisy_max
-from postri.methods.allowance import needed_rows
 from postri.methods.forecast import (
     mean_reach,
     rounded,
     with_irregular_rows,
     without_irregular_rows,
 )
+from postri.methods.leeway import needed_rows
 from postri.methods.links import ClockStep
 from postri.methods.method import QuantileTerms, Span, WindowMethod
 from postri.methods.value import SHAPES, ValueStep
@@ -94,7 +94,7 @@ class Depth(WindowMethod):
             terms.spend.value,
             self.margin,
             self.bonus,
-            terms.allowance,
+            terms.leeway,
         )
 
     def clock_step(self, terms: QuantileTerms) -> ClockStep:
@@ -107,7 +107,7 @@ class Depth(WindowMethod):
             self.paces,
             self.knees,
             self.lean,
-            terms.allowance,
+            terms.leeway,
         )
 
     def steps(self, terms: QuantileTerms, grid: Grid) -> DepthSteps:
@@ -188,8 +188,8 @@ class Depth(WindowMethod):
         rows_per_nat = rounded(1 / nats_per_row)
         if terms.covers == "rows":
             return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
-        allowance = needed_rows(terms.p, terms.beta, nats_per_row, rows or 0)
-        return with_irregular_rows(self._mean_reach(terms, allowance / rows_per_nat) * rows_per_nat)
+        leeway = needed_rows(terms.p, terms.beta, nats_per_row, rows or 0)
+        return with_irregular_rows(self._mean_reach(terms, leeway / rows_per_nat) * rows_per_nat)
 
     def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
         """About how many rows it takes before value and interval stay off the domain's edges."""
@@ -246,12 +246,12 @@ class Depth(WindowMethod):
         rows = without_irregular_rows(reach_rows) - 1
         return in_three_digits(rounded(terms.sensitivity) * nats / (rows * float(share)))
 
-    def _mean_reach(self, terms: QuantileTerms, allowance: float = 0.0) -> float:
+    def _mean_reach(self, terms: QuantileTerms, leeway: float = 0.0) -> float:
         """The mean reach in nats of the clock; the value's noise scale tells how far off it
         starts.
         """
         error = 2 * rounded(terms.spend.interval / terms.spend.value)
-        return mean_reach(self.paces[0], terms.beta, error, allowance)
+        return mean_reach(self.paces[0], terms.beta, error, leeway)
 
 
 def in_three_digits(number: float) -> Fraction:

@@ -21,7 +21,7 @@ from postri.grid import Grid
 from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.uniforms import Floats, Uniform
-from postri.methods.allowance import Allowance
+from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, over_target, units_per_row
 from postri.methods.value import Shape
 from postri.window import Indexes, RankWindow, Windows, beginning_with
@@ -156,7 +156,7 @@ class ClockStep:
     """The public numbers of the interval step: the second draw, which costs `epsilon`.
 
     `beta` is how often the interval may fail. Counts minus the target rank move by at most
-    `sensitivity` rows between neighbours, less the `allowance` of an interval for the quantile of a
+    `sensitivity` rows between neighbours, less the `leeway` of an interval for the quantile of a
     population.
     """
 
@@ -167,7 +167,7 @@ class ClockStep:
     paces: tuple[Fraction, ...]
     knees: tuple[int, ...]
     lean: int
-    allowance: Allowance | None = None
+    leeway: Leeway | None = None
 
     @cached_property
     def nats_per_row(self) -> Fraction:
@@ -182,9 +182,9 @@ class ClockStep:
     @property
     def fine(self) -> int:
         """How many times finer than usual that unit is."""
-        if self.allowance is None:
+        if self.leeway is None:
             return 1
-        return self.allowance.fine
+        return self.leeway.fine
 
     @property
     def bad(self) -> Fraction:
@@ -201,9 +201,9 @@ class ClockStep:
 
     def wanting_units(self, n: int) -> int:
         """How many units a link of depth 0 lacks, on a table of n rows."""
-        if self.allowance is None:
+        if self.leeway is None:
             return self.bad_units
-        return self.allowance.units(n)
+        return self.leeway.units(n)
 
     def wanting_rows(self, n: int) -> int:
         """About the same in rows."""

@@ -21,7 +21,7 @@ from postri.domain import Domain
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.methods.allowance import Allowance, fineness, usual_drift
+from postri.methods.leeway import Leeway, fineness, usual_drift
 from postri.methods.scores import units_per_row
 from postri.privacy import (
     AddOrRemoveUnits,
@@ -58,7 +58,7 @@ class QuantileTerms:
     @cached_property
     def sensitivity(self) -> Fraction:
         """How far one person moves a count minus the target rank, in all groups together; where
-        there is an allowance, less that.
+        there is a leeway, less that.
         """
         moved = self.protect.sensitivity(self.p, self.groups)
         if self.covers == "rows":
@@ -66,7 +66,7 @@ class QuantileTerms:
         return moved + moved_with_drift(self.protect, self.p, self.groups, self._drift)
 
     @cached_property
-    def allowance(self) -> Allowance | None:
+    def leeway(self) -> Leeway | None:
         """How much deeper than the rows' quantile the interval lies; None if it covers that alone.
 
         It is that of a clock, which has no factor 2 (Theorem 4).
@@ -74,11 +74,11 @@ class QuantileTerms:
         if self.covers == "rows":
             return None
         nats_per_row = self.spend.interval / self.sensitivity
-        return Allowance(self.p, self.beta, nats_per_row, self._drift)
+        return Leeway(self.p, self.beta, nats_per_row, self._drift)
 
     @cached_property
     def _drift(self) -> Fraction:
-        """How far the allowance moves with one row, at most."""
+        """How far the leeway moves with one row, at most."""
         least = Fraction(0)
         if replaces(self.protect) and self.groups == 1:
             # A cell that becomes null leaves so much room: it costs nothing.

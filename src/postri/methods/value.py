@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from postri.grid import Grid
 from postri.mechanisms.noisy_max import boost
-from postri.methods.allowance import Allowance
+from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, Step, over_target, units_per_row
 from postri.window import Indexes, RankWindow, Windows
 
@@ -30,19 +30,19 @@ SHAPES: tuple[Shape, ...] = ("even", "right", "left")
 @dataclass(frozen=True)
 class ValueStep(Step):
     """The public numbers of the draw; an interval around the value that is to hold the quantile of
-    a population has an `allowance`.
+    a population has a `leeway`.
     """
 
     margin: int
     bonus: int
-    allowance: Allowance | None = None
+    leeway: Leeway | None = None
 
     @property
     def fine(self) -> int:
-        """An allowance has its own unit."""
-        if self.allowance is None:
+        """A leeway has its own unit."""
+        if self.leeway is None:
             return 1
-        return self.allowance.fine
+        return self.leeway.fine
 
     @cached_property
     def distrust(self) -> int:
@@ -56,9 +56,9 @@ class ValueStep(Step):
 
     def distrust_of(self, n: int) -> int:
         """The same where the interval must be deeper by what n rows may be off."""
-        if self.allowance is None:
+        if self.leeway is None:
             return self.distrust
-        return self.distrust + self.allowance.units(n)
+        return self.distrust + self.leeway.units(n)
 
     def scores(self, shape: Shape, before: Scores, upto: Scores, n: int) -> Scores:
         """The scores of points with the rows `before` and `upto` them, of n in all, in units from

@@ -1,4 +1,4 @@
-"""The allowance for the error of sampling: enough for every number of rows, and it moves by no more
+"""The leeway for the error of sampling: enough for every number of rows, and it moves by no more
 than its drift.
 
 Chances of binomial numbers are exact, in ball arithmetic.
@@ -13,7 +13,7 @@ from math import comb
 import pytest
 from flint import arb, ctx, fmpq
 
-from postri.methods.allowance import Allowance, usual_drift
+from postri.methods.leeway import Leeway, usual_drift
 from proving import sized
 
 HALF = Fraction(1, 2)
@@ -31,8 +31,8 @@ def ball(number: Fraction) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def usual(p: Fraction, beta: Fraction, rate: Fraction) -> Allowance:
-    return Allowance(p, beta, rate, usual_drift(p, beta, rate))
+def usual(p: Fraction, beta: Fraction, rate: Fraction) -> Leeway:
+    return Leeway(p, beta, rate, usual_drift(p, beta, rate))
 
 
 def binomial(n: int, p: Fraction) -> list[arb]:
@@ -41,16 +41,16 @@ def binomial(n: int, p: Fraction) -> list[arb]:
     return [comb(n, k) * below**k * above ** (n - k) for k in range(n + 1)]
 
 
-def failure(allowance: Allowance, n: int, units: int) -> arb:
-    """The most that intervals with these units of allowance fail on n rows: E min(1, beta *
+def failure(leeway: Leeway, n: int, units: int) -> arb:
+    """The most that intervals with these units of leeway fail on n rows: E min(1, beta *
     exp(c * (|B - p*n| - W))).
     """
     with ctx.workprec(128):
         total = arb(0)
-        room = Fraction(units, allowance.units_per_row)
-        for k, chance in enumerate(binomial(n, allowance.p)):
-            nats = allowance.nats_per_row * (abs(k - allowance.p * n) - room)
-            missed = ball(allowance.beta) * ball(nats).exp()
+        room = Fraction(units, leeway.units_per_row)
+        for k, chance in enumerate(binomial(n, leeway.p)):
+            nats = leeway.nats_per_row * (abs(k - leeway.p * n) - room)
+            missed = ball(leeway.beta) * ball(nats).exp()
             total += chance * missed.min(arb(1))
         return total
 
@@ -58,36 +58,36 @@ def failure(allowance: Allowance, n: int, units: int) -> arb:
 @pytest.mark.parametrize(("p", "beta", "rate"), CASES, ids=str)
 def test_no_number_of_rows_fails_more_often_than_beta(p, beta, rate):
     """Whatever the distribution: none enters."""
-    allowance = usual(p, beta, rate)
+    leeway = usual(p, beta, rate)
     for n in (*FEW_ROWS, *sized((100,), MORE_ROWS)):
-        assert failure(allowance, n, allowance.units(n)) <= ball(beta), n
+        assert failure(leeway, n, leeway.units(n)) <= ball(beta), n
 
 
 @pytest.mark.parametrize("p", PS, ids=str)
 def test_two_rows_less_are_too_few(p):
     """The bound is good to about a row; so the test above can fail."""
     beta, rate, n = Fraction(1, 20), Fraction(2), 400
-    allowance = Allowance(p, beta, rate, drift=Fraction(1))
-    fewer = allowance.units(n) - 2 * allowance.units_per_row
-    assert failure(allowance, n, fewer) > ball(beta)
+    leeway = Leeway(p, beta, rate, drift=Fraction(1))
+    fewer = leeway.units(n) - 2 * leeway.units_per_row
+    assert failure(leeway, n, fewer) > ball(beta)
 
 
 @pytest.mark.parametrize(("p", "beta", "rate"), CASES, ids=str)
 def test_one_more_row_moves_it_by_the_drift_at_most(p, beta, rate):
-    allowance = usual(p, beta, rate)
-    drift = allowance.drift * allowance.units_per_row
+    leeway = usual(p, beta, rate)
+    drift = leeway.drift * leeway.units_per_row
     far = (10**6, 10**9, 10**15)
     starts = [0, *(n - 1_000 for n in far)]
     for start in starts:
-        units = [allowance.units(n) for n in range(start, start + sized(2_000, 50_000))]
+        units = [leeway.units(n) for n in range(start, start + sized(2_000, 50_000))]
         moves = [after - before for before, after in pairwise(units)]
         assert 0 <= min(moves) <= max(moves) <= drift
 
 
 def test_the_drift_is_used_up():
-    """With few rows the allowance rises by the whole drift, so less noise would not do."""
-    allowance = usual(HALF, Fraction(1, 20), Fraction(1))
-    assert allowance.units(1) - allowance.units(0) == allowance.drift * allowance.units_per_row
+    """With few rows the leeway rises by the whole drift, so less noise would not do."""
+    leeway = usual(HALF, Fraction(1, 20), Fraction(1))
+    assert leeway.units(1) - leeway.units(0) == leeway.drift * leeway.units_per_row
 
 
 @pytest.mark.parametrize("p", PS, ids=str)
@@ -98,9 +98,9 @@ def test_the_drift_costs_at_most_an_eighth(p):
 
 def test_it_is_less_than_the_error_of_sampling_where_the_clock_errs_more():
     """Two errors are hardly ever large together: beta need not be divided among them."""
-    allowance = usual(HALF, Fraction(1, 20), Fraction(1, 10))
+    leeway = usual(HALF, Fraction(1, 20), Fraction(1, 10))
     sampling = 1.96 * 1_000**0.5 / 2
-    assert allowance.rows(1_000) < 0.7 * sampling
+    assert leeway.rows(1_000) < 0.7 * sampling
 
 
 @pytest.mark.parametrize("n", sized((1, 2, 7, 24), (1, 2, 3, 5, 7, 12, 24, 60, 150)))

@@ -3,7 +3,7 @@ rows alone.
 
 Rows that were drawn independently have a binomial number B of cells up to the quantile of the
 population, so the target rank p*n is off by |B - p*n| rows. The clock errs by X rows with the
-chance exp(-c*X), c nats a row. The allowance is what makes both together fail with probability beta
+chance exp(-c*X), c nats a row. The leeway is what makes both together fail with probability beta
 at most: the proof is Theorem 32 of docs/theory.md. It depends on n, which may be private, so it
 must not move much when a row is added: Theorem 33.
 """
@@ -25,11 +25,11 @@ import numpy as np
 from postri.mechanisms.uniforms import Floats
 from postri.methods.scores import units_per_row
 
-# A row is about this many units at least: the allowance is a whole number of them.
+# A row is about this many units at least: the leeway is a whole number of them.
 FINE_UNITS = 2**20
 # No table has more rows.
 MOST_ROWS = 2**50
-# The allowance is computed for so many numbers of rows in each octave, and between two of them it
+# The leeway is computed for so many numbers of rows in each octave, and between two of them it
 # is that of the larger.
 KNOTS_PER_OCTAVE = 24
 # A normal deviate is taken as the next larger of so many.
@@ -43,14 +43,14 @@ FAR_OUT = 6.0
 
 
 def fineness(p: Fraction) -> int:
-    """How many times finer than the usual unit of depths that of an allowance is."""
+    """How many times finer than the usual unit of depths that of a leeway is."""
     return -(-FINE_UNITS // units_per_row(p))
 
 
 def usual_drift(p: Fraction, beta: Fraction, nats_per_row: Fraction) -> Fraction:
-    """How far the allowance may move with one row, in rows: a choice, for any is proved.
+    """How far the leeway may move with one row, in rows: a choice, for any is proved.
 
-    A larger one costs noise. A smaller one makes the allowance of few rows larger than it need be:
+    A larger one costs noise. A smaller one makes the leeway of few rows larger than it need be:
     here of so few that the interval tells little anyway.
     """
     rows = 4 * (_log_odds(beta) + 5) / float(nats_per_row * min(p, 1 - p))
@@ -62,12 +62,12 @@ def usual_drift(p: Fraction, beta: Fraction, nats_per_row: Fraction) -> Fraction
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """The allowance for each number of rows; `drift` is the most that it moves with one of them.
+class Leeway:
+    """The leeway for each number of rows; `drift` is the most that it moves with one of them.
 
     >>> half = Fraction(1, 2)
-    >>> allowance = Allowance(half, Fraction(1, 20), Fraction(1), Fraction(1, 16))
-    >>> [round(allowance.rows(n), 1) for n in (100, 10_000, 1_000_000)]
+    >>> leeway = Leeway(half, Fraction(1, 20), Fraction(1), Fraction(1, 16))
+    >>> [round(leeway.rows(n), 1) for n in (100, 10_000, 1_000_000)]
     [10.0, 99.2, 984.4]
     """
 
@@ -87,11 +87,11 @@ class Allowance:
         return units_per_row(self.p, self.fine)
 
     def rows(self, n: int) -> float:
-        """The allowance in rows, for people."""
+        """The leeway in rows, for people."""
         return self.units(n) / self.units_per_row
 
     def units(self, n: int) -> int:
-        """The allowance of a table of n rows: the most of what any number of rows needs, less the
+        """The leeway of a table of n rows: the most of what any number of rows needs, less the
         drift for each row that this is more.
         """
         knots = _knots()
@@ -128,7 +128,7 @@ class Allowance:
 
 @lru_cache(maxsize=1)
 def _knots() -> list[int]:
-    """Numbers of rows, rising: the allowance of n is that of the first which is not less."""
+    """Numbers of rows, rising: the leeway of n is that of the first which is not less."""
     octaves = MOST_ROWS.bit_length() - 1
     knots = {ceil(2 ** (place / KNOTS_PER_OCTAVE)) for place in range(octaves * KNOTS_PER_OCTAVE)}
     return sorted({0, *knots, MOST_ROWS})
