@@ -14,6 +14,7 @@ ANSWER_KEYS = [
     "method",
     "protects",
     "population",
+    "covers",
     "private",
     "notes",
 ]

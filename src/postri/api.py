@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
+from postri.answer.population import Covers, check_covers
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import engine_of
@@ -88,6 +89,7 @@ def median(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
+    covers: Covers = "rows",
     coins: Coins | None = None,
 ) -> Answer:
     """The private median of a column, with an interval that holds the true one with probability
@@ -95,7 +97,8 @@ def median(
 
     Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects
     rows by a predicate in SQL, such as "age < 40 AND job IN ('clerk', 'cook')". The answer's
-    `population` names the rows that it is about.
+    `population` names the rows that it is about. If it `covers` "population", the interval holds
+    the median of the population from which the rows were drawn, at random and independently.
 
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(8))
@@ -113,6 +116,7 @@ def median(
         protect=protect,
         method=method,
         split=split,
+        covers=covers,
         coins=coins,
     )
 
@@ -129,11 +133,12 @@ def quantile(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
+    covers: Covers = "rows",
     coins: Coins | None = None,
 ) -> Answer:
     """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
     question = plain_question(
-        {"answer": Quantile(column, domain, check_share(p, "p"))},
+        {"answer": Quantile(column, domain, check_share(p, "p"), check_covers(covers))},
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -158,6 +163,7 @@ def quantiles(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method | None = None,
     split: Number = 0.5,
+    covers: Covers = "rows",
     coins: Coins | None = None,
 ) -> Answers:
     """Several private quantiles of a column, in the order of `ps`; `epsilon` is what all cost
@@ -172,8 +178,9 @@ def quantiles(
     on.
     """
     checked = check_shares(ps, "ps")
+    whose = check_covers(covers)
     question = plain_question(
-        {str(place): Quantile(column, domain, p) for place, p in enumerate(checked)},
+        {str(place): Quantile(column, domain, p, whose) for place, p in enumerate(checked)},
         epsilon=epsilon,
         confidence=confidence,
         protect=protect,
@@ -429,6 +436,7 @@ def plan(
     split: Number = 0.5,
     groups: int = 1,
     quantiles: int = 1,
+    covers: Covers = "rows",
 ) -> Plan:
     """How far the interval will reach, before anything is spent: from public numbers alone, for
     smooth data.
@@ -454,7 +462,7 @@ def plan(
     _check_count(quantiles, "quantiles", 1)
     if share is not None and quantiles > 1:
         raise InputError("reach tells the epsilon of one quantile; for several give epsilon")
-    quantile = Quantile(domain=domain, p=check_share(p, "p"))
+    quantile = Quantile(None, domain, check_share(p, "p"), check_covers(covers))
     question = plain_question(
         {str(place): quantile for place in range(quantiles)},
         epsilon=1 if epsilon is None else epsilon,

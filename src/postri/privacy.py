@@ -204,6 +204,29 @@ def replaced(rows: int, p: Fraction, groups: int) -> Fraction:
     return Fraction(rows) if groups == 1 else 2 * rows * max(p, 1 - p)
 
 
+def moved_with_drift(
+    protect: ProtectedChange, p: Fraction, groups: int, drift: Fraction
+) -> Fraction:
+    """How much further one person moves `#{x <= u} - p*n - w(n)` than without w, in all groups
+    together, if w moves by `drift` at most with each row that n gains or loses.
+
+    >>> moved_with_drift(AddOrRemoveRows(2), Fraction(1, 2), 1, Fraction(1, 10))
+    Fraction(1, 5)
+
+    A replaced row moves n only if it becomes null or stops being it. Then it moves the count by
+    less than 1, which leaves room for some drift.
+
+    >>> moved_with_drift(ReplaceRows(2), Fraction(1, 2), 1, Fraction(1, 10))
+    Fraction(0, 1)
+    """
+    rows = most_rows(protect)
+    if not replaces(protect):
+        return rows * drift
+    if groups > 1:
+        return 2 * rows * drift
+    return rows * max(Fraction(0), max(p, 1 - p) + drift - 1)
+
+
 def moved_rows(protect: ProtectedChange, groups: int) -> Fraction:
     """By how much one person moves the numbers of rows of all groups together: a replaced row may
     leave one group and enter another.

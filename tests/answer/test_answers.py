@@ -145,6 +145,7 @@ class TestData:
             "method": "depth",
             "protects": "adding or removing any one row",
             "population": "all rows",
+            "covers": "rows",
             "private": True,
             "notes": [],
         }

@@ -191,7 +191,7 @@ def test_one_row_of_noise_for_two_rows_per_person_is_caught():
 def test_a_rounded_target_rank_is_caught(monkeypatch: pytest.MonkeyPatch):
     """Rounding p*n makes counts against it more sensitive."""
 
-    def rounded(counts: Whole, n: int, p: Fraction, largest: int) -> Whole:
+    def rounded(counts: Whole, n: int, p: Fraction, largest: int, fine: int = 1) -> Whole:
         return (counts - int(p * n)) * units_per_row(p)
 
     monkeypatch.setattr(links_module, "over_target", rounded)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer.bins import Bin
 from postri.answer.drawn import Drawn, Interval
-from postri.answer.population import ALL_ROWS, Population
+from postri.answer.population import ALL_ROWS, Covers, Population
 from postri.answer.words import line, notebook, paragraph
 from postri.errors import InputError
 from postri.exact import Number
@@ -24,11 +24,12 @@ class Answer:
     """The value of a statistic with its randomization interval.
 
     With probability `confidence` over the coins, the interval holds the true value of the rows that
-    the answer is about: `population` names them. `spend` is what it cost, `protect` what it
-    protects, and `private` is False if it was drawn with coins that somebody can foresee. `notes`
-    say what else a reader must know; like everything here they follow from public numbers and from
-    the answer itself. A quantile has its `p`, any other statistic what was `drawn` for it, and a
-    bar of a histogram its `bin`.
+    the answer is about: `population` names them. If it `covers` "population", then it holds that of
+    the population from which these rows were drawn, over the coins and the draw of the rows.
+    `spend` is what it cost, `protect` what it protects, and `private` is False if it was drawn with
+    coins that somebody can foresee. `notes` say what else a reader must know; like everything here
+    they follow from public numbers and from the answer itself. A quantile has its `p`, any other
+    statistic what was `drawn` for it, and a bar of a histogram its `bin`.
     """
 
     value: Any
@@ -44,10 +45,13 @@ class Answer:
     drawn: Drawn | None = field(default=None, repr=False)
     rows: Population = field(default=ALL_ROWS, repr=False)
     bin: Bin | None = None
+    covers: Covers = "rows"
 
     @property
     def population(self) -> str:
-        """The rows that it is about, in words: "all rows", "rows where age < 40"."""
+        """What it is about, in words: "all rows", "rows where age < 40", "the population behind
+        all rows".
+        """
         return str(self.rows)
 
     @property

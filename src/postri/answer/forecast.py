@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log10
 
+from postri.answer.population import Covers
 from postri.answer.words import about_rows, name, ordinal, percent
 from postri.exact import plain
 from postri.privacy import ProtectedChange
@@ -41,7 +42,8 @@ class Plan:
     table has rows enough for that; if not, the interval will end on the domain's edge. Where no
     more than a range of rows is known, all of this is about its lower end, `rows`; `most_rows` may
     count, and the interval then reaches less far. If several `quantiles` share epsilon, it is that
-    of all of them.
+    of all of them. An interval that `covers` the population reaches as far as both its errors take
+    it.
     """
 
     rows: int
@@ -54,6 +56,7 @@ class Plan:
     rows_needed: int
     most_rows: int | None = None
     quantiles: int = 1
+    covers: Covers = "rows"
 
     @property
     def low(self) -> float:
@@ -85,10 +88,13 @@ class Plan:
             "rows_needed": self.rows_needed,
             "confidence": self.confidence,
             "protects": str(self.protect),
+            "covers": self.covers,
         }
 
     def __str__(self) -> str:
         rows = f"{self.rows // self.groups:,} rows"
+        if self.covers == "population":
+            rows = f"the population behind {rows}"
         if self.groups > 1:
             rows += f" (if each of {self.groups:,} groups has as many)"
         if self.quantiles > 1 and self.enough:

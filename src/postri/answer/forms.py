@@ -20,7 +20,7 @@ from typing import Any, NotRequired, TypedDict
 from postri.answer.answer import Answer
 from postri.answer.bins import Bin
 from postri.answer.drawn import Interval, read_drawn
-from postri.answer.population import Population
+from postri.answer.population import Covers, Population
 from postri.answer.result import Result, ResultColumn
 from postri.answer.words import about
 from postri.privacy import ProtectedChange, Spend, protect_fields, read_protect
@@ -48,6 +48,7 @@ class PlainAnswer(TypedDict):
     method: str
     protects: str
     population: str
+    covers: Covers
     private: bool
     notes: list[str]
 
@@ -72,7 +73,8 @@ class PlainResult(TypedDict):
 class AnswerRecord(TypedDict):
     """An answer as the ledger keeps it: each value with its kind, each rational as a text.
 
-    `release` is what the release cost of which it is a part, if it is one.
+    `release` is what the release cost of which it is a part, if it is one. Only an interval for a
+    population says what it `covers`.
     """
 
     value: list[str]
@@ -87,6 +89,7 @@ class AnswerRecord(TypedDict):
     drawn: dict[str, Any] | None
     release: NotRequired[str]
     bin: NotRequired[list[Any]]
+    covers: NotRequired[Covers]
 
 
 class SentAnswer(AnswerRecord):
@@ -183,6 +186,7 @@ def plain_answer(answer: Answer) -> PlainAnswer:
         "method": answer.method,
         "protects": str(answer.protect),
         "population": answer.population,
+        "covers": answer.covers,
         "private": answer.private,
         "notes": list(answer.notes),
     }
@@ -251,6 +255,8 @@ def answer_record(answer: Answer) -> AnswerRecord:
     if answer.bin is not None:
         own = answer.bin
         record["bin"] = [_tagged(own.low), _tagged(own.high), own.number, own.closed]
+    if answer.covers != "rows":
+        record["covers"] = answer.covers
     return record
 
 
@@ -279,6 +285,7 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         statistic=record["statistic"],
         drawn=drawn,
         bin=_read_bin(record),
+        covers=record.get("covers", "rows"),
     )
 
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
+
+from postri.errors import InputError
+from postri.exact import shown
+
+Covers = Literal["rows", "population"]
+"""Whose value an interval holds: that of the rows, or of the population they were drawn from."""
 
 # How many names are listed one by one.
 MOST_NAMES = 3
@@ -22,10 +28,13 @@ class Population:
     group, or none for all groups together. Of each value of `unit` at most `most` rows count.
     Of texts with more than `texts` characters the filter sees nothing. `cells` says which cells are
     looked at, `taken` what becomes of those beyond a domain, and `particular` what else holds for
-    some of several values.
+    some of several values. `sampled` says that not the rows are meant, but the population that they
+    were drawn from.
 
     >>> print(Population())
     all rows
+    >>> print(Population(where="age < 40", sampled=True))
+    the population behind rows where age < 40
     >>> print(Population(where="age < 40", cells="on which x can be read", unit="rider", most=3))
     rows where age < 40 on which x can be read, at most 3 of each rider
     """
@@ -39,8 +48,14 @@ class Population:
     taken: str | None = None
     particular: str | None = None
     texts: int | None = None
+    sampled: bool = False
 
     def __str__(self) -> str:
+        if self.sampled:
+            return f"the population behind {self._rows()}"
+        return self._rows()
+
+    def _rows(self) -> str:
         rows = " ".join(["rows", *self._chosen()])
         if self.unit is not None and rows == "rows":
             rows = f"rows that count: {self._bound()}"
@@ -125,7 +140,8 @@ def joined(populations: Mapping[str, Population]) -> Population:
         of_words.setdefault(_particular(population), []).append(name)
     order = list(populations)
     particular = [f"{listed(names, order)}: {words}" for words, names in of_words.items() if words]
-    return replace(first, cells=None, taken=None, particular="; ".join(particular))
+    shared = replace(first, cells=None, taken=None, sampled=False)
+    return replace(shared, particular="; ".join(particular))
 
 
 def listed(names: Sequence[str], order: Sequence[str]) -> str:
@@ -141,8 +157,27 @@ def _particular(population: Population) -> str:
     words = []
     if population.cells is not None:
         words.append(f"those {population.cells}")
+    if population.sampled:
+        behind = "".join(words) or "them"
+        words = [f"the population behind {behind}"]
     if population.taken is not None:
         words.append(population.taken)
     if population.particular is not None:
         words.append(f"its {population.particular}")
     return ", ".join(words)
+
+
+def check_covers(covers: object) -> Covers:
+    """What an interval is to cover, or InputError if it is something else.
+
+    >>> check_covers("population")
+    'population'
+    """
+    for known in get_args(Covers):
+        if covers == known:
+            found: Covers = known
+            return found
+    raise InputError(
+        "covers must be 'rows' (the error that privacy adds) or 'population' (that of sampling "
+        f"too), got {shown(covers)}"
+    )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from postri.answer.population import listed
+from postri.answer.population import Covers, listed
 from postri.cost import rho_of
 from postri.exact import plain
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -33,6 +33,21 @@ SELECTED = "intervals hold among the rows shown: widened for the selection"
 WHOLE_RANGE = (
     "the interval is the whole range: what this is computed from may lie beyond its domain"
 )
+
+# Which errors an interval covers.
+_COVERED: dict[Covers, tuple[str, ...]] = {
+    "rows": (
+        "The interval covers the error that privacy added.",
+        "It does not cover sampling error, which is how far these rows are from the people whom",
+        "they stand for.",
+    ),
+    "population": (
+        "The interval covers the error that privacy added, and sampling error, which is how far",
+        "these rows are from the population.",
+        "That holds if the rows were drawn from it at random and independently of one another;",
+        "it does not cover what another choice of rows brings.",
+    ),
+}
 
 # The sentence of each statistic that has one of its own, by the statistic's name.
 _EXPLANATIONS: dict[str, str] = {}
@@ -72,18 +87,21 @@ def paragraph(answer: Answer) -> str:
         "It was drawn with noise, which protects people.",
         f"It is about {answer.population}.",
     ]
+    whose = "of the rows that count"
+    draws = "of all draws"
+    if answer.covers == "population":
+        whose = "of the population that these rows were drawn from"
+        draws = "of all samples and draws"
     if answer.rows.rule is not None:
         parts += [answer.rows.rule, "The answer claims nothing about rows that do not count."]
     parts += [
-        f"The exact {statistic} of the rows that count {_lies(answer.interval)}:",
-        f"of all draws, at least {percent(answer.confidence)} give an interval that holds it.",
+        f"The exact {statistic} {whose} {_lies(answer.interval)}:",
+        f"{draws}, at least {percent(answer.confidence)} give an interval that holds it.",
     ]
     if answer.statistic in _EXPLANATIONS:
         parts.append(_EXPLANATIONS[answer.statistic])
     parts += [
-        "The interval covers the error that privacy added.",
-        "It does not cover sampling error, which is how far these rows are from the people whom",
-        "they stand for.",
+        *_COVERED[answer.covers],
         f"What is protected is {answer.protect}:",
         "whoever sees the answer can hardly tell whether that happened,",
         *_promise(spend),

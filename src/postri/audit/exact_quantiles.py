@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from postri.answer.population import Covers
 from postri.audit.exact_chances import BITS, ChanceBounds, Place, Whole, bounds, value_candidates
 from postri.audit.exact_links import clock_bounds, clock_ends, shipped_links, stacked
 from postri.audit.tiny_tables import (
@@ -46,17 +47,26 @@ class QuantileCase:
     grid: Grid = SMALL
     most_rows: int = 3
     groups: int = 1
+    covers: Covers = "rows"
 
     @property
     def question(self) -> QuantileTerms:
         """The terms of the draw."""
         return QuantileTerms(
-            self.p, Spend(self.epsilon / 2, self.epsilon / 2), BETA, self.protect, self.groups
+            self.p,
+            Spend(self.epsilon / 2, self.epsilon / 2),
+            BETA,
+            self.protect,
+            self.groups,
+            covers=self.covers,
         )
 
     def __str__(self) -> str:
         change = f"{type(self.protect).__name__}({most_rows(self.protect)})"
-        return f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
+        words = f"p={self.p}-{change}-{self.noise}-epsilon={self.epsilon}"
+        if self.covers == "population":
+            words += "-population"
+        return words
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,13 @@ class Protect(StrEnum):
     REPLACE_ROWS = "replace-rows"
 
 
+class Covers(StrEnum):
+    """Whose quantile an interval holds."""
+
+    ROWS = "rows"
+    POPULATION = "population"
+
+
 class Type(StrEnum):
     """What a CSV column may be declared as."""
 
@@ -74,6 +81,14 @@ Method = Annotated[
     typer.Option(
         metavar="NAME",
         help="How the interval is drawn: depth, or a published method such as postri-optimal.",
+    ),
+]
+Covered = Annotated[
+    Covers,
+    typer.Option(
+        "--covers",
+        help="Whose quantile the interval holds: that of the rows, or of the population that they "
+        "were drawn from.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -42,6 +42,7 @@ def median(
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
+    covers: o.Covered = o.Covers.ROWS,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -71,6 +72,7 @@ def median(
         rows_per_person=rows_per_person,
         split=split,
         method=method,
+        covers=covers,
         json=json,
         plot=plot,
         declared=declared,
@@ -101,6 +103,7 @@ def quantile(
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
+    covers: o.Covered = o.Covers.ROWS,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -148,6 +151,7 @@ def quantile(
             protect=protected,
             split=split,
             method=method,
+            covers=covers.value,
         )
     show_answer(answer, json=json, plot=plot)
 
@@ -166,6 +170,7 @@ def plan(
     split: o.Split = "0.5",
     groups: Groups = 1,
     quantiles: Several = 1,
+    covers: o.Covered = o.Covers.ROWS,
     json: o.Json = False,
 ) -> None:
     """How far the interval will reach, from public numbers alone. Touches no data and costs
@@ -184,5 +189,6 @@ def plan(
         split=split,
         groups=groups,
         quantiles=quantiles,
+        covers=covers.value,
     )
     show_plain(forecast, json=json)

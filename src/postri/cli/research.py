@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from postri.research.compare import MethodLine, Study
     from postri.research.experiment import Outcome
     from postri.research.many.study import ManyLine, ManyStudy
+    from postri.research.sampled.study import SampledLine, SampledStudy
 
 DEFAULT_METHODS = "depth,postri-default,sun2023,sun2023-4"
 DEFAULT_WAYS = "depth,tree,halving,joint-exp"
+DEFAULT_SAMPLED = "depth,exp-mech,exp-mech-union,bin-search,not-private"
 
 Data = Annotated[
     Path | None,
@@ -40,8 +42,8 @@ Methods = Annotated[
     str | None,
     typer.Option(
         metavar="A,B,...",
-        help=f"The methods to compare, by name; default: {DEFAULT_METHODS}, and with --quantiles "
-        f"{DEFAULT_WAYS}.",
+        help=f"The methods to compare, by name; default: {DEFAULT_METHODS}, with --quantiles "
+        f"{DEFAULT_WAYS}, and with --sample {DEFAULT_SAMPLED}.",
         show_default=False,
     ),
 ]
@@ -51,6 +53,14 @@ Numbers = Annotated[
         metavar="M,N,...",
         help="Compare ways to so many evenly spaced quantiles, in place of the median: 9 are the "
         "deciles. Epsilon is for all of them, against one added or removed row.",
+    ),
+]
+Sampled = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Compare intervals for a population: the column is one, and each run draws N rows "
+        "from it. Against one replaced row.",
     ),
 ]
 
@@ -81,6 +91,7 @@ def compare(
     epsilon: o.Epsilon,
     methods: Methods = None,
     quantiles: Numbers = None,
+    sample: Sampled = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
@@ -99,14 +110,21 @@ def compare(
     timestamp_format: o.TimestampFormat = None,
     line_breaks: o.LineBreaks = False,
 ) -> None:
-    """Compare methods on a column of your own: its median, or many quantiles at once. NOT PRIVATE:
-    a researcher's tool.
+    """Compare methods on a column of your own: its median, many quantiles at once, or intervals for
+    a population. NOT PRIVATE: a researcher's tool.
     """
+    from postri.errors import InputError
     from postri.privacy import check_epsilon, check_share
     from postri.research.compare import Study, check_methods
     from postri.research.many.study import ManyStudy, check_numbers, check_ways
+    from postri.research.sampled.sampling import SampledMedian
+    from postri.research.sampled.study import SampledStudy, check_sampled_ways
 
-    if quantiles is None:
+    if quantiles is not None and sample is not None:
+        raise InputError("--sample is about the median: leave out --quantiles, or --sample")
+    if sample is not None:
+        sampled = check_sampled_ways(_given(methods, DEFAULT_SAMPLED))
+    elif quantiles is None:
         chosen = check_methods(_given(methods, DEFAULT_METHODS))
     else:
         ways = check_ways(_given(methods, DEFAULT_WAYS))
@@ -129,7 +147,10 @@ def compare(
         line_breaks=line_breaks,
     )
     domain = o.domain_of(lower, upper, step)
-    if quantiles is None:
+    if sample is not None:
+        asked = SampledMedian(sample, spent, beta)
+        _show_sampled(SampledStudy(table, column, domain, sampled, asked, runs), json)
+    elif quantiles is None:
         _show_medians(Study(table, column, domain, chosen, spent, beta, runs), json)
     else:
         study = ManyStudy(table, column, domain, ways, numbers, spent, beta, runs)
@@ -156,7 +177,14 @@ def _show_quantiles(study: ManyStudy, json: bool) -> None:
         _print_quantiles(study)
 
 
-def _print_json(name: str, lines: Iterable[MethodLine | ManyLine]) -> None:
+def _show_sampled(study: SampledStudy, json: bool) -> None:
+    if json:
+        _print_json("sampled", study.lines())
+    else:
+        _print_sampled(study)
+
+
+def _print_json(name: str, lines: Iterable[MethodLine | ManyLine | SampledLine]) -> None:
     from dataclasses import asdict
     from json import dumps
 
@@ -231,5 +259,34 @@ def _print_quantiles(study: ManyStudy) -> None:
     typer.echo(
         "error: by how many rows a value misses the rank of its quantile; coverage: the share of "
         "intervals that held it; -: values alone, without intervals",
+        err=True,
+    )
+
+
+def _print_sampled(study: SampledStudy) -> None:
+    from postri.research.compare import WARNING
+
+    typer.echo(WARNING)
+    population = study.population
+    title = (
+        f"samples of {study.asked.rows:,} rows; the population's median is "
+        f"{population.point(population.median):,.10g}; means of {study.runs:,} runs"
+    )
+    heads = ("half-width", "in rows", "coverage", "at least", "edge")
+    table = _table(title, ["method"], heads)
+    for line in study.lines():
+        table.add_row(
+            line.method,
+            f"{line.half_width:.4g}",
+            f"{line.half_width_rows:.5g}",
+            f"{line.coverage:.3f}",
+            f"{line.coverage_low:.3f}",
+            f"{line.at_edge:.0%}",
+        )
+    wide_console().print(table)
+    typer.echo(
+        "coverage: the share of intervals that held the median of the population; at least: the "
+        "lower end of its exact 95% interval; noisy-cdf-gaussian protects by rho epsilon^2/2, "
+        "which is less; not-private is what sampling alone takes",
         err=True,
     )

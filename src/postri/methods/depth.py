@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil, floor, log, log10
+from math import ceil, floor, log, log10, sqrt
+from typing import ClassVar
 
 from postri.answer import Plan
 from postri.answer.words import whole_domain
@@ -25,6 +26,7 @@ from postri.methods.forecast import (
     with_irregular_rows,
     without_irregular_rows,
 )
+from postri.methods.leeway import needed_rows
 from postri.methods.links import ClockStep
 from postri.methods.method import QuantileTerms, Span, WindowMethod
 from postri.methods.value import SHAPES, ValueStep
@@ -37,6 +39,12 @@ PATIENCE = 40 * log(2)
 # The first rows of a value step are so many nats more than what they hide could make up for. Of
 # 24,000 draws on six shapes none opened it.
 ROOM = 10
+# At this epsilon privacy adds no error to speak of.
+LARGE_EPSILON = Fraction(1_000)
+# An epsilon that is found by trial is within this factor of the least.
+CLOSE = Fraction(101, 100)
+# A larger table needs wider windows for the quantile of a population, and they are asked for.
+MANY_ROWS = 10**8
 # On a default domain every octave has the same weight, whatever its size: 128 of them compete with
 # the data's own.
 DEFAULT_CHOICES = 128
@@ -59,6 +67,8 @@ class Depth(WindowMethod):
     bonus: int = 20
     lean: int = 32
 
+    covers_population: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):
             raise InputError(f"noise must be 'exponential' or 'gumbel', got {shown(self.noise)}")
@@ -78,7 +88,14 @@ class Depth(WindowMethod):
 
     def value_step(self, terms: QuantileTerms) -> ValueStep:
         """The first draw: a grid point and a shape."""
-        return ValueStep(terms.p, terms.sensitivity, terms.spend.value, self.margin, self.bonus)
+        return ValueStep(
+            terms.p,
+            terms.sensitivity,
+            terms.spend.value,
+            self.margin,
+            self.bonus,
+            terms.leeway,
+        )
 
     def clock_step(self, terms: QuantileTerms) -> ClockStep:
         """The second draw: an interval around the point."""
@@ -90,6 +107,7 @@ class Depth(WindowMethod):
             self.paces,
             self.knees,
             self.lean,
+            terms.leeway,
         )
 
     def steps(self, terms: QuantileTerms, grid: Grid) -> DepthSteps:
@@ -136,18 +154,18 @@ class Depth(WindowMethod):
                     f"reach {plain(reach)} of {each:,} rows is less than two rows; ask for more "
                     f"than {plain(Fraction(2, max(each, 1)))}"
                 )
-            share = terms.spend.value / terms.spend.epsilon
-            epsilon = self.epsilon_for(rounded(each * reach), terms)
-            terms = replace(terms, spend=split_spend(epsilon, share))
+            terms = self._reaching(rounded(each * reach), terms, each)
+        reached = self.reach_in_rows(terms, domain, each)
         return Plan(
             rows=rows,
             epsilon=terms.spend.epsilon,
-            reach=float(Fraction(self.reach_in_rows(terms)) / max(each, 1)),
+            reach=float(Fraction(reached) / max(each, 1)),
             p=terms.p,
             confidence=float(1 - terms.beta),
             protect=terms.protect,
             groups=groups,
             rows_needed=self.rows_needed(terms, domain),
+            covers=terms.covers,
         )
 
     def advice(
@@ -163,12 +181,28 @@ class Depth(WindowMethod):
     ) -> float:
         """How many rows the interval reaches to each side of the target rank on average, on smooth
         data, however many rows and on whatever domain.
+
+        The rows matter where the population is to be covered: of more rows it is that of more.
         """
-        rows_per_nat = rounded(1 / self.clock_step(terms).nats_per_row)
-        return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
+        nats_per_row = terms.spend.interval / terms.sensitivity
+        rows_per_nat = rounded(1 / nats_per_row)
+        if terms.covers == "rows":
+            return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
+        leeway = needed_rows(terms.p, terms.beta, nats_per_row, rows or 0)
+        return with_irregular_rows(self._mean_reach(terms, leeway / rows_per_nat) * rows_per_nat)
 
     def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
         """About how many rows it takes before value and interval stay off the domain's edges."""
+        needed = self._rows_needed(terms, domain, 0)
+        if terms.covers == "rows":
+            return needed
+        # More rows have a larger error of sampling, but less than in proportion: this ends.
+        while (more := self._rows_needed(terms, domain, needed)) > needed:
+            needed = more
+        return needed
+
+    def _rows_needed(self, terms: QuantileTerms, domain: Domain | None, rows: int) -> int:
+        """The same if the error of sampling is that of so many rows."""
         choices = DEFAULT_CHOICES
         points = DEFAULT_POINTS
         if domain is not None:
@@ -178,9 +212,30 @@ class Depth(WindowMethod):
         # Past the data the depth stays where it is while the clock goes on, to the edge.
         clock = self.clock_step(terms)
         clock_nats = clock.log_odds + clock.nats_to_the_edge(points)
-        clock_rows = 1 + clock_nats * rounded(1 / clock.nats_per_row)
-        most = max(value_rows, clock_rows, self.reach_in_rows(terms))
+        clock_rows = clock.wanting_rows(rows) + clock_nats * rounded(1 / clock.nats_per_row)
+        most = max(value_rows, clock_rows, self.reach_in_rows(terms, domain, rows))
         return ceil(Fraction(most) / min(terms.p, 1 - terms.p))
+
+    def _reaching(self, reach_rows: float, terms: QuantileTerms, rows: int) -> QuantileTerms:
+        """The terms at the epsilon whose interval reaches `reach_rows` of the rows."""
+        if terms.covers == "rows":
+            return _at(terms, self.epsilon_for(reach_rows, terms))
+        sampling = self.reach_in_rows(_at(terms, LARGE_EPSILON), rows=rows)
+        if sampling >= reach_rows:
+            raise InputError(
+                f"the error of sampling alone reaches about {sampling / rows:.2g} of {rows:,} rows "
+                "to each side, whatever epsilon is; ask for a larger reach, or for covers='rows'"
+            )
+        # What the rows alone would take is too little, for sampling takes a part of the reach.
+        least = self.epsilon_for(reach_rows, replace(terms, covers="rows"))
+        most = LARGE_EPSILON
+        while most > least * CLOSE:
+            middle = in_three_digits(sqrt(float(least) * float(most)))
+            if self.reach_in_rows(_at(terms, middle), rows=rows) > reach_rows:
+                least = middle
+            else:
+                most = middle
+        return _at(terms, most)
 
     def epsilon_for(self, reach_rows: float, terms: QuantileTerms) -> Fraction:
         """The epsilon whose interval reaches `reach_rows` rows, at the split of the terms; rounded
@@ -189,16 +244,30 @@ class Depth(WindowMethod):
         share = terms.spend.interval / terms.spend.epsilon
         nats = self._mean_reach(terms)
         rows = without_irregular_rows(reach_rows) - 1
-        exact = rounded(terms.sensitivity) * nats / (rows * float(share))
-        unit = Fraction(10) ** (floor(log10(exact)) - 2)
-        return ceil(Fraction(exact) / unit) * unit
+        return in_three_digits(rounded(terms.sensitivity) * nats / (rows * float(share)))
 
-    def _mean_reach(self, terms: QuantileTerms) -> float:
+    def _mean_reach(self, terms: QuantileTerms, leeway: float = 0.0) -> float:
         """The mean reach in nats of the clock; the value's noise scale tells how far off it
         starts.
         """
         error = 2 * rounded(terms.spend.interval / terms.spend.value)
-        return mean_reach(self.paces[0], terms.beta, error)
+        return mean_reach(self.paces[0], terms.beta, error, leeway)
+
+
+def in_three_digits(number: float) -> Fraction:
+    """The number, rounded up to three digits.
+
+    >>> in_three_digits(0.12301)
+    Fraction(31, 250)
+    """
+    unit = Fraction(10) ** (floor(log10(number)) - 2)
+    return ceil(Fraction(number) / unit) * unit
+
+
+def _at(terms: QuantileTerms, epsilon: Fraction) -> QuantileTerms:
+    """The terms at another epsilon, split as before."""
+    share = terms.spend.value / terms.spend.epsilon
+    return replace(terms, spend=split_spend(epsilon, share))
 
 
 @dataclass(frozen=True)
@@ -220,7 +289,8 @@ class DepthSteps:
         """Rows per side that both steps need."""
         # Theorem 9: links that are so deep have E beyond 2^40, whatever lies after them.
         clock_nats = self.clock.log_odds + self.clock.last_reading(self.grid) + PATIENCE
-        clock_rows = 1 + Fraction(clock_nats) / self.clock.nats_per_row
+        clock_rows = Fraction(clock_nats) / self.clock.nats_per_row
+        clock_rows += self.clock.wanting_rows(MANY_ROWS)
         return 1 + max(self.value_half, ceil(clock_rows))
 
     @cached_property

@@ -27,21 +27,25 @@ def rounded(number: Fraction) -> float:
 
 
 @lru_cache(maxsize=256)
-def mean_reach(pace: Fraction, beta: Fraction, error: float) -> float:
+def mean_reach(pace: Fraction, beta: Fraction, error: float, leeway: float = 0.0) -> float:
     """The mean reach of an interval in nats of its clock, over the value's error and the clock's
     coins.
 
-    The value is off by about `error` nats of rows.
+    The value is off by about `error` nats of rows, and depths count from a `leeway` on.
     """
     odds = log(beta.numerator) - log(beta.denominator)
-    times = float(pace) * np.log(REACHES)
+    reaches = REACHES
+    if leeway > 0:
+        # What matters happens next to the leeway, whatever that is.
+        reaches = np.union1d(REACHES, leeway + REACHES)
+    times = float(pace) * np.log(reaches)
     errors = -error * np.log(1 - (np.arange(ERRORS) + 0.5) / ERRORS)
     total = 0.0
     for off in errors:
-        levels = least_from_here(REACHES - off - times)
+        levels = least_from_here(reaches - off - leeway - times)
         since = np.concatenate(([-np.inf], times[:-1]))
         chances = Schedule(levels + odds, since, times).chances()
-        total += float(chances @ REACHES)
+        total += float(chances @ reaches)
     return total / ERRORS
 
 

@@ -21,6 +21,7 @@ from postri.grid import Grid
 from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.uniforms import Floats, Uniform
+from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, over_target, units_per_row
 from postri.methods.value import Shape
 from postri.window import Indexes, RankWindow, Windows, beginning_with
@@ -155,7 +156,8 @@ class ClockStep:
     """The public numbers of the interval step: the second draw, which costs `epsilon`.
 
     `beta` is how often the interval may fail. Counts minus the target rank move by at most
-    `sensitivity` rows between neighbours.
+    `sensitivity` rows between neighbours, less the `leeway` of an interval for the quantile of a
+    population.
     """
 
     p: Fraction
@@ -165,6 +167,7 @@ class ClockStep:
     paces: tuple[Fraction, ...]
     knees: tuple[int, ...]
     lean: int
+    leeway: Leeway | None = None
 
     @cached_property
     def nats_per_row(self) -> Fraction:
@@ -174,7 +177,14 @@ class ClockStep:
     @cached_property
     def nats_per_unit(self) -> Fraction:
         """The same for the unit in which depths are counted."""
-        return self.nats_per_row / units_per_row(self.p)
+        return self.nats_per_row / units_per_row(self.p, self.fine)
+
+    @property
+    def fine(self) -> int:
+        """How many times finer than usual that unit is."""
+        if self.leeway is None:
+            return 1
+        return self.leeway.fine
 
     @property
     def bad(self) -> Fraction:
@@ -188,6 +198,16 @@ class ClockStep:
     def bad_units(self) -> int:
         """The same in the unit in which depths are counted."""
         return int(self.bad * units_per_row(self.p))
+
+    def wanting_units(self, n: int) -> int:
+        """How many units a link of depth 0 lacks, on a table of n rows."""
+        if self.leeway is None:
+            return self.bad_units
+        return self.leeway.units(n)
+
+    def wanting_rows(self, n: int) -> int:
+        """About the same in rows."""
+        return self.wanting_units(n) // units_per_row(self.p, self.fine) + 1
 
     @cached_property
     def log_odds(self) -> float:
@@ -219,7 +239,7 @@ class ClockStep:
     ) -> tuple[int, int]:
         """The interval around a value."""
         links = self.links(grid, index, shape)
-        windows = beginning_with(windows, self.p, links.half)
+        windows = beginning_with(windows, self.p, links.half(windows(0).n))
         draw = coins.draw()
         key = ("clock",)
         uniform = Uniform(draw, key, int(draw.words(key, 1)[0]))
@@ -253,13 +273,12 @@ class Links:
         high = min(self.index + offset // self.right, self.grid.last)
         return low, high
 
-    @property
-    def half(self) -> int:
+    def half(self, n: int) -> int:
         """Rows per side that almost always decide, now that the value is known."""
         step = self.step
         last = max(self._left_end, self._right_end)
         nats = step.log_odds + self._readings.near(last) + ROOM
-        return 2 + ceil(Fraction(nats) / step.nats_per_row)
+        return 1 + step.wanting_rows(n) + ceil(Fraction(nats) / step.nats_per_row)
 
     @cached_property
     def _readings(self) -> Readings:
@@ -282,11 +301,17 @@ class Links:
         starts = self._links_to(lows, highs)
         # Links are t - #{x < low} deep to the left and #{x <= high} - t to the right.
         fewest, most = window.ranks_before(np.concatenate((lows, highs + 1)))
-        least = over_target(fewest, window.n, self.step.p, 0)
-        largest = over_target(most, window.n, self.step.p, 0)
+        step = self.step
+        wanting = step.wanting_units(window.n)
+        least = over_target(fewest, window.n, step.p, wanting, step.fine)
+        largest = over_target(most, window.n, step.p, wanting, step.fine)
         number = len(lows)
-        left = self._side(starts[:number], -largest[:number], -least[:number], self._left_end)
-        right = self._side(starts[number:], least[number:], largest[number:], self._right_end)
+        left = _side(
+            starts[:number], -largest[:number] - wanting, -least[:number] - wanting, self._left_end
+        )
+        right = _side(
+            starts[number:], least[number:] - wanting, largest[number:] - wanting, self._right_end
+        )
         deepest = self._clock(left.deep, right.deep)
         if window.whole:
             return deepest, deepest
@@ -331,20 +356,20 @@ class Links:
         offsets += [(int(high) - self.index) * self.right for high in highs]
         return np.array([link_reaching(offset) for offset in offsets])
 
-    def _side(self, starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side:
-        """Each link has the depth of the last place that it reaches, less that of a bad one."""
-        kept = np.append(starts[1:], end) > starts
-        if not kept.all():
-            starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
-        bad = self.step.bad_units
-        return _Side(Plateaus(starts, shallow - bad, end), Plateaus(starts, deep - bad, end))
-
 
 class _Side(NamedTuple):
     """How deep the links are to one side, at least and at most."""
 
     shallow: Plateaus
     deep: Plateaus
+
+
+def _side(starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side:
+    """Each link has the depth of the last place that it reaches."""
+    kept = np.append(starts[1:], end) > starts
+    if not kept.all():
+        starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
+    return _Side(Plateaus(starts, shallow, end), Plateaus(starts, deep, end))
 
 
 def _telling_places(window: RankWindow) -> Indexes:

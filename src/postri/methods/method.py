@@ -11,15 +11,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import floor
 from typing import Any, ClassVar, Protocol
 
 from postri.answer import Plan
+from postri.answer.population import Covers
 from postri.cost import Cost
 from postri.domain import Domain
 from postri.errors import InputError
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.privacy import AddOrRemoveUnits, ProtectedChange, ReplaceUnits, Spend
+from postri.methods.leeway import Leeway, fineness, usual_drift
+from postri.methods.scores import units_per_row
+from postri.privacy import (
+    AddOrRemoveUnits,
+    ProtectedChange,
+    ReplaceUnits,
+    Spend,
+    moved_with_drift,
+    replaces,
+)
 from postri.window import Indexes, PointCounts, Target, Windows, with_lowest
 
 # As many rows to each side as any table has: a window of this half-size is the whole column.
@@ -32,7 +43,8 @@ class QuantileTerms:
 
     `beta` is how often the interval may fail; `groups` is the number of disjoint groups that are
     answered at once and share the spend. A method that adds noise to counts draws Gaussian noise of
-    `rho` if that is given.
+    `rho` if that is given. The interval `covers` the quantile of the rows, or that of the
+    population that they were drawn from.
     """
 
     p: Fraction
@@ -41,11 +53,39 @@ class QuantileTerms:
     protect: ProtectedChange
     groups: int = 1
     rho: Fraction | None = None
+    covers: Covers = "rows"
 
     @cached_property
     def sensitivity(self) -> Fraction:
-        """How far one person moves a count minus the target rank, in all groups together."""
-        return self.protect.sensitivity(self.p, self.groups)
+        """How far one person moves a count minus the target rank, in all groups together; where
+        there is a leeway, less that.
+        """
+        moved = self.protect.sensitivity(self.p, self.groups)
+        if self.covers == "rows":
+            return moved
+        return moved + moved_with_drift(self.protect, self.p, self.groups, self._drift)
+
+    @cached_property
+    def leeway(self) -> Leeway | None:
+        """How much deeper than the rows' quantile the interval lies; None if it covers that alone.
+
+        It is that of a clock, which has no factor 2 (Theorem 4).
+        """
+        if self.covers == "rows":
+            return None
+        nats_per_row = self.spend.interval / self.sensitivity
+        return Leeway(self.p, self.beta, nats_per_row, self._drift)
+
+    @cached_property
+    def _drift(self) -> Fraction:
+        """How far the leeway moves with one row, at most."""
+        least = Fraction(0)
+        if replaces(self.protect) and self.groups == 1:
+            # A cell that becomes null leaves so much room: it costs nothing.
+            units = units_per_row(self.p, fineness(self.p))
+            least = Fraction(floor(min(self.p, 1 - self.p) * units), units)
+        moved = self.protect.sensitivity(self.p, self.groups)
+        return max(least, usual_drift(self.p, self.beta, self.spend.interval / moved))
 
 
 @dataclass(frozen=True)
@@ -91,6 +131,8 @@ class Method(ABC):
     every_row: ClassVar[bool] = False
     divides: ClassVar[bool] = True
     """Whether a part of the spend is for the value, and a part for the interval."""
+    covers_population: ClassVar[bool] = False
+    """Whether its intervals can hold the quantile of a population."""
 
     @property
     @abstractmethod

@@ -17,22 +17,23 @@ Scores = NDArray[Any]
 FITS = 2**62
 
 
-def units_per_row(p: Fraction) -> int:
-    """How many units one row is.
+def units_per_row(p: Fraction, fine: int = 1) -> int:
+    """How many units one row is, where they are `fine` times as fine as usual.
 
     Depths are multiples of 1/q rows, and halves of them whole numbers of units as well.
     """
-    return 2 * p.denominator
+    return 2 * p.denominator * fine
 
 
-def over_target(counts: Indexes, n: int, p: Fraction, largest: int) -> Scores:
+def over_target(counts: Indexes, n: int, p: Fraction, largest: int, fine: int = 1) -> Scores:
     """`counts - p*n` in units.
 
     Python's integers take over where sums with `largest` could leave int64.
     """
-    if 8 * (units_per_row(p) * (n + 1) + largest) >= FITS:
+    per_row = units_per_row(p, fine)
+    if 8 * (per_row * (n + 1) + largest) >= FITS:
         counts = counts.astype(object)
-    scores: Scores = counts * units_per_row(p) - 2 * p.numerator * n
+    scores: Scores = counts * per_row - 2 * p.numerator * fine * n
     return scores
 
 
@@ -51,7 +52,12 @@ class Step:
         """The scale of the noise, in rows."""
         return 2 * self.sensitivity / self.epsilon
 
+    @property
+    def fine(self) -> int:
+        """How many times finer than usual the units of its scores are."""
+        return 1
+
     @cached_property
     def rate(self) -> Fraction:
         """How many noise scales one unit of score is."""
-        return 1 / (self.scale * units_per_row(self.p))
+        return 1 / (self.scale * units_per_row(self.p, self.fine))

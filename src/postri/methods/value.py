@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from postri.grid import Grid
 from postri.mechanisms.noisy_max import boost
+from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, Step, over_target, units_per_row
 from postri.window import Indexes, RankWindow, Windows
 
@@ -28,10 +29,20 @@ SHAPES: tuple[Shape, ...] = ("even", "right", "left")
 
 @dataclass(frozen=True)
 class ValueStep(Step):
-    """The public numbers of the draw."""
+    """The public numbers of the draw; an interval around the value that is to hold the quantile of
+    a population has a `leeway`.
+    """
 
     margin: int
     bonus: int
+    leeway: Leeway | None = None
+
+    @property
+    def fine(self) -> int:
+        """A leeway has its own unit."""
+        if self.leeway is None:
+            return 1
+        return self.leeway.fine
 
     @cached_property
     def distrust(self) -> int:
@@ -40,11 +51,18 @@ class ValueStep(Step):
 
         At least a row: with little noise the bonus alone would decide between shapes.
         """
-        return ceil(max(Fraction(1), self.margin * self.scale) * units_per_row(self.p))
+        rows = max(Fraction(1), self.margin * self.scale)
+        return ceil(rows * units_per_row(self.p, self.fine))
 
-    def scores(self, shape: Shape, before: Scores, upto: Scores) -> Scores:
-        """The scores of points with the rows `before` and `upto` them, in units from the target
-        rank.
+    def distrust_of(self, n: int) -> int:
+        """The same where the interval must be deeper by what n rows may be off."""
+        if self.leeway is None:
+            return self.distrust
+        return self.distrust + self.leeway.units(n)
+
+    def scores(self, shape: Shape, before: Scores, upto: Scores, n: int) -> Scores:
+        """The scores of points with the rows `before` and `upto` them, of n in all, in units from
+        the target rank.
         """
         left = -before
         right = upto
@@ -55,7 +73,7 @@ class ValueStep(Step):
         if shape == "left":
             inside = right - np.abs(left)
         # Depths are even numbers of units, so halves are exact.
-        lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust)
+        lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust_of(n))
         return lopsided
 
     def boost(self, shape: Shape) -> int:
@@ -168,15 +186,17 @@ class ValueRuns:
         """
         seen = self.segments
         step = self.step
-        before = over_target(seen.before, seen.n, step.p, step.distrust)
-        upto = over_target(seen.upto, seen.n, step.p, step.distrust)
-        depth = step.scores("even", before, upto)
+        largest = step.distrust_of(seen.n)
+        before = over_target(seen.before, seen.n, step.p, largest, step.fine)
+        upto = over_target(seen.upto, seen.n, step.p, largest, step.fine)
+        depth = step.scores("even", before, upto, seen.n)
         by_shape = []
         for shape in self.shapes:
             scores = depth
             if shape != "even":
                 # The score of a lopsided shape is at most the depth.
-                scores = np.where(seen.known, step.scores(shape, before, upto), depth)
+                lopsided = step.scores(shape, before, upto, seen.n)
+                scores = np.where(seen.known, lopsided, depth)
             by_shape.append(scores)
         return np.concatenate(by_shape)
 

@@ -188,11 +188,17 @@ def about(
         in_group = replace(rows, keys=keys)
         told.append(
             [
-                replace(answer, rows=replace(in_group, cells=each.which, taken=each.taken))
+                replace(answer, rows=_rows_of(answer, in_group, each))
                 for answer, each in zip(group, cells, strict=True)
             ]
         )
     return told
+
+
+def _rows_of(answer: Answer, rows: Population, cells: CellWords) -> Population:
+    """What one answer is about, among the rows of its group."""
+    sampled = answer.covers == "population"
+    return replace(rows, cells=cells.which, taken=cells.taken, sampled=sampled)
 
 
 def _keys(question: Question) -> list[tuple[str, ...]]:

@@ -392,8 +392,11 @@ def plain_question(
         )
         asked.append(Asked(statistic, own))
     columns = groups.columns if groups else ()
+    best = _by_best_methods(asked, fixed=method is not None, rows=rows)
+    for each in best:
+        each.statistic.check_terms(each.terms)
     return Question(
-        asked=_by_best_methods(asked, fixed=method is not None, rows=rows),
+        asked=best,
         aggregates=tuple(aggregates),
         places=tuple(range(len(asked))),
         confidence=terms.confidence,

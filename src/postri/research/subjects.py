@@ -214,7 +214,12 @@ def shape_subject(name: str, n: int, seed: int) -> Subject:
 
 def bootstrap(subject: Subject, coins: Coins) -> Subject:
     """As many rows, drawn from the subject's with replacement."""
-    rows = np.floor(subject.rows * _uniforms(coins.draw(), subject.rows, "rows")).astype(np.int64)
+    return drawn_rows(subject, subject.rows, coins)
+
+
+def drawn_rows(subject: Subject, number: int, coins: Coins) -> Subject:
+    """So many rows, drawn from the subject's with replacement."""
+    rows = np.floor(subject.rows * _uniforms(coins.draw(), number, "rows")).astype(np.int64)
     atoms = np.searchsorted(subject.whole.ranks[1:], rows, side="right")
     counts = np.bincount(atoms, minlength=len(subject.whole.indexes))
     return subject.with_counts(counts.astype(np.int64))

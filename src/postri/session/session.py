@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, overload
 
 from postri import agg
 from postri.answer import Answer, Answers, Result
+from postri.answer.population import Covers
 from postri.errors import InputError, nearest
 from postri.exact import Number, shown
 from postri.privacy import check_shares
@@ -180,15 +181,27 @@ class Session(ABC):
         )
         return self.answer(wording, retry)
 
-    def median(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
-        """The median of a column; `where`, `confidence` and `fresh` as in `ask`."""
-        return self.quantile(dataset, column, MEDIAN, epsilon=epsilon, **how)
+    def median(
+        self, dataset: str, column: str, *, epsilon: Number, covers: Covers = "rows", **how: Any
+    ) -> Answer:
+        """The median of a column; `where`, `confidence` and `fresh` as in `ask`.
+
+        With `covers` "population", that of the population from which the rows were drawn.
+        """
+        return self.quantile(dataset, column, MEDIAN, epsilon=epsilon, covers=covers, **how)
 
     def quantile(
-        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+        self,
+        dataset: str,
+        column: str,
+        p: Number,
+        *,
+        epsilon: Number,
+        covers: Covers = "rows",
+        **how: Any,
     ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
-        return self._one(dataset, agg.quantile(column, p), epsilon, **how)
+        return self._one(dataset, agg.quantile(column, p, covers=covers), epsilon, **how)
 
     def quantiles(
         self,
@@ -198,6 +211,7 @@ class Session(ABC):
         *,
         epsilon: Number,
         simultaneous: bool = False,
+        covers: Covers = "rows",
         **how: Any,
     ) -> Answers:
         """Several quantiles of a column, in the order of `ps`; `epsilon` is what all cost together.
@@ -205,7 +219,8 @@ class Session(ABC):
         With `simultaneous`, all intervals hold at once.
         """
         wanted = {
-            str(place): agg.quantile(column, p) for place, p in enumerate(check_shares(ps, "ps"))
+            str(place): agg.quantile(column, p, covers=covers)
+            for place, p in enumerate(check_shares(ps, "ps"))
         }
         self._check_how(how)
         result = self.ask(dataset, wanted, epsilon=epsilon, simultaneous=simultaneous, **how)

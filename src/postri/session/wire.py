@@ -19,6 +19,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from postri.answer.forecast import Forecast, Plan, Reach, Unknown
 from postri.answer.forms import PaidResult, read_result, result_fields
+from postri.answer.population import Covers
 from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.errors import (
@@ -197,6 +198,7 @@ class PlanFields(TypedDict):
     groups: int
     protect: dict[str, Any]
     reach_percentiles: float
+    covers: Covers
 
 
 class ReachFields(TypedDict):
@@ -283,6 +285,7 @@ def _forecast_fields(forecast: Forecast) -> ForecastFields:
             "groups": forecast.groups,
             "protect": protect_fields(forecast.protect),
             "reach_percentiles": 100 * forecast.reach,
+            "covers": forecast.covers,
         }
     if isinstance(forecast, Reach):
         return {
@@ -327,6 +330,7 @@ def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
         groups=fields["groups"],
         rows_needed=fields["rows_needed"],
         most_rows=fields["most_rows"],
+        covers=fields["covers"],
     )
 
 

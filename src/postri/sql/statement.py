@@ -12,7 +12,7 @@ from typing import Literal
 
 from postri.answer import Answer, Interval, Result
 from postri.answer.drawn import Selected
-from postri.answer.population import joined
+from postri.answer.population import Covers, joined
 from postri.answer.result import ResultColumn, usual_columns
 from postri.answer.words import SELECTED, WHOLE_RANGE, protection
 from postri.cost import rho_of
@@ -105,7 +105,8 @@ class Statement:
         most: public numbers alone.
 
         An interval that is drawn cannot be widened when it is known how many rows are shown. It
-        holds whatever its value is, so only its own ends select by it.
+        holds whatever its value is, so only its own ends select by it. One for a population does
+        not: whatever is drawn from its rows tells of their error, so any draw selects by it.
         """
         return {self._aggregate_of[name]: each for name, each in self._divided.items()}
 
@@ -113,11 +114,19 @@ class Statement:
     def _divided(self) -> dict[str, int]:
         """The same for each answer."""
         division = self.rows.division(self.groups)
-        return {name: division for name in self.rows.by_draws if self._widens(name)}
+        by_draws = self.rows.by_draws
+        return {
+            name: division
+            for name in self._aggregate_of
+            if by_draws and self._widens(name, decides=name in by_draws)
+        }
 
-    def _widens(self, name: str) -> bool:
+    def _widens(self, name: str, *, decides: bool) -> bool:
+        """Whether the selection makes an interval wider; it `decides` by the answer, or not."""
         statistic = self.aggregates[self._aggregate_of[name]]
-        return name in self.rows.by_ends or not statistic.draws_interval
+        if statistic.errs_with_rows:
+            return True
+        return decides and (name in self.rows.by_ends or not statistic.draws_interval)
 
     def located(self, error: InputError) -> InputError:
         """An error about the question, with its place in the text."""
@@ -225,7 +234,15 @@ def _answer(node: ReleasedNode, row: Row, result: Result) -> Answer:
         notes=tuple(notes),
         statistic="computed",
         rows=joined({name: row.answers[name].rows for name in names}),
+        covers=_covers(parts),
     )
+
+
+def _covers(parts: Sequence[Answer]) -> Covers:
+    """What is computed from an interval for a population is about that population."""
+    if any(part.covers == "population" for part in parts):
+        return "population"
+    return "rows"
 
 
 def _rho(parts: Sequence[Answer]) -> Fraction | None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import ceil, floor, inf
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, cast, get_args
 
 from postri.answer import Answer, Interval
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
+from postri.answer.population import Covers, check_covers
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
+from postri.errors import InputError
 from postri.exact import Number
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, QuantileTerms, Span
 from postri.methods.tree import Tree
-from postri.privacy import Spend, check_share, split_spend
+from postri.privacy import Spend, check_share, most_rows, split_spend
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Asked, Batch, Countable, Fits, Statistic, Terms
 from postri.window import Indexes, PointCounts, Target, Windows
@@ -70,10 +72,13 @@ class QuantileBatch(Batch):
         epsilon = sum((terms.epsilon for _, terms in each_alone), start=Fraction(0))
         own = asked[0].terms.method.shared_by(number, epsilon)
         tree = Tree(number, epsilon)
-        is_narrower = number > 1 and _reach(each_alone, tree, rows) < _reach(each_alone, own, rows)
         best = own
-        if is_narrower and not fixed:
-            best = tree
+        # A tree does not cover populations.
+        may_follow = number > 1 and not any(each.statistic.errs_with_rows for each in asked)
+        if may_follow and not fixed:
+            is_narrower = _reach(each_alone, tree, rows) < _reach(each_alone, own, rows)
+            if is_narrower:
+                best = tree
         return [replace(each, terms=replace(each.terms, method=best)) for each in asked]
 
     def count(self, table: Countable, rows: Any) -> list[Any]:
@@ -94,12 +99,25 @@ class QuantileBatch(Batch):
         for drawn in self._method.draw_groups(counted, self._own_terms, self.grid, coins):
             spans = drawn
             if self.asked[0].terms.at_once:
-                spans = tightened(drawn, ps)
+                spans = self._tightened(drawn)
             spans = in_order(spans, ps)
             yield [
                 quantile.released(span, self.grid, terms, own, coins)
                 for (quantile, terms, own), span in zip(self._quantiles, spans, strict=True)
             ]
+
+    def _tightened(self, drawn: Sequence[Span]) -> list[Span]:
+        """Quantiles of the rows are in order, and so are those of the population: either among
+        themselves.
+        """
+        spans = list(drawn)
+        for covers in get_args(Covers):
+            places = [i for i, own in enumerate(self._own_terms) if own.covers == covers]
+            ps = [self._own_terms[place].p for place in places]
+            cut = tightened([drawn[place] for place in places], ps)
+            for place, span in zip(places, cut, strict=True):
+                spans[place] = span
+        return spans
 
     @property
     def _method(self) -> Method:
@@ -123,12 +141,14 @@ class QuantileBatch(Batch):
 
 @dataclass(frozen=True)
 class Quantile(Statistic):
-    """The p-quantile of a column, on the domain that it is asked on.
+    """The p-quantile of a column, on the domain that it is asked on: of its rows, or of the
+    population that these were drawn from.
 
     A source of one column needs no name for it.
     """
 
     p: Fraction = HALF
+    covers: Covers = "rows"
 
     title: ClassVar = "quantile"
     fits: ClassVar[Fits] = "ordered"
@@ -141,14 +161,27 @@ class Quantile(Statistic):
 
         >>> median("fare").written(), quantile("fare", 0.9).written()
         ('median("fare")', 'quantile("fare", 9/10)')
+        >>> median("fare", covers="population").written()
+        'population_median("fare")'
         """
         if self.p == HALF:
-            return written("median", self.column)
-        return written("quantile", self.column, self.p)
+            return written(named("median", self.covers), self.column)
+        return written(named("quantile", self.covers), self.column, self.p)
 
     def fields(self) -> dict[str, Any]:
         """The column, which quantile, and the domain."""
-        return {"quantile": self.column, "p": str(self.p), "domain": self.domain}
+        name = named("quantile", self.covers)
+        return {name: self.column, "p": str(self.p), "domain": self.domain}
+
+    @property
+    def errs_with_rows(self) -> bool:
+        """Whether the population is meant."""
+        return self.covers == "population"
+
+    def check_terms(self, terms: Terms) -> None:
+        """A population needs a method that covers it, and rows that are independent."""
+        if self.covers == "population":
+            check_population(terms)
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """Its interval is drawn for its confidence, by a method."""
@@ -176,7 +209,9 @@ class Quantile(Statistic):
         if terms.method.divides:
             spend = split_spend(terms.epsilon, terms.split)
         beta = self._beta(terms)
-        return QuantileTerms(self.p, spend, beta, terms.protect, terms.groups, terms.rho)
+        return QuantileTerms(
+            self.p, spend, beta, terms.protect, terms.groups, terms.rho, self.covers
+        )
 
     def _beta(self, terms: Terms) -> Fraction:
         """How often its interval may fail: those that are computed into one share beta."""
@@ -207,6 +242,7 @@ class Quantile(Statistic):
             p=self.p,
             private=coins.private,
             notes=(*terms.notes, *terms.method.notes, *advice),
+            covers=self.covers,
         )
 
     def cost(self, terms: Terms) -> Cost:
@@ -223,6 +259,32 @@ class Quantile(Statistic):
         if plan is None:
             return Unknown(terms.groups)
         return replace(plan, most_rows=rows.most)
+
+
+def named(name: str, covers: Covers) -> str:
+    """The name of a form for the rows, or for the population.
+
+    >>> named("median", "rows"), named("median", "population")
+    ('median', 'population_median')
+    """
+    if covers == "population":
+        return f"population_{name}"
+    return name
+
+
+def check_population(terms: Terms) -> None:
+    """Refuse terms on which an interval would not cover the quantile of a population."""
+    if not terms.method.covers_population:
+        raise InputError(
+            f"{terms.method.name} covers the rows alone; for covers='population' use method='depth'"
+        )
+    rows = most_rows(terms.protect)
+    if rows > 1:
+        raise InputError(
+            f"covers='population' takes rows for independent draws, and one person may have {rows} "
+            "of them here, which resemble one another; let one row of each person count, or use "
+            "covers='rows'"
+        )
 
 
 def _alone(asked: Sequence[Asked]) -> list[tuple[Quantile, Terms]]:
@@ -282,18 +344,23 @@ def _ascending(ps: Sequence[Fraction]) -> list[int]:
     return sorted(range(len(ps)), key=lambda place: ps[place])
 
 
-def median(column: str, *, domain: Domain | None = None) -> Quantile:
-    """The median of a column.
+def median(column: str, *, domain: Domain | None = None, covers: Covers = "rows") -> Quantile:
+    """The median of a column; with `covers` "population", that of the population from which its
+    rows were drawn.
 
     >>> median("fare").p
     Fraction(1, 2)
     """
-    return Quantile(check_column(column), check_domain(domain))
+    return quantile(column, HALF, domain=domain, covers=covers)
 
 
-def quantile(column: str, p: Number, *, domain: Domain | None = None) -> Quantile:
+def quantile(
+    column: str, p: Number, *, domain: Domain | None = None, covers: Covers = "rows"
+) -> Quantile:
     """The p-quantile of a column: `quantile("fare", 0.9)` is the 90th percentile."""
-    return Quantile(check_column(column), check_domain(domain), check_share(p, "p"))
+    return Quantile(
+        check_column(column), check_domain(domain), check_share(p, "p"), check_covers(covers)
+    )
 
 
 COLUMN = Parameter("column", "column", fits="ordered")
@@ -321,5 +388,26 @@ register(
         sql_ordered=("PERCENTILE_CONT",),
         examples=("quantile(x, 0.9)",),
         place=2,
+    )
+)
+register(
+    Form(
+        name="population_median",
+        make=partial(median, covers="population"),
+        meaning="The median of the population that the rows were drawn from, independently.",
+        parameters=(COLUMN,),
+        sql=("POPULATION_MEDIAN",),
+        place=12,
+    )
+)
+register(
+    Form(
+        name="population_quantile",
+        make=partial(quantile, covers="population"),
+        meaning="A quantile of the population that the rows were drawn from, independently.",
+        parameters=(COLUMN, P),
+        sql=("POPULATION_QUANTILE",),
+        sql_usage="{function}(x, 0.9): a column and which quantile",
+        place=13,
     )
 )

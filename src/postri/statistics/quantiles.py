@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
+from postri.answer.population import Covers, check_covers
 from postri.cost import Cost
 from postri.domain import Domain, check_domain
 from postri.errors import InputError
 from postri.exact import Number, plain
 from postri.privacy import check_shares
-from postri.statistics.quantile import COLUMN, Quantile, QuantileBatch
+from postri.statistics.quantile import COLUMN, Quantile, QuantileBatch, named
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Fits, Statistic, Terms
 
@@ -25,6 +27,7 @@ class Quantiles(Statistic):
     """
 
     ps: tuple[Fraction, ...] = ()
+    covers: Covers = "rows"
 
     title: ClassVar = "quantile"
     fits: ClassVar[Fits] = "ordered"
@@ -48,7 +51,17 @@ class Quantiles(Statistic):
         if terms.rho is not None:
             rho = terms.rho / number
         own = replace(terms, epsilon=terms.epsilon / number, rho=rho)
-        return [(Quantile(self.column, self.domain, p), own) for p in self.ps]
+        return [(Quantile(self.column, self.domain, p, self.covers), own) for p in self.ps]
+
+    @property
+    def errs_with_rows(self) -> bool:
+        """Whether the population is meant."""
+        return self.covers == "population"
+
+    def check_terms(self, terms: Terms) -> None:
+        """As for one quantile."""
+        (quantile, own), *_ = self.quantiles(terms)
+        quantile.check_terms(own)
 
     def written(self) -> str:
         """As text.
@@ -56,12 +69,13 @@ class Quantiles(Statistic):
         >>> quantiles("fare", [0.25, 0.5]).written()
         'quantiles("fare", 1/4, 1/2)'
         """
-        return written("quantiles", self.column, *self.ps)
+        return written(named("quantiles", self.covers), self.column, *self.ps)
 
     def fields(self) -> dict[str, Any]:
         """The column, which quantiles, and the domain."""
         ps = ", ".join(map(str, self.ps))
-        return {"quantiles": self.column, "ps": ps, "domain": self.domain}
+        name = named("quantiles", self.covers)
+        return {name: self.column, "ps": ps, "domain": self.domain}
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """As for one quantile."""
@@ -83,28 +97,40 @@ class Quantiles(Statistic):
         return dict(zip(self.suffixes, found, strict=True))
 
 
-def quantiles(column: str, ps: Sequence[Number], *, domain: Domain | None = None) -> Quantiles:
+def quantiles(
+    column: str, ps: Sequence[Number], *, domain: Domain | None = None, covers: Covers = "rows"
+) -> Quantiles:
     """Several quantiles of a column: `quantiles("fare", [0.25, 0.5, 0.75])` are its quartiles."""
     checked = check_shares(ps, "ps")
     if len(set(checked)) < len(checked):
         raise InputError("each of several quantiles must be another one: leave out the second")
-    return Quantiles(check_column(column), check_domain(domain), checked)
+    return Quantiles(check_column(column), check_domain(domain), checked, check_covers(covers))
 
 
+PS = Parameter(
+    "ps",
+    "shares",
+    meaning="Quantiles between 0 and 1, separated by commas",
+    usual="0.25, 0.5, 0.75",
+)
+
+register(
+    Form(
+        name="population_quantiles",
+        make=partial(quantiles, covers="population"),
+        meaning="Several quantiles of the population that the rows were drawn from, independently.",
+        parameters=(COLUMN, PS),
+        sql=("POPULATION_QUANTILES",),
+        sql_usage="POPULATION_QUANTILES(x, 0.25, 0.5, 0.75): a column and some quantiles",
+        place=14,
+    )
+)
 register(
     Form(
         name="quantiles",
         make=quantiles,
         meaning="Several quantiles of one column, which share epsilon evenly.",
-        parameters=(
-            COLUMN,
-            Parameter(
-                "ps",
-                "shares",
-                meaning="Quantiles between 0 and 1, separated by commas",
-                usual="0.25, 0.5, 0.75",
-            ),
-        ),
+        parameters=(COLUMN, PS),
         sql=("QUANTILES",),
         sql_usage="QUANTILES(x, 0.25, 0.5, 0.75): a column and some quantiles",
         examples=("quantiles(x, 0.25, 0.5)",),

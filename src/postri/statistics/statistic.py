@@ -105,6 +105,13 @@ class Statistic(ABC):
     """
 
     @property
+    def errs_with_rows(self) -> bool:
+        """Whether its interval is to cover what the choice of the rows brings, so that all that is
+        drawn from these rows tells of its error.
+        """
+        return False
+
+    @property
     def suffixes(self) -> tuple[str, ...]:
         """What follows the name of an aggregate in the names of its answers, of which a statistic
         has one unless it says otherwise.
@@ -148,6 +155,10 @@ class Statistic(ABC):
 
     def check_domain(self) -> None:
         """InputError if it cannot be asked on the domain that it has. A price needs no table."""
+        return
+
+    def check_terms(self, terms: Terms) -> None:
+        """InputError if it cannot be drawn on such terms."""
         return
 
     def draw(self, counted: Any, grid: Grid | None, terms: Terms, coins: Coins) -> Answer:

@@ -30,6 +30,8 @@ const FITS = {
 const CALLED = {
   count: ({ column }) => (column ? `count of rows with ${column}` : "count of rows"),
   quantile: ({ column, p }) => named(quantileWords(p), column),
+  population_median: ({ column }) => `${named("median", column)} in the population`,
+  population_quantile: ({ column, p }) => `${named(quantileWords(p), column)} in the population`,
 };
 
 let learned = [];

@@ -1,0 +1,1 @@
+"""Intervals for the median of a population, ours and published ones, side by side."""
