@@ -1,9 +1,10 @@
 """The normal form of an expression: the same for texts that mean the same in other words, or in
 another order.
 
-What is brought to one form: the names of columns, the order of AND and OR, of sums and products and
-of the sides of a comparison, lists with repetitions, BETWEEN, lists of one. Each step holds for
-NULL as well, so an expression and its normal form have the same rows.
+What is brought to one form: the names of columns, the order of AND and OR, of sums and products, of
+LEAST and GREATEST and of the sides of a comparison, lists with repetitions, BETWEEN, lists of one,
+differences of dates that can be told by themselves. Each step holds for NULL as well, so an
+expression and its normal form have the same rows.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ def _ordered(part: Expression) -> Expression:
         if len(items) > 1:
             return tree.In(part.operand, items)
         return _ordered(tree.Compare("=", part.operand, items[0]))
+    if isinstance(part, tree.Extreme):
+        return replace(part, items=tuple(sorted(part.items, key=str)))
+    if isinstance(part, tree.DaysBetween):
+        return _days(part.start, part.end)
     if isinstance(part, tree.Compare | tree.Distinct | tree.Arithmetic):
         return _ordered_sides(part)
     return part
@@ -68,11 +73,27 @@ def _joined(kind: type[tree.And] | type[tree.Or], items: tuple[Expression, ...])
     return kind(found) if len(found) > 1 else found[0]
 
 
+def _is_date(part: Expression) -> bool:
+    """Whether it is a date whatever the types of the columns are."""
+    return isinstance(part, tree.Day) or (isinstance(part, tree.Cast) and part.type == "DATE")
+
+
+def _days(start: Expression, end: Expression) -> Expression:
+    """The days between two moments, which are cast to dates by it anyway."""
+    first, last = (
+        part.operand if isinstance(part, tree.Cast) and part.type == "DATE" else part
+        for part in (start, end)
+    )
+    return tree.DaysBetween(first, last)
+
+
 def _once(items: Sequence[Expression]) -> tuple[Expression, ...]:
     return tuple(sorted(dict.fromkeys(items), key=str))
 
 
 def _ordered_sides(part: tree.Compare | tree.Distinct | tree.Arithmetic) -> Expression:
+    if isinstance(part, tree.Arithmetic) and part.operator == "-" and all(map(_is_date, part.parts)):
+        return _days(part.right, part.left)
     if isinstance(part, tree.Compare) and part.operator in MIRRORED:
         return tree.Compare(MIRRORED[part.operator], part.right, part.left)
     if isinstance(part, tree.Distinct) or part.operator in EITHER_WAY:

@@ -224,6 +224,20 @@ class DuckDialect:
         """An expression of a name that stands for a value, which is computed once."""
         return f"list_transform([{value}], lambda v: {body('v')})[1]"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        members = ", ".join(f"v{i} := {value}" for i, value in enumerate(values))
+        names = [f"v.v{i}" for i in range(len(values))]
+        return f"list_transform([struct_pack({members})], lambda v: {body(names)})[1]"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"({dividend} // {self.wide(str(divisor))})"
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit."""
+        return f"TRY_CAST({real} AS BIGINT)"
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, which compares by its code points whatever the session's collation
         is.

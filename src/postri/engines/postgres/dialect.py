@@ -171,6 +171,27 @@ class PostgresDialect:
         """
         return f"(SELECT {body('v')} FROM (SELECT {value} AS v OFFSET 0) AS let)"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        columns = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
+        names = [f"v{i}" for i in range(len(values))]
+        return f"(SELECT {body(names)} FROM (SELECT {columns} OFFSET 0) AS let)"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"div({dividend}, {self.wide(str(divisor))})"
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit."""
+        low = self.double(float(-FURTHEST - 1))
+        high = self.double(float(FURTHEST))
+        return self.let(
+            real,
+            lambda value: (
+                f"CASE WHEN {value} >= {low} AND {value} < {high} THEN CAST({value} AS bigint) END"
+            ),
+        )
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, which compares by its code points.
 

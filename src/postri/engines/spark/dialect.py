@@ -176,6 +176,31 @@ class SparkDialect:
         """An expression of a name that stands for a value, which is computed once."""
         return f"transform(array({value}), v -> {body('v')})[0]"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        members = ", ".join(f"'v{i}', {value}" for i, value in enumerate(values))
+        names = [f"v.v{i}" for i in range(len(values))]
+        return f"transform(array(named_struct({members})), v -> {body(names)})[0]"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"({dividend} DIV {self.wide(str(divisor))})"
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit.
+
+        Spark takes 2^63 for the largest of them.
+        """
+        low = self.double(float(-FURTHEST - 1))
+        high = self.double(float(FURTHEST))
+        return self.let(
+            real,
+            lambda value: (
+                f"CASE WHEN {value} >= {low} AND {value} < {high} THEN try_cast({value} AS BIGINT) "
+                "END"
+            ),
+        )
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, by its bytes: in quotes, Spark would look for escapes, variables and
         the names of data frames.
