@@ -283,6 +283,7 @@ FUNCTIONS = {
         "LEAST(GREATEST(LEAST(f + h, f * h), f / 3), h) > 0",
         "LEAST(i, NULL) IS NULL",
         "LEAST(1, 2) = 1 AND b",
+        "LEAST(CAST(5 AS DOUBLE), 3) = 3 AND b",
         "LEAST(day, DATE '2024-01-31') = day",
         "GREATEST(day, ts) > TIMESTAMP '2024-01-31 12:00:00'",
         "LEAST(ts, '1970-01-01') = ts",
@@ -618,6 +619,12 @@ NESTED = [
     "COALESCE(e, d + " * 9 + "e" + ")" * 9 + " > 1",
     "NOT (b AND " * 10 + "c" + ")" * 10,
     "CASE WHEN " * 3 + "f" + " BETWEEN 1 AND 2 THEN f END" * 3 + " > 1",
+    "LEAST(d, GREATEST(e, " * 9 + "d" + "))" * 9 + " > 1",
+    "LEAST(f, GREATEST(h, " * 9 + "f" + "))" * 9 + " > 1",
+    "ROUND(" * 19 + "f" + ", 1)" * 19 + " > 1",
+    "CAST(LEAST(e, " * 9 + "f" + ") AS DECIMAL(9, 2))" * 9 + " > 1",
+    "CAST(" * 9 + "f > 1" + " AS INTEGER) = 1" * 9,
+    "CEIL(-ABS(" * 6 + "f" + "))" * 6 + " < 1",
 ]
 
 

@@ -280,7 +280,7 @@ class ExtremeOf(Node):
 
         def strict(names: Sequence[str]) -> str:
             unsure = [name for name, known in zip(names, constant, strict=True) if not known]
-            there = " AND ".join(f"{name} IS NOT NULL" for name in unsure)
+            there = " AND ".join(f"{name} IS NOT NULL" for name in unsure) or "TRUE"
             return f"(CASE WHEN {there} THEN {self.function.lower()}({', '.join(names)}) END)"
 
         return writer.once_each([item.sql(writer) for item in self.items], strict)

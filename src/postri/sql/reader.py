@@ -17,11 +17,11 @@ from sqlglot import TokenType
 from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
-from postri.expressions.binding import as_text, column_named
+from postri.expressions.binding import CONDITIONS, as_text, column_named
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
-from postri.expressions.tree import Column
+from postri.expressions.tree import Cast, Column
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
@@ -385,6 +385,8 @@ class StatementReader:
         expression = normal(tree, lambda column: column_named(column, names))
         if isinstance(expression, Column):
             return expression.name
+        if isinstance(expression, CONDITIONS):
+            expression = Cast(expression, "INTEGER")
         name = f"({expression})"
         self._computed[name] = Computed(
             clamped(expression, domains), domain_of(expression, domains)
