@@ -130,23 +130,34 @@ class Expressions:
 
     def _function(self, depth: int) -> tree.Expression:
         """A function of numbers, or one that makes a number of something else."""
-        choose = self.source.choice
-        chance = self.source.random()
+        make = [self._size, self._rounded, self._rounded, self._cast, self._cast, self._days]
+        return self.source.choice(make)(depth)
+
+    def _size(self, depth: int) -> tree.Expression:
+        return tree.Absolute(self.value("number", depth))
+
+    def _rounded(self, depth: int) -> tree.Expression:
         operand = self.value("number", depth)
-        if chance < 0.15:
-            return tree.Absolute(operand)
-        if chance < 0.45:
-            return tree.Rounded(
-                "ROUND", operand, choose([0, 0, 1, 2, -1, -2, 9, 18, -18])
-            ) if chance < 0.35 else tree.Rounded(choose(["FLOOR", "CEIL"]), operand)
-        if chance < 0.6:
-            return tree.Cast(operand, choose(["INTEGER", "DOUBLE"]))
-        if chance < 0.7:
-            return tree.Cast(operand, "DECIMAL", *choose([(18, 2), (3, 0), (9, 6), (18, 18)]))
-        if chance < 0.8:
+        if self.source.random() < 0.4:
+            return tree.Rounded(self.source.choice(["FLOOR", "CEIL"]), operand)
+        places = self.source.choice([0, 0, 1, 2, -1, -2, 9, 18, -18])
+        return tree.Rounded("ROUND", operand, places)
+
+    def _cast(self, depth: int) -> tree.Expression:
+        chance = self.source.random()
+        if chance < 0.25:
             return tree.Cast(self.truth(0), "INTEGER")
-        ends = [self.value(choose(["day", "ts", "tz"]), depth) for _ in range(2)]
-        if chance < 0.9:
+        operand = self.value("number", depth)
+        if chance < 0.7:
+            return tree.Cast(operand, self.source.choice(["INTEGER", "DOUBLE"]))
+        return tree.Cast(
+            operand, "DECIMAL", *self.source.choice([(18, 2), (3, 0), (9, 6), (18, 18)])
+        )
+
+    def _days(self, depth: int) -> tree.Expression:
+        kinds = [self.source.choice(["day", "ts", "tz"]) for _ in range(2)]
+        ends = [self.value(kind, depth) for kind in kinds]
+        if self.source.random() < 0.5:
             return tree.DaysBetween(*ends)
         return tree.Arithmetic("-", *(tree.Cast(each, "DATE") for each in ends))
 

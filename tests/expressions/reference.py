@@ -188,22 +188,22 @@ class Reference:
             found = Fraction(int(found))
         if e.type == "DOUBLE":
             return self.as_float(e.operand, found)
-        if self.is_float(e.operand):
-            steps = float_steps("ROUND", found, e.places)
-            if steps is None or not -(2.0**63) <= steps < 2.0**63:
-                return None
-            steps = int(steps)
-        else:
-            literal = self.is_literal(e.operand) or not self.is_number(e.operand)
-            if not literal and not self.is_as_coarse(e.operand, e.places):
-                found = self.bounded(e.operand, found)
-            steps = None if found is None else exact_steps("ROUND", found, e.places)
+        steps = self.cast_steps(e, found)
         if steps is None or (e.type == "DECIMAL" and abs(steps) >= 10**e.digits):
             return None
         found = steps / Fraction(10) ** e.places
-        if self.is_literal(e):
-            return fitted(found, e.places)
-        return self.bounded(e, found)
+        return fitted(found, e.places) if self.is_literal(e) else self.bounded(e, found)
+
+    def cast_steps(self, e, found):
+        """How many steps of the last decimal place a number is that is cast."""
+        if self.is_float(e.operand):
+            steps = float_steps("ROUND", found, e.places)
+            fits = steps is not None and -(2.0**63) <= steps < 2.0**63
+            return int(steps) if fits else None
+        exact = self.is_literal(e.operand) or not self.is_number(e.operand)
+        if not exact and not self.is_as_coarse(e.operand, e.places):
+            found = self.bounded(e.operand, found)
+        return None if found is None else exact_steps("ROUND", found, e.places)
 
     def _daysbetween(self, e, row):
         start, end = self.value(e.start, row), self.value(e.end, row)
@@ -297,27 +297,27 @@ class Reference:
             return places_of(self.value(e, {}))
         if isinstance(e, tree.Negate | tree.Absolute):
             return self.places(e.operand)
-        if isinstance(e, tree.Extreme):
-            return max(map(self.places, e.items))
-        if isinstance(e, tree.Rounded):
-            return min(self.places(e.operand), e.places)
-        if isinstance(e, tree.Cast):
-            if self.is_float(e.operand):
-                return e.places
-            return min(self.places(e.operand), e.places) if self.is_number(e.operand) else 0
+        if isinstance(e, tree.Rounded | tree.Cast):
+            return self.rounded_places(e)
         if isinstance(e, tree.Arithmetic):
-            if self.is_calendar(e.left) or self.is_calendar(e.right):
-                return 0
-            return (
-                self.places(e.left) + self.places(e.right)
-                if e.operator == "*"
-                else max(self.places(e.left), self.places(e.right))
-            )
-        return (
-            max(self.places(each) for each in e.values if not isinstance(each, tree.Null))
-            if isinstance(e, tree.Case | tree.Coalesce)
-            else 0
-        )
+            return self.computed_places(e)
+        values = []
+        if isinstance(e, tree.Case | tree.Coalesce):
+            values = [each for each in e.values if not isinstance(each, tree.Null)]
+        elif isinstance(e, tree.Extreme):
+            values = e.items
+        return max(map(self.places, values), default=0)
+
+    def rounded_places(self, e) -> int:
+        if self.is_float(e.operand):
+            return e.places
+        return min(self.places(e.operand), e.places) if self.is_number(e.operand) else 0
+
+    def computed_places(self, e) -> int:
+        if self.is_calendar(e.left) or self.is_calendar(e.right):
+            return 0
+        places = self.places(e.left), self.places(e.right)
+        return sum(places) if e.operator == "*" else max(places)
 
     def as_float(self, e, value):
         """A literal is the nearest float; another exact number is its whole number, divided by a

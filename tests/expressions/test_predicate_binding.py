@@ -297,7 +297,14 @@ def test_halves_are_rounded_away_from_zero():
 
 def test_no_cast_fails():
     far = [2.0**63, -(2.0**63), 1e300, np.inf, np.nan, None]
-    assert mask("CAST(score AS INTEGER) IS NULL", score=far) == [True, False, True, True, True, True]
+    assert mask("CAST(score AS INTEGER) IS NULL", score=far) == [
+        True,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
     assert mask("CAST(big AS INTEGER) IS NULL", big=[2**63 - 1, 2**63]) == [False, True]
     assert mask("CAST(age AS DECIMAL(2, 0)) IS NULL", age=[99, 100, -99, -100]) == [
         False,
@@ -309,7 +316,9 @@ def test_no_cast_fails():
 
 def test_days_lie_between_midnights():
     hour = 3_600 * 10**6
-    assert mask("DATE_DIFF('day', seen, DATE '1970-01-02') = 1", seen=[0, 23 * hour, 24 * hour]) == [
+    assert mask(
+        "DATE_DIFF('day', seen, DATE '1970-01-02') = 1", seen=[0, 23 * hour, 24 * hour]
+    ) == [
         True,
         True,
         False,

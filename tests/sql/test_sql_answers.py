@@ -273,9 +273,7 @@ def test_another_spelling_of_an_expression_is_the_same_question(one, other, poli
 
 def test_days_between_dates_are_numbers(policy):
     with session(policy) as db:
-        (row,) = db.sql(
-            "SELECT MEDIAN(since - DATE '2000-01-01') AS m FROM bank", epsilon=20
-        ).rows
+        (row,) = db.sql("SELECT MEDIAN(since - DATE '2000-01-01') AS m FROM bank", epsilon=20).rows
     days = sorted((day - date(2000, 1, 1)).days for day in bank().to_pydict()["since"] if day)
     assert row["m_low"] <= days[len(days) // 2] <= row["m_high"]
 

@@ -339,9 +339,7 @@ class Binder:
 
     def _are_dated(self, *expressions: Expression) -> bool:
         """Whether some are dates or timestamps, and the others can be read as such."""
-        kinds = [
-            None if isinstance(each, tree.Text) else self.kind(each) for each in expressions
-        ]
+        kinds = [None if isinstance(each, tree.Text) else self.kind(each) for each in expressions]
         known = {kind for kind in kinds if kind is not None}
         return bool(known) and known <= CALENDAR
 

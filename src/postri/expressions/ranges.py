@@ -166,27 +166,22 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
     if isinstance(expression, tree.Case):
         whens = tuple((condition, inside(value)) for condition, value in expression.whens)
         return tree.Case(whens, expression.otherwise and inside(expression.otherwise))
-    if isinstance(expression, tree.Coalesce):
-        return tree.Coalesce(tuple(map(inside, expression.values)))
-    if isinstance(expression, tree.Extreme):
-        return replace(expression, items=tuple(map(inside, expression.items)))
-    if isinstance(expression, tree.Cast) and isinstance(expression.operand, CONDITIONS):
+    if isinstance(expression, tree.LITERALS) or _is_cast_condition(expression):
         return expression
-    if isinstance(expression, tree.Negate | tree.Absolute | tree.Rounded | tree.Cast):
-        return replace(expression, operand=inside(expression.operand))
-    if isinstance(expression, tree.DaysBetween):
-        return tree.DaysBetween(inside(expression.start), inside(expression.end))
-    if isinstance(expression, tree.Arithmetic):
-        left = inside(expression.left)
-        right = inside(expression.right)
-        return _multiplied(replace(expression, left=left, right=right))
-    if isinstance(expression, tree.LITERALS):
-        return expression
+    if isinstance(expression, COMPUTED):
+        return _multiplied(tree.mapped(expression, inside))
     # A node that is forgotten here must not leave its columns as they are.
     raise TypeError(f"nothing says how the columns of {type(expression).__name__} are clamped")
 
 
-def _multiplied(expression: tree.Arithmetic) -> Expression:
+def _is_cast_condition(expression: Expression) -> bool:
+    """Whether it is a condition as a number, which looks at cells as they stand."""
+    return isinstance(expression, tree.Cast) and isinstance(expression.operand, CONDITIONS)
+
+
+def _multiplied(expression: Expression) -> Expression:
+    if not isinstance(expression, tree.Arithmetic):
+        return expression
     inverse = _inverse(expression)
     if inverse is None:
         return expression
@@ -325,19 +320,22 @@ def _(expression: tree.Rounded, known: Ranges) -> Range | None:
 
 @_found.register
 def _(cast: tree.Cast, known: Ranges) -> Range | None:
-    if isinstance(cast.operand, CONDITIONS) and cast.type not in ("DATE", "TIMESTAMP"):
-        return Range(Fraction(0), Fraction(1), Fraction(1))
-    found = _range(cast.operand, known)
+    if _is_cast_condition(cast):
+        found: Range | None = Range(Fraction(0), Fraction(1), Fraction(1))
+    else:
+        found = _range(cast.operand, known)
     if found is None:
         return None
     if cast.type == "DATE":
         return _days(cast, found)
     if cast.type == "TIMESTAMP":
-        if found.kind == "number" or found.zoned:
-            raise _not_cast(cast, found)
-        return found if found.kind == "timestamp" else _first_moments(found)
+        return _moments(cast, found)
     if found.kind != "number":
         raise _not_cast(cast, found)
+    return _cast_numbers(cast, found)
+
+
+def _cast_numbers(cast: tree.Cast, found: Range) -> Range | None:
     if cast.type == "DOUBLE":
         return found
     step = Fraction(10) ** -cast.places
@@ -349,6 +347,12 @@ def _(cast: tree.Cast, known: Ranges) -> Range | None:
     if whole.low > most or whole.high < -most:
         return None
     return replace(whole, low=max(whole.low, -most), high=min(whole.high, most))
+
+
+def _moments(cast: tree.Cast, found: Range) -> Range:
+    if found.kind == "number" or found.zoned:
+        raise _not_cast(cast, found)
+    return found if found.kind == "timestamp" else _first_moments(found)
 
 
 @_found.register
@@ -399,9 +403,9 @@ def _computed(
 ) -> Range | None:
     if left is None or right is None:
         return None
-    if (left.kind, right.kind) == ("date", "date") and isinstance(expression, tree.Arithmetic):
-        if operator == "-":
-            return _days_between(right, left)
+    is_difference = isinstance(expression, tree.Arithmetic) and operator == "-"
+    if is_difference and (left.kind, right.kind) == ("date", "date"):
+        return _days_between(right, left)
     if (left.kind, right.kind) != ("number", "number"):
         raise InputError(
             "there is no arithmetic with dates and timestamps but the days between them, as in "

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -494,6 +495,20 @@ def nested_too_deep() -> InputError:
         f"an expression may be nested at most {DEEPEST} deep, and a sum of n terms is n - 1 deep; "
         "use fewer parentheses and shorter sums"
     )
+
+
+def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression, of other parts."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Expression):
+            return change(value)
+        if isinstance(value, tuple) and not is_dataclass(value):
+            return tuple(map(changed, value))
+        return value
+
+    changes = {field.name: changed(getattr(expression, field.name)) for field in fields(expression)}
+    return replace(expression, **changes)
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
