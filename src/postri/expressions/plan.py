@@ -142,6 +142,13 @@ class ExpressionDialect(Protocol):
         precision.
         """
 
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key, in a time that grows with the logarithm of their
+        number; null where there is none. The keys are in order.
+        """
+
     def whole(self, real: str) -> str:
         """A whole number in double precision as one of 64 bits; null where it does not fit."""
 

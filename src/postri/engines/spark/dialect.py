@@ -186,6 +186,37 @@ class SparkDialect:
         """The whole part of a quotient of wide whole numbers that are not negative."""
         return f"({dividend} DIV {self.wide(str(divisor))})"
 
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key, by halves: steps of half the length, of a quarter,
+        and so on lead to the last key that is not above.
+        """
+        known = self._array(keys)
+        steps = [1 << bit for bit in reversed(range(max(len(keys), 1).bit_length()))]
+
+        def found(wanted: str) -> str:
+            next_one = f"CASE WHEN get({known}, place + step) <= {wanted} THEN place + step"
+            place = f"aggregate(array({', '.join(map(str, steps))}), 0, (place, step) -> {next_one}"
+            return self.let(
+                f"named_struct('at', {place} ELSE place END), 'key', {wanted})",
+                lambda v: (
+                    f"CASE WHEN get({known}, {v}.at) = {v}.key THEN get({self._array(cells)}, "
+                    f"{v}.at) END"
+                ),
+            )
+
+        return found(key)
+
+    def _array(self, cells: Sequence[str | int | float]) -> str:
+        if not cells:
+            return "CAST(array() AS ARRAY<STRING>)"
+        if isinstance(cells[0], str):
+            listed = self.text_literal("\0".join(map(str, cells)))
+            return f"split({listed}, {self.text_literal(chr(0))}, -1)"
+        declared = "DOUBLE" if isinstance(cells[0], float) else "BIGINT"
+        return f"CAST(split('{' '.join(map(repr, cells))}', ' ') AS ARRAY<{declared}>)"
+
     def whole(self, real: str) -> str:
         """A whole number in double precision as one of 64 bits; null where it does not fit.
 
