@@ -231,7 +231,7 @@ def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
 
 
 def _bound_warnings(column: ColumnPolicy, declared: ColumnType) -> Iterator[Problem]:
-    if column.domain is not None or column.type not in NUMBERS:
+    if column.domain is not None or column.type not in NUMBERS or column.public is not None:
         return
     try:
         grid_of(declared, None)

@@ -149,9 +149,7 @@ def _aliases(clauses: Clauses) -> set[str]:
     """The names that SELECT gives to its values."""
     words = clauses.get(TokenType.SELECT)
     return {
-        word.text.casefold()
-        for before, word in pairwise(words)
-        if before.kind == TokenType.ALIAS
+        word.text.casefold() for before, word in pairwise(words) if before.kind == TokenType.ALIAS
     }
 
 
