@@ -28,7 +28,7 @@ from services.real_tables import LOADERS, Place, loaded, marks
 
 # Names that databases would stumble over, and keys that nobody has, in no order.
 NAMES = ["a", "B", "", "it's", 'a "b" \\c', "é", "\U0001f600", "public_key", "zz", "${x}", "{0}"]
-MAKERS = ["Airbus", "it's \\ \"x\" {y} ${z}", None, "É"]
+MAKERS = ["Airbus", 'it\'s \\ "x" {y} ${z}', None, "É"]
 PLANES = {
     name: (MAKERS[i % 4], None if i % 5 == 4 else 50 * i, i / 8) for i, name in enumerate(NAMES)
 }
@@ -102,7 +102,7 @@ ENGINES = [pytest.param(engine, marks=marks(engine)) for engine in LOADERS]
 CONDITIONS: dict[str, Callable[[dict[str, Any]], bool | None]] = {
     '"p.seats" > 100': lambda row: row["seats"] is not None and row["seats"] > 100,
     '"p.maker" IS NULL': lambda row: row["maker"] is None,
-    '"p.maker" = \'it\'\'s \\ "x" {y} ${z}\'': lambda row: row["maker"] == MAKERS[1],
+    "\"p.maker\" = 'it''s \\ \"x\" {y} ${z}'": lambda row: row["maker"] == MAKERS[1],
     "\"p.maker\" LIKE 'A%'": lambda row: (row["maker"] or "").startswith("A"),
     '"p.weight" < 0.5 OR x > 90': lambda row: (
         row["x"] > 90 or (row["weight"] is not None and row["weight"] < 0.5)

@@ -48,13 +48,13 @@ def read_public_table(
 ) -> PublicTable:
     """The table of a file, or InputError for the first thing that is wrong with it."""
     header, rows = _records(path, style)
-    for column in (key, *columns):
-        if column not in header:
+    for wanted in (key, *columns):
+        if wanted not in header:
             raise InputError(
-                f"{path.name} has no column {shown(column)}; {nearest(column, header)}"
+                f"{path.name} has no column {shown(wanted)}; {nearest(wanted, header)}"
             )
-        if header.count(column) > 1:
-            raise InputError(f"{path.name} has more than one column {shown(column)}")
+        if header.count(wanted) > 1:
+            raise InputError(f"{path.name} has more than one column {shown(wanted)}")
     declared = columns.get(key) or ColumnPolicy(key, "text", None, None, 0)
     if declared.type not in KEY_TYPES:
         raise InputError(
