@@ -113,6 +113,20 @@ COMPUTED: dict[str, Computed] = {
     "all of it on its own domain": Computed(
         "CASE WHEN whole >= 2 THEN exact / whole ELSE COALESCE(half, 0) * 1.5 END"
     ),
+    "a difference between limits": Computed("GREATEST(LEAST(whole - half, 1.5), -2)", TENTHS),
+    "the greatest of days and moments": Computed("GREATEST(day, moment)", NOON),
+    "the size of the smallest number": Computed("ABS(number)", Domain(-(2**63), 2**63 - 1)),
+    "rounded decimals and floats": Computed("ROUND(exact, 1) + ROUND(half * 3)", TENTHS),
+    "whole numbers of floats and conditions": Computed(
+        "CAST(half * 5 AS INTEGER) + CAST(whole BETWEEN 0 AND 3 AS INTEGER)", TENTHS
+    ),
+    "days between days and moments": Computed("DATE_DIFF('day', day, moment) - whole", WHOLE),
+    "limits on their own domain": Computed(
+        "GREATEST(LEAST(whole - exact, 6), -6.5) * ABS(half) + FLOOR(exact)"
+    ),
+    "days between on their own domain": Computed(
+        "LEAST(CAST(day - DATE '2024-02-01' AS DOUBLE), 1000)"
+    ),
     "days on their own domain": Computed("COALESCE(day, DATE '1999-12-31')"),
 }
 HOW: dict[str, dict[str, Any]] = {
@@ -138,6 +152,7 @@ SPARK = {
     "a case without else": ("all together",),
     "days beside moments": ("a filter",),
     "all of it on its own domain": ("all together", "all rows")[: sized(1, 2)],
+    "limits on their own domain": ("all together", "all rows")[: sized(1, 2)],
 }
 
 

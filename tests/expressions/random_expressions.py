@@ -122,9 +122,44 @@ class Expressions:
             return self._choice(kind, depth - 1)
         if chance < 0.8:
             return tree.Negate(tree.Column(self.source.choice(self.numbers)))
+        if chance < 0.9:
+            return self._function(depth - 1)
         return tree.Arithmetic(
             self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1)
         )
+
+    def _function(self, depth: int) -> tree.Expression:
+        """A function of numbers, or one that makes a number of something else."""
+        make = [self._size, self._rounded, self._rounded, self._cast, self._cast, self._days]
+        return self.source.choice(make)(depth)
+
+    def _size(self, depth: int) -> tree.Expression:
+        return tree.Absolute(self.value("number", depth))
+
+    def _rounded(self, depth: int) -> tree.Expression:
+        operand = self.value("number", depth)
+        if self.source.random() < 0.4:
+            return tree.Rounded(self.source.choice(["FLOOR", "CEIL"]), operand)
+        places = self.source.choice([0, 0, 1, 2, -1, -2, 9, 18, -18])
+        return tree.Rounded("ROUND", operand, places)
+
+    def _cast(self, depth: int) -> tree.Expression:
+        chance = self.source.random()
+        if chance < 0.25:
+            return tree.Cast(self.truth(0), "INTEGER")
+        operand = self.value("number", depth)
+        if chance < 0.7:
+            return tree.Cast(operand, self.source.choice(["INTEGER", "DOUBLE"]))
+        return tree.Cast(
+            operand, "DECIMAL", *self.source.choice([(18, 2), (3, 0), (9, 6), (18, 18)])
+        )
+
+    def _days(self, depth: int) -> tree.Expression:
+        kinds = [self.source.choice(["day", "ts", "tz"]) for _ in range(2)]
+        ends = [self.value(kind, depth) for kind in kinds]
+        if self.source.random() < 0.5:
+            return tree.DaysBetween(*ends)
+        return tree.Arithmetic("-", *(tree.Cast(each, "DATE") for each in ends))
 
     def literal(self, kind: str) -> tree.Expression:
         choose = self.source.choice
@@ -211,6 +246,8 @@ class Expressions:
         )
         if self.source.random() < 0.5:
             return tree.Coalesce((one, other))
+        if kind != "text" and self.source.random() < 0.4:
+            return tree.Extreme(self.source.choice(["LEAST", "GREATEST"]), (one, other))
         return tree.Case(((self.truth(0), one), (self.truth(0), tree.Null())), other)
 
 
@@ -233,8 +270,34 @@ class NumberExpressions:
                 self._case,
                 self._coalesce,
                 self._negate,
+                self._extreme,
+                self._extreme,
+                self._size,
+                self._rounded,
+                self._cast,
             ]
         return self.source.choice(make)(depth - 1)
+
+    def _extreme(self, depth: int) -> tree.Expression:
+        items = (self.value(depth), self.value(depth), self._number(0))
+        return tree.Extreme(
+            self.source.choice(["LEAST", "GREATEST"]), items[: self.source.randint(2, 3)]
+        )
+
+    def _size(self, depth: int) -> tree.Expression:
+        return tree.Absolute(self.value(depth))
+
+    def _rounded(self, depth: int) -> tree.Expression:
+        if self.source.random() < 0.5:
+            return tree.Rounded(self.source.choice(["FLOOR", "CEIL"]), self.value(depth))
+        return tree.Rounded("ROUND", self.value(depth), self.source.choice([0, 1, 2, -1]))
+
+    def _cast(self, depth: int) -> tree.Expression:
+        if self.source.random() < 0.3:
+            return tree.Cast(self.truth(1), "INTEGER")
+        if self.source.random() < 0.5:
+            return tree.Cast(self.value(depth), self.source.choice(["INTEGER", "DOUBLE"]))
+        return tree.Cast(self.value(depth), "DECIMAL", *self.source.choice([(3, 0), (9, 2)]))
 
     def truth(self, depth: int) -> tree.Expression:
         chance = self.source.random()

@@ -8,10 +8,12 @@ import operator
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
-from postri.columns import ColumnType
+from postri.columns import BOOLEAN, ColumnType
 from postri.expressions import tree
+from postri.expressions.binding import CONDITIONS
 from postri.expressions.pattern import Pattern
 
 COMPARE = {
@@ -135,6 +137,82 @@ class Reference:
             else value
         )
 
+    def _extreme(self, e, row):
+        pick = min if e.function == "LEAST" else max
+        values = [self.value(item, row) for item in e.items]
+        if None in values:
+            return None
+        if self.is_calendar(e):
+            return pick(map(as_moment, values))
+        if self.is_float(e):
+            return pick(map(self.as_float, e.items, values))
+        return pick(values) if self.is_literal(e) else self.bounded(e, pick(values))
+
+    def _absolute(self, e, row):
+        found = self.value(e.operand, row)
+        if found is None:
+            return None
+        if self.is_float(e):
+            found = moderate(found)
+            return None if found is None else abs(found)
+        if self.is_literal(e):
+            return abs(found)
+        found = self.bounded(e, found)
+        return None if found is None else self.bounded(e, abs(found))
+
+    def _rounded(self, e, row):
+        found = self.value(e.operand, row)
+        if found is None:
+            return None
+        if self.is_float(e):
+            steps = float_steps(e.function, found, e.places)
+            return None if steps is None else scaled(steps, -e.places)
+        if self.is_literal(e):
+            return exact_steps(e.function, found, e.places) / Fraction(10) ** e.places
+        if self.is_as_coarse(e.operand, e.places):
+            return found
+        found = self.bounded(e.operand, found)
+        if found is None:
+            return None
+        return exact_steps(e.function, found, e.places) / Fraction(10) ** e.places
+
+    def _cast(self, e, row):
+        found = self.value(e.operand, row)
+        if found is None:
+            return None
+        if e.type == "TIMESTAMP":
+            return as_moment(found)
+        if e.type == "DATE":
+            return Fraction(days(found) * 86_400)
+        if isinstance(found, bool):
+            found = Fraction(int(found))
+        if e.type == "DOUBLE":
+            return self.as_float(e.operand, found)
+        steps = self.cast_steps(e, found)
+        if steps is None or (e.type == "DECIMAL" and abs(steps) >= 10**e.digits):
+            return None
+        found = steps / Fraction(10) ** e.places
+        return fitted(found, e.places) if self.is_literal(e) else self.bounded(e, found)
+
+    def cast_steps(self, e, found):
+        """How many steps of the last decimal place a number is that is cast."""
+        if self.is_float(e.operand):
+            steps = float_steps("ROUND", found, e.places)
+            fits = steps is not None and -(2.0**63) <= steps < 2.0**63
+            return int(steps) if fits else None
+        exact = self.is_literal(e.operand) or not self.is_number(e.operand)
+        if not exact and not self.is_as_coarse(e.operand, e.places):
+            found = self.bounded(e.operand, found)
+        return None if found is None else exact_steps("ROUND", found, e.places)
+
+    def _daysbetween(self, e, row):
+        start, end = self.value(e.start, row), self.value(e.end, row)
+        return None if start is None or end is None else Fraction(days(end) - days(start))
+
+    def bounded(self, e, value):
+        """A whole number of 64 bits with a sign, in the unit of an expression."""
+        return fitted(value, self.places(e))
+
     def _negate(self, e, row):
         return self._arithmetic(tree.Arithmetic("-", tree.Number(Fraction(0)), e.operand), row)
 
@@ -142,6 +220,8 @@ class Reference:
         one, other = self.value(e.left, row), self.value(e.right, row)
         if one is None or other is None:
             return None
+        if self.is_calendar(e.left) or self.is_calendar(e.right):
+            return Fraction(days(one) - days(other))
         if self.is_float(e):
             one, other = (
                 moderate(self.as_float(e.left, one)),
@@ -167,44 +247,77 @@ class Reference:
             return self.types[e.name].kind == "number" and self.types[e.name].unit is None
         if isinstance(e, tree.Arithmetic):
             return e.operator == "/" or self.is_float(e.left) or self.is_float(e.right)
-        if isinstance(e, tree.Negate):
+        if isinstance(e, tree.Negate | tree.Absolute | tree.Rounded):
             return self.is_float(e.operand)
+        if isinstance(e, tree.Cast):
+            return e.type == "DOUBLE"
+        if isinstance(e, tree.Extreme):
+            return any(map(self.is_float, e.items))
         return isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_float, e.values))
+
+    def is_number(self, e) -> bool:
+        """Whether it is no condition."""
+        return not isinstance(e, CONDITIONS) and not (
+            isinstance(e, tree.Column) and e.name in self.types and self.types[e.name] == BOOLEAN
+        )
+
+    def is_as_coarse(self, e, places: int) -> bool:
+        """Whether it has no more decimal places, whatever it is."""
+        return self.places(e) <= places
 
     def is_literal(self, e) -> bool:
         """Whether it is a number that is known exactly, of any size."""
         if isinstance(e, tree.Arithmetic):
             return e.operator != "/" and self.is_literal(e.left) and self.is_literal(e.right)
+        if isinstance(e, tree.Extreme):
+            return all(map(self.is_literal, e.items))
+        if isinstance(e, tree.Cast) and e.type not in ("INTEGER", "DECIMAL"):
+            return False
         return isinstance(e, tree.Number) or (
-            isinstance(e, tree.Negate) and self.is_literal(e.operand)
+            isinstance(e, tree.Negate | tree.Absolute | tree.Rounded | tree.Cast)
+            and self.is_literal(e.operand)
         )
 
     def is_calendar(self, e) -> bool:
         if isinstance(e, tree.Column):
             return self.types[e.name].kind in ("date", "timestamp")
+        if isinstance(e, tree.Cast):
+            return e.type in ("DATE", "TIMESTAMP")
+        if isinstance(e, tree.Extreme):
+            return any(map(self.is_calendar, e.items))
         return isinstance(e, tree.Day | tree.Moment) or (
             isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_calendar, e.values))
         )
 
     def places(self, e) -> int:
-        """The decimal places of an exact number."""
+        """The decimal places of an exact number; below zero for tens and hundreds."""
         if isinstance(e, tree.Column):
             return len(str(self.types[e.name].unit.denominator)) - 1
         if self.is_literal(e):
             return places_of(self.value(e, {}))
-        if isinstance(e, tree.Negate):
+        if isinstance(e, tree.Negate | tree.Absolute):
             return self.places(e.operand)
+        if isinstance(e, tree.Rounded | tree.Cast):
+            return self.rounded_places(e)
         if isinstance(e, tree.Arithmetic):
-            return (
-                self.places(e.left) + self.places(e.right)
-                if e.operator == "*"
-                else max(self.places(e.left), self.places(e.right))
-            )
-        return (
-            max(self.places(each) for each in e.values if not isinstance(each, tree.Null))
-            if isinstance(e, tree.Case | tree.Coalesce)
-            else 0
-        )
+            return self.computed_places(e)
+        values = []
+        if isinstance(e, tree.Case | tree.Coalesce):
+            values = [each for each in e.values if not isinstance(each, tree.Null)]
+        elif isinstance(e, tree.Extreme):
+            values = e.items
+        return max(map(self.places, values), default=0)
+
+    def rounded_places(self, e) -> int:
+        if self.is_float(e.operand):
+            return e.places
+        return min(self.places(e.operand), e.places) if self.is_number(e.operand) else 0
+
+    def computed_places(self, e) -> int:
+        if self.is_calendar(e.left) or self.is_calendar(e.right):
+            return 0
+        places = self.places(e.left), self.places(e.right)
+        return sum(places) if e.operator == "*" else max(places)
 
     def as_float(self, e, value):
         """A literal is the nearest float; another exact number is its whole number, divided by a
@@ -212,11 +325,10 @@ class Reference:
         """
         if not isinstance(value, Fraction):
             return value
-        return (
-            float(value)
-            if self.is_literal(e)
-            else float(int(value * 10 ** self.places(e))) / float(10 ** self.places(e))
-        )
+        if self.is_literal(e):
+            return float(value)
+        places = self.places(e)
+        return scaled(float(int(value * Fraction(10) ** places)), -places)
 
 
 def places_of(value: Fraction) -> int:
@@ -224,11 +336,41 @@ def places_of(value: Fraction) -> int:
 
 
 def fitted(value: Fraction, places: int) -> Fraction | None:
-    return value if -(2**63) <= value * 10**places <= 2**63 - 1 else None
+    return value if -(2**63) <= value * Fraction(10) ** places <= 2**63 - 1 else None
 
 
 def moderate(value: float) -> float | None:
     return value if value == 0 or 1e-150 <= abs(value) <= 1e150 else None
+
+
+def exact_steps(function: str, value: Fraction, places: int) -> int:
+    """How many steps of a power of ten a number is, with halves away from zero."""
+    steps = value * Fraction(10) ** places
+    if function == "FLOOR":
+        return floor(steps)
+    if function == "CEIL":
+        return ceil(steps)
+    return floor(steps + Fraction(1, 2)) if steps > 0 else ceil(steps - Fraction(1, 2))
+
+
+def float_steps(function: str, value: float, places: int) -> float | None:
+    """The same of a float, which is multiplied or divided in double precision."""
+    if moderate(value) is None:
+        return None
+    return float(exact_steps(function, Fraction(scaled(value, places)), 0))
+
+
+def scaled(value: float, places: int) -> float:
+    """A float times a power of ten, by one operation."""
+    return value * float(10**places) if places > 0 else value / float(10**-places)
+
+
+def as_moment(value: Any) -> Any:
+    return seconds(datetime.fromisoformat(value)) if isinstance(value, str) else value
+
+
+def days(value: Any) -> int:
+    return floor(as_moment(value) / 86_400)
 
 
 def seconds(point: date) -> Fraction:

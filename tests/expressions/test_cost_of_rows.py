@@ -54,6 +54,20 @@ TESTS = {
     "whole numbers": ["i + j * 2 > 5", "i - j < i * j", "-i < j", "i / j > 2"],
     "decimals": ["d * d > 1", "d + i > 0", "d / i > 1"],
     "floats": ["f * f > 1", "f + i > 0", "f / f > 1", "f < d", "f IN (1, 2, 3)"],
+    "LEAST, GREATEST": ["LEAST(i, j, d) > 1", "GREATEST(LEAST(i - j, 60), -60) < f"],
+    "ABS, ROUND, FLOOR, CEIL": [
+        "ROUND(f, 2) > ABS(f)",
+        "ABS(i) > ROUND(d)",
+        "FLOOR(f) < CEIL(f)",
+        "ROUND(i, -3) = i",
+    ],
+    "CAST": [
+        "CAST(f AS INTEGER) = i",
+        "CAST(d AS DECIMAL(9, 1)) > CAST(i AS DOUBLE)",
+        "CAST(ts AS DATE) = day",
+        "CAST(t = u AS INTEGER) = 1",
+    ],
+    "days between": ["DATE_DIFF('day', day, ts) > 3", "day - DATE '2024-01-31' > 3"],
     "dates": ["day > DATE '2024-01-31'", "ts < TIMESTAMP '2024-01-31 12:00:00'", "ts > day"],
 }
 # What no pattern may be: as many comparisons at each place as there are characters.

@@ -128,6 +128,27 @@ def test_texts_beside_a_column_are_texts_whatever_they_say(text):
         ("seen > '2024-01-01 00:00:00+00:00'", "must be a timestamp without a time zone"),
         ("logged > DATE '2024-01-01'", "a timestamp with a time zone and .* is a date"),
         ("born + 1 > 5", "born is a date, where a number is expected"),
+        ("born - 1 > 5", "born is a date, where a number is expected"),
+        ("-born > 5", "born is a date, where a number is expected"),
+        ("seen - seen > 5", "a difference of timestamps is not allowed.*write DATE_DIFF"),
+        ("seen - born > 5", "a difference of timestamps is not allowed.*write DATE_DIFF"),
+        ("DATE_DIFF('day', age, born) > 1", "age is a number, where a date is expected"),
+        ("DATE_DIFF('day', job, born) > 1", "job is a text, where a date is expected"),
+        ("ABS(job) > 1", "job is a text, where a number is expected"),
+        ("ROUND(born) > 1", "born is a date, where a number is expected"),
+        ("LEAST(job, 'a') = 'a'", "LEAST takes numbers, dates or timestamps, got LEAST.job, 'a'."),
+        ("GREATEST(flag, TRUE)", "GREATEST takes numbers, dates or timestamps"),
+        ("LEAST(age, born) = 1", "age is a number and born is a date"),
+        ("CAST(job AS INTEGER) = 1", "job is a text, which is not cast to INTEGER; declare"),
+        ("CAST('5' AS INTEGER) = age", "'5' is a text, which is not cast to INTEGER"),
+        ("CAST(job AS DATE) = born", "job is a text, which is not cast to DATE; declare"),
+        ("CAST(age AS DATE) = born", "age is a number, which is not cast to DATE"),
+        ("CAST(born AS INTEGER) = 1", "born is a date, which is not cast to INTEGER; write DATE_D"),
+        ("CAST(logged AS TIMESTAMP) = seen", "with a time zone, which is not cast to TIMESTAMP"),
+        ("CAST(flag AS DATE) = born", "flag is a condition, which is not cast to DATE"),
+        ("CAST(born AS DATE) + 1 > 1", "is a date, where a number is expected"),
+        ("CAST('x' AS DATE) = born", "'x' is not a date"),
+        ("LEAST(age, 1e30) > 1", "too many digits"),
         ("age LIKE 'a%'", "age is a number, where a text is expected"),
         ("age", "age is a number, where a condition is expected; write for example x <> 0"),
         ("age AND flag", "age is a number, where a condition is expected"),
@@ -194,6 +215,14 @@ def test_types_are_looked_at_and_cells_are_not():
         ("anything", BOOLEAN),
         ("anything IS NULL OR anything > 5", float_type(64)),
         ("COALESCE(anything, 0) > 5", float_type(64)),
+        ("CAST(anything AS INTEGER) > 5", float_type(64)),
+        ("ABS(anything) > 5", float_type(64)),
+        ("LEAST(anything, 3) > 2", float_type(64)),
+        ("CAST(anything AS DATE) > '2024-01-31'", DATE),
+        ("CAST(anything AS TIMESTAMP) > seen", timestamp_type("timestamp", 10**6)),
+        ("DATE_DIFF('day', anything, born) > 1", DATE),
+        ("anything - DATE '2024-01-31' > 1", DATE),
+        ("LEAST(anything, born) = born", DATE),
         ("CASE WHEN flag THEN anything END LIKE 'a'", TEXT),
     ],
 )
@@ -248,6 +277,59 @@ def test_a_sum_is_exact_where_double_precision_is_not():
     assert mask("score + score = 0.6", score=[0.3]) == [True]
     assert mask("score + 0.1 = 0.3", score=[0.2]) == [False]
     assert mask("income + 0.1 = 0.3", income=[20]) == [True]
+
+
+def test_least_and_greatest_are_null_where_one_is():
+    assert mask("LEAST(age, 5) = 5", age=[4, 6, None]) == [False, True, False]
+    assert mask("LEAST(age, 5) IS NULL", age=[4, 6, None]) == [False, False, True]
+    assert mask("GREATEST(score, 0) = 0", score=[np.nan, -np.inf, np.inf]) == [False, True, False]
+
+
+def test_halves_are_rounded_away_from_zero():
+    halves = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994, None]
+    found = [-3, -2, -1, 1, 2, 3, 0]
+    for number, cell in zip(found, halves, strict=False):
+        assert mask(f"ROUND(score) = {number}", score=[cell]) == [True]
+        assert mask(f"CAST(score AS INTEGER) = {number}", score=[cell]) == [True]
+    assert mask("ROUND(income, 1) = 0.1", income=[4, 5, 14, 15]) == [False, True, True, False]
+    assert mask("ROUND(income, 1) = -0.1", income=[-4, -5, -14, -15]) == [False, True, True, False]
+
+
+def test_no_cast_fails():
+    far = [2.0**63, -(2.0**63), 1e300, np.inf, np.nan, None]
+    assert mask("CAST(score AS INTEGER) IS NULL", score=far) == [
+        True,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
+    assert mask("CAST(big AS INTEGER) IS NULL", big=[2**63 - 1, 2**63]) == [False, True]
+    assert mask("CAST(age AS DECIMAL(2, 0)) IS NULL", age=[99, 100, -99, -100]) == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_days_lie_between_midnights():
+    hour = 3_600 * 10**6
+    assert mask(
+        "DATE_DIFF('day', seen, DATE '1970-01-02') = 1", seen=[0, 23 * hour, 24 * hour]
+    ) == [
+        True,
+        True,
+        False,
+    ]
+    assert mask("DATE_DIFF('day', seen, DATE '1970-01-01') = 1", seen=[0, -1, -24 * hour]) == [
+        False,
+        True,
+        True,
+    ]
+    # Beyond the calendar lies its last day.
+    assert mask("born - DATE '9999-12-31' = 0", born=[2_932_896, 10**7]) == [True, True]
 
 
 def test_a_quotient_is_a_float_and_null_by_zero():

@@ -84,6 +84,37 @@ DERIVED: dict[str, Domain] = {
     "CASE WHEN x <= 10.5 THEN x END": Domain(0, 11),
     "CASE WHEN x = 10 THEN 20 - x ELSE 0 END": Domain(0, 10),
     "CASE WHEN x > 5000 THEN x ELSE 0 END": Domain(0, 1_000),
+    "LEAST(x, 60)": Domain(0, 60),
+    "GREATEST(LEAST(x - y, 60), -60)": Domain(-10, 60),
+    "GREATEST(LEAST(x - 500, 60), -60)": Domain(-60, 60),
+    "GREATEST(x, y, 7)": Domain(7, 1_000),
+    "LEAST(z, 0.2)": Domain(-5, "0.2", step="0.1"),
+    "LEAST(day, week)": Domain("2024-01-01", "2024-12-30"),
+    "GREATEST(day, moment)": Domain("2024-01-01T00:00:00", "2024-12-31T00:00:00", step=60),
+    "ABS(z)": Domain(0, 5, step="0.5"),
+    "ABS(-y)": Domain(1, 10),
+    "ABS(y - 20)": Domain(10, 19),
+    "ROUND(z)": Domain(-5, 5),
+    "ROUND(price)": Domain(0, 100),
+    "FLOOR(price)": Domain(0, 99),
+    "CEIL(price)": Domain(1, 100),
+    "ROUND(price, 1)": Domain("0.3", "99.8", step="0.1"),
+    "ROUND(x, 2)": Domain(0, 1_000),
+    "ROUND(x, -2)": Domain(0, 1_000, step=100),
+    "ROUND(x / 3)": Domain(0, 333),
+    "ROUND(x / y, 1)": Domain(0, 1_000, step="0.1"),
+    "CAST(z AS INTEGER)": Domain(-5, 5),
+    "CAST(z AS DOUBLE)": Domain(-5, 5, step="0.5"),
+    "CAST(x / 3 AS DECIMAL(5, 2))": Domain(0, "333.33", step="0.01"),
+    "CAST(x AS DECIMAL(2, 0))": Domain(0, 99),
+    "CAST(x BETWEEN 3 AND 5 AS INTEGER)": Domain(0, 1),
+    "CAST(name = 'a' AS INTEGER) * x": Domain(0, 1_000),
+    "CAST(moment AS DATE)": Domain("2024-01-01", "2024-12-31"),
+    "CAST(zoned AS DATE)": Domain("2024-01-01", "2024-12-31"),
+    "CAST(week AS TIMESTAMP)": Domain("2024-01-01T00:00:00", "2024-12-30T00:00:00", step=86_400),
+    "day - week": Domain(-364, 365),
+    "day - DATE '2024-01-01'": Domain(0, 365),
+    "DATE_DIFF('day', moment, zoned)": Domain(-365, 365),
     "COALESCE(day, DATE '2023-12-31')": Domain("2023-12-31", "2024-12-31"),
     "CASE WHEN x > 3 THEN day ELSE week END": Domain("2024-01-01", "2024-12-31"),
     "COALESCE(moment, TIMESTAMP '2025-01-01 00:00:00')": Domain(
@@ -105,6 +136,10 @@ ZERO = (
     "has no bounds; give it bounds without 0, or divide by a column x inside CASE WHEN x >= 1 "
     "THEN ... END"
 )
+NO_ARITHMETIC = (
+    "there is no arithmetic with dates and timestamps but the days between them, as in "
+    "DATE_DIFF('day', start, end)"
+)
 LARGE = "take fewer factors, or columns with closer bounds or larger steps"
 REFUSED = {
     "5": f"5 {ONE_VALUE}",
@@ -124,8 +159,28 @@ REFUSED = {
     "COALESCE(day, '2024-01-31')": (
         "'2024-01-31' is a text, where a number is expected; write a date as DATE '2024-01-31'"
     ),
-    "day - 1": "there is no arithmetic with dates and timestamps, got day - 1",
-    "-day": "there is no arithmetic with dates and timestamps, got -day",
+    "day - 1": f"{NO_ARITHMETIC}, got day - 1",
+    "-day": f"{NO_ARITHMETIC}, got -day",
+    "day + day": f"{NO_ARITHMETIC}, got day + day",
+    "moment - moment": f"{NO_ARITHMETIC}, got moment - moment",
+    "ABS(day)": "ABS(day) is asked of a date; it takes numbers",
+    "ROUND(moment)": "ROUND(moment) is asked of a timestamp; it takes numbers",
+    "DATE_DIFF('day', x, day)": (
+        "DATE_DIFF('day', x, day) is asked of a number; it takes dates or timestamps"
+    ),
+    "CAST(day AS INTEGER)": "day is a date, which is not cast to INTEGER",
+    "CAST(x AS DATE)": "CAST(x AS DATE) is asked of a number; it takes dates or timestamps",
+    "CAST(x AS TIMESTAMP)": "x is a number, which is not cast to TIMESTAMP",
+    "CAST(zoned AS TIMESTAMP)": "zoned is a timestamp, which is not cast to TIMESTAMP",
+    "CAST(name AS INTEGER)": f"the column 'name' {NO_BOUNDS}",
+    "LEAST(x, -7)": f"LEAST(x, -7) {ONE_VALUE}",
+    "LEAST(x, NULL)": f"LEAST(x, NULL) {ONE_VALUE}",
+    "LEAST(x, day)": (
+        "the values of LEAST(x, day) must be of one kind: numbers, dates, or timestamps with or "
+        "without a zone"
+    ),
+    "CAST(x + 1000 AS DECIMAL(2, 0))": f"CAST(x + 1000 AS DECIMAL(2, 0)) {ONE_VALUE}",
+    "x / ROUND(z)": f"ROUND(z) can be 0, so that x / ROUND(z) {ZERO}",
     "COALESCE(day, 1)": (
         "the values of COALESCE(day, 1) must be of one kind: numbers, dates, or timestamps with "
         "or without a zone"
@@ -155,6 +210,18 @@ CLAMPED = {
     "CASE WHEN y > 3 AND name = 'a' THEN y END": (
         "CASE WHEN y > 3 AND name = 'a' THEN CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE "
         "y END END"
+    ),
+    "GREATEST(ABS(y), ROUND(y, 1))": (
+        "GREATEST(ABS(CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END), "
+        "ROUND(CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END, 1))"
+    ),
+    "CAST(y > 3 AS INTEGER) * CAST(y AS DOUBLE)": (
+        "CAST(y > 3 AS INTEGER) * "
+        "CAST(CASE WHEN y < 1 THEN 1 WHEN y > 10 THEN 10 ELSE y END AS DOUBLE)"
+    ),
+    "DATE_DIFF('day', DATE '2024-01-01', day)": (
+        "DATE_DIFF('day', DATE '2024-01-01', CASE WHEN day < DATE '2024-01-01' THEN DATE "
+        "'2024-01-01' WHEN day > DATE '2024-12-31' THEN DATE '2024-12-31' ELSE day END)"
     ),
     "COALESCE(day, DATE '2023-12-31')": (
         "COALESCE(CASE WHEN day < DATE '2024-01-01' THEN DATE '2024-01-01' WHEN day > DATE "
@@ -193,6 +260,15 @@ class Exact(Reference):
 
     def is_float(self, e) -> bool:
         return False
+
+    def is_literal(self, e) -> bool:
+        return True
+
+    def is_calendar(self, e) -> bool:
+        return False
+
+    def as_float(self, e, value):
+        return value
 
     def brought(self, whole, part, row):
         return self.value(part, row)

@@ -46,6 +46,9 @@ CHOICES: dict[str, Shape] = {
     "many WHEN": lambda x, n: f"CASE {'WHEN vip THEN 1 ' * (n + 1)}ELSE {x} END",
     "a long COALESCE": lambda x, n: f"COALESCE({','.join([x] * (n + 1))})",
     "COALESCE in COALESCE": lambda x, n: "COALESCE(" * n + x + ",1)" * n,
+    "a long LEAST": lambda x, n: f"LEAST({','.join([x] * (n + 1))})",
+    "GREATEST in GREATEST": lambda x, n: "GREATEST(" * n + x + ",1)" * n,
+    "ROUND in CAST": lambda x, n: "CAST(ROUND(" * n + x + ",1) AS DOUBLE)" * n,
 }
 TRUTHS: dict[str, Shape] = {
     "NOT": lambda x, n: "NOT " * n + x,

@@ -213,6 +213,98 @@ def test_an_expression_is_asked_on_the_domain_of_its_parts(policy):
     assert row["n_low"] <= 2_000 <= row["n_high"]
 
 
+def width(row, name):
+    return row[f"{name}_high"] - row[f"{name}_low"]
+
+
+def test_limits_in_an_expression_make_its_noise_small(policy):
+    """Nothing is declared: the domain of the difference is 10,120 wide, that of the limits 120."""
+    with session(policy) as db:
+        (row,) = db.sql(
+            "SELECT AVG(balance - age) AS wild, "
+            "AVG(GREATEST(LEAST(balance - age, 60), -60)) AS tame FROM bank",
+            epsilon=2,
+        ).rows
+    table = bank().to_pydict()
+    cells = [
+        min(max(min(max(balance, -1_000), 9_000) - age, -60), 60)
+        for balance, age in zip(table["balance"], table["age"], strict=True)
+    ]
+    assert 20 * width(row, "tame") < width(row, "wild")
+    # At 95 %, with these coins.
+    assert row["tame_low"] <= sum(cells) / len(cells) <= row["tame_high"]
+
+
+def test_a_condition_inside_an_aggregate_is_one_or_zero(policy):
+    with session(policy) as db:
+        (row,) = db.sql(
+            "SELECT AVG(age BETWEEN 30 AND 40) AS share, SUM(CAST(age > 40 AS INTEGER)) AS old, "
+            "SUM(age > 40) AS same FROM bank",
+            epsilon=40,
+            confidence="0.9999999",
+        ).rows
+    ages = bank().to_pydict()["age"]
+    assert row["share_low"] <= sum(30 <= age <= 40 for age in ages) / 2_000 <= row["share_high"]
+    assert row["old_low"] <= sum(age > 40 for age in ages) <= row["old_high"]
+    assert (row["old"], row["old_low"]) == (row["same"], row["same_low"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("AVG(LEAST(age, 60))", "AVG(least(60, AGE))"),
+        ("AVG(ROUND(rate, 0))", "AVG(ROUND(rate))"),
+        ("SUM(CEIL(rate))", "SUM(CEILING(rate))"),
+        ("SUM(CAST(rate AS INT))", "SUM(CAST(rate AS BIGINT))"),
+        (
+            "MEDIAN(DATE_DIFF('day', DATE '2001-01-01', since))",
+            "MEDIAN(CAST(since AS DATE) - DATE '2001-01-01')",
+        ),
+        ("AVG(age BETWEEN 30 AND 40)", "AVG(CAST(30 <= age AND age <= 40 AS INTEGER))"),
+    ],
+)
+def test_another_spelling_of_an_expression_is_the_same_question(one, other, policy):
+    with session(policy) as db:
+        first = db.sql(f"SELECT {one} AS x FROM bank", epsilon=1)
+        again = db.sql(f"SELECT {other} AS x FROM bank", epsilon=1)
+    assert (first.charged, again.charged) == (1, 0)
+    assert first.rows == again.rows
+
+
+def test_days_between_dates_are_numbers(policy):
+    with session(policy) as db:
+        (row,) = db.sql("SELECT MEDIAN(since - DATE '2000-01-01') AS m FROM bank", epsilon=20).rows
+    days = sorted((day - date(2000, 1, 1)).days for day in bank().to_pydict()["since"] if day)
+    assert row["m_low"] <= days[len(days) // 2] <= row["m_high"]
+
+
+def test_between_is_two_comparisons_of_a_released_value(policy):
+    text = "SELECT job, COUNT(*) AS n FROM bank GROUP BY job"
+    with session(policy) as db:
+        rows = db.sql(text, epsilon=1).rows
+        inside = db.sql(f"{text} HAVING n BETWEEN 1 + 1 AND 5000", epsilon=1)
+        outside = db.sql(f"{text} HAVING n NOT BETWEEN 2 AND 5000 AND TRUE", epsilon=1)
+    kept = [row["job"] for row in rows if 2 <= row["n"] <= 5_000]
+    left = [row["job"] for row in rows if row["job"] not in kept]
+    assert [row["job"] for row in inside.rows] == kept
+    assert [row["job"] for row in outside.rows] == left
+    assert (inside.charged, outside.charged) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("having", "message"),
+    [
+        ("n BETWEEN 1 AND 'a'", "a number is compared with a text here"),
+        ("n BETWEEN 1", "something is missing after this"),
+        ("n BETWEEN 1 OR 2", "'OR' is not expected here"),
+        ("n IS NULL", "'IS' is not expected here"),
+    ],
+)
+def test_what_is_no_between_is_refused(having, message, policy):
+    with session(policy) as db, pytest.raises(postri.InputError, match=message):
+        db.sql(f"SELECT COUNT(*) AS n FROM bank HAVING {having}", epsilon=1)
+
+
 def test_a_changed_bound_makes_an_expression_another_question(policy):
     text = "SELECT MEDIAN(CASE WHEN vip THEN age ELSE 0 END + balance - balance) AS m FROM bank"
     with session(policy) as db:

@@ -105,7 +105,7 @@ FUNCTIONS = [
         "error('x') = 1",
         "nextval('s') = 1",
         "regexp_matches(job, '(a+)+$')",
-        "CAST(job AS INTEGER) = 1",
+        "CAST(job AS TEXT) = job",
         "age::text = '1'",
         "TRY_CAST(job AS INT) = 1",
         "repeat('x', 1000000000) = ''",

@@ -49,7 +49,19 @@ KEYWORDS = (
     "DESC",
 )
 # The functions of released values; those of statistics are in their registry.
-FUNCTIONS = ("LOW", "HIGH", "COALESCE")
+FUNCTIONS = (
+    "LOW",
+    "HIGH",
+    "COALESCE",
+    "LEAST",
+    "GREATEST",
+    "ABS",
+    "ROUND",
+    "FLOOR",
+    "CEIL",
+    "CAST",
+    "DATE_DIFF",
+)
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\expect", "\\plot", "\\q", "\\?")
 HISTORY = "POSTRI_HISTORY"
 LONGEST_HISTORY = 1_000

@@ -61,10 +61,15 @@ class Table:
     """
 
     def __init__(
-        self, engine: Engine, computed: Sequence[str] = (), max_text: int = MAX_TEXT
+        self,
+        engine: Engine,
+        computed: Sequence[str] = (),
+        max_text: int = MAX_TEXT,
+        joined: Sequence[str] = (),
     ) -> None:
         self._engine = engine
         self.max_text = max_text
+        self._joined = joined
         self._computed = computed
         self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
 
@@ -100,13 +105,21 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of the columns; none if the source is one column without a name."""
-        return list(self._engine.names or ())
+        return list(self._names or ())
+
+    @property
+    def _names(self) -> Sequence[str] | None:
+        """The names of the columns, with those of public tables that are joined."""
+        names = self._engine.names
+        if names is None:
+            return None
+        return [*names, *self._joined]
 
     def column(self, name: str | None) -> str | None:
         """The column that a question means: a name that exists, or None for a source that is one
         column.
         """
-        names = self._engine.names
+        names = self._names
         if names is None:
             if name is not None:
                 raise InputError(
@@ -133,7 +146,7 @@ class Table:
         A predicate, keys and units see the table's own columns alone. Looks at names and declared
         types, at no cell.
         """
-        names = self._engine.names
+        names = self._names
         if names is None:
             raise InputError(
                 "the source is one column without a name; expressions need a table with "
@@ -150,11 +163,19 @@ class Table:
             for name, expression in columns.items()
         }
         engine = self._engine.computed(values)
-        return Table(engine, (*self._computed, *values), self.max_text)
+        return Table(engine, (*self._computed, *values), self.max_text, self._joined)
+
+    def joined(self, columns: Mapping[str, Value]) -> Table:
+        """The same table with columns of public tables beside its own, each a function of the row:
+        predicates, keys and expressions see them.
+        """
+        engine = self._engine.computed(columns)
+        return Table(engine, self._computed, self.max_text, (*self._joined, *columns))
 
     def with_max_text(self, max_text: int) -> Table:
         """The same table, whose texts of more characters cannot be read."""
-        return Table(self._engine.with_max_text(max_text), max_text=max_text)
+        engine = self._engine.with_max_text(max_text)
+        return Table(engine, max_text=max_text, joined=self._joined)
 
     def declared(self, column: str | None) -> ColumnType:
         """The declared type of a column, whatever it is."""
@@ -171,7 +192,7 @@ class Table:
         """The rows that a question selects, in terms of this table's columns; InputError if it has
         no such ones.
         """
-        return bind(rows, self._engine.names, self._engine.type_of)
+        return bind(rows, self._names, self._engine.type_of)
 
     @contextmanager
     def snapshot(self) -> Iterator[Table]:
@@ -182,7 +203,7 @@ class Table:
         windows are fetched while a draw goes on, so the draws belong inside the block.
         """
         with self._engine.snapshot() as engine:
-            still = Table(engine, self._computed, self.max_text)
+            still = Table(engine, self._computed, self.max_text, self._joined)
             still._kept = self._kept
             yield still
 

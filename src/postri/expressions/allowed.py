@@ -16,8 +16,27 @@ from postri.expressions.tree import DEEPEST, nested_too_deep
 from postri.expressions.words import LONGEST, Words
 
 ALLOWED = (
-    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
+    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE, LEAST, "
+    "GREATEST, ABS, ROUND, FLOOR, CEIL, CAST, DATE_DIFF and + - * /"
 )
+FUNCTIONS = frozenset(
+    {
+        "ABS",
+        "CAST",
+        "CEIL",
+        "CEILING",
+        "COALESCE",
+        "DATEDIFF",
+        "DATE_DIFF",
+        "FLOOR",
+        "GREATEST",
+        "LEAST",
+        "ROUND",
+    }
+)
+# The types of CAST that have digits in parentheses, or consist of two words.
+DECIMALS = ("DECIMAL", "NUMERIC")
+DOUBLE_PRECISION = "DOUBLE PRECISION"
 
 WORD = re.compile(r"[^\W\d]\w*")
 SIGNS = {
@@ -111,7 +130,8 @@ def check_characters(text: str) -> None:
 
 
 def check_words(words: Words) -> None:
-    for word, following in zip(words, [*words[1:], None], strict=True):
+    neighbours = zip([None, *words[:-1]], words, [*words[1:], None], strict=True)
+    for before, word, following in neighbours:
         if word.has_comment:
             raise InputError("comments are not allowed in a predicate")
         if word.kind in SIGNS:
@@ -122,10 +142,13 @@ def check_words(words: Words) -> None:
                     'a column is written without its table in a predicate: as x or as "x"'
                 )
             continue
+        is_type = before is not None and before.kind == TokenType.ALIAS
+        if is_type and word.upper in (*DECIMALS, DOUBLE_PRECISION):
+            continue
         if not WORD.fullmatch(word.text):
             raise refused(word.text)
         is_called = following is not None and following.kind == TokenType.L_PAREN
-        if is_called and word.kind not in KEYWORDS and word.upper != "COALESCE":
+        if is_called and word.kind not in KEYWORDS and word.upper not in FUNCTIONS:
             raise InputError(f"the function {word.text} is not allowed in a predicate; {ALLOWED}")
 
 

@@ -19,12 +19,18 @@ from postri.expressions.measures import (
     SECONDS,
     UNKNOWN,
     Operand,
+    cast_to_decimal,
+    cast_to_float,
     cell_of,
     chosen,
     compared,
     computed,
     distinct,
+    extreme,
+    first_days,
     member,
+    rounded,
+    size_of,
 )
 from postri.expressions.plan import Input, Node
 from postri.expressions.tree import Expression, brief
@@ -43,9 +49,18 @@ CONDITIONS = (
     tree.Like,
 )
 LITERALS = (tree.Text, tree.Number)
+NUMBERS = (
+    tree.Number,
+    tree.Arithmetic,
+    tree.Negate,
+    tree.Absolute,
+    tree.Rounded,
+    tree.DaysBetween,
+)
+CAST_KINDS = {"DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP}
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
-    **dict.fromkeys((tree.Number, tree.Arithmetic, tree.Negate), Kind.NUMBER),
+    **dict.fromkeys(NUMBERS, Kind.NUMBER),
     tree.Text: Kind.TEXT,
     tree.Day: Kind.DATE,
 }
@@ -134,6 +149,10 @@ class Binder:
             return kind_of_type(self._type_of(column_named(expression, self._names)))
         if isinstance(expression, tree.Case | tree.Coalesce):
             return self._common(expression.values)
+        if isinstance(expression, tree.Extreme):
+            return self._common(expression.items)
+        if isinstance(expression, tree.Cast):
+            return CAST_KINDS.get(expression.type, Kind.NUMBER)
         if isinstance(expression, tree.Moment):
             return Kind.TIMESTAMP if expression.value.tzinfo is None else Kind.ZONED
         return KINDS.get(type(expression))
@@ -211,6 +230,8 @@ class Binder:
             return UNKNOWN if kind == Kind.TRUTH else None
         if isinstance(expression, tree.Case | tree.Coalesce):
             return self._chosen(expression, kind)
+        if isinstance(expression, tree.Extreme):
+            return self._extreme(expression, kind)
         if kind == Kind.TRUTH:
             return self._condition(expression)
         if kind == Kind.TEXT:
@@ -251,17 +272,111 @@ class Binder:
             return cell_of(self._input(expression, kind), kind)
         if kind in CALENDAR and isinstance(expression, tree.Day | tree.Moment | tree.Text):
             return _place(expression, kind)
-        if kind == Kind.NUMBER and isinstance(expression, tree.Number):
-            return expression.value
-        if kind == Kind.NUMBER and isinstance(expression, tree.Arithmetic):
-            return computed(
-                expression.operator,
-                self.value(expression.left, kind),
-                self.value(expression.right, kind),
-            )
-        if kind == Kind.NUMBER and isinstance(expression, tree.Negate):
-            return computed("-", Fraction(0), self.value(expression.operand, kind))
+        if kind == Kind.NUMBER:
+            return self._number(expression)
+        if isinstance(expression, tree.Cast):
+            return self._cast_to_calendar(expression, kind)
         raise _misplaced(expression, self.kind(expression), kind)
+
+    def _extreme(self, expression: tree.Extreme, kind: Kind) -> Operand:
+        if kind not in (Kind.NUMBER, *CALENDAR):
+            raise InputError(
+                f"{expression.function} takes numbers, dates or timestamps, got {brief(expression)}"
+            )
+        return extreme(expression.function, [self.value(item, kind) for item in expression.items])
+
+    # Numbers.
+
+    @singledispatchmethod
+    def _number(self, expression: Expression) -> Operand:
+        raise _misplaced(expression, self.kind(expression), Kind.NUMBER)
+
+    @_number.register
+    def _(self, literal: tree.Number) -> Operand:
+        return literal.value
+
+    @_number.register
+    def _(self, expression: tree.Arithmetic) -> Operand:
+        left, right = expression.parts
+        kind = Kind.NUMBER
+        if expression.operator == "-" and self._are_dated(left, right):
+            kind = self._dates(expression)
+        return computed(expression.operator, self.value(left, kind), self.value(right, kind))
+
+    @_number.register
+    def _(self, opposite: tree.Negate) -> Operand:
+        return computed("-", Fraction(0), self.value(opposite.operand, Kind.NUMBER))
+
+    @_number.register
+    def _(self, size: tree.Absolute) -> Operand:
+        return size_of(self.value(size.operand, Kind.NUMBER))
+
+    @_number.register
+    def _(self, expression: tree.Rounded) -> Operand:
+        operand = self.value(expression.operand, Kind.NUMBER)
+        return rounded(expression.function, operand, expression.places)
+
+    @_number.register
+    def _(self, days: tree.DaysBetween) -> Operand:
+        return computed("-", self._day(days.end, 1), self._day(days.start, 1))
+
+    @_number.register
+    def _(self, cast: tree.Cast) -> Operand:
+        kind = self.kind(cast.operand) or Kind.NUMBER
+        if cast.type in CAST_KINDS:
+            raise _misplaced(cast, self.kind(cast), Kind.NUMBER)
+        if kind not in (Kind.NUMBER, Kind.TRUTH):
+            raise _no_cast(cast, kind)
+        operand = self.value(cast.operand, kind)
+        if kind == Kind.TRUTH and isinstance(operand, Node):
+            operand = conditions.TruthNumber(operand)
+        if cast.type == "DOUBLE":
+            return cast_to_float(operand)
+        digits = cast.digits if cast.type == "DECIMAL" else None
+        return cast_to_decimal(operand, digits, cast.places)
+
+    # Dates and timestamps.
+
+    def _are_dated(self, *expressions: Expression) -> bool:
+        """Whether some are dates or timestamps, and the others can be read as such."""
+        kinds = [None if isinstance(each, tree.Text) else self.kind(each) for each in expressions]
+        known = {kind for kind in kinds if kind is not None}
+        return bool(known) and known <= CALENDAR
+
+    def _dates(self, difference: tree.Arithmetic) -> Kind:
+        """Dates, of which there is a difference in days."""
+        kind = self._common(difference.parts)
+        if kind != Kind.DATE:
+            raise InputError(
+                "a difference of timestamps is not allowed in a predicate, got "
+                f"{brief(difference)}; write DATE_DIFF('day', start, end) for days"
+            )
+        return kind
+
+    def _day(self, expression: Expression, unit: int) -> Operand:
+        """Days since 1970, of which one is this unit."""
+        kind = self.kind(expression)
+        if kind is None or isinstance(expression, tree.Text):
+            kind = Kind.DATE
+        if kind not in CALENDAR:
+            raise _misplaced(expression, kind, Kind.DATE)
+        if kind == Kind.DATE:
+            return self.value(expression, Kind.DATE if unit == 1 else Kind.TIMESTAMP)
+        return first_days(self.value(expression, kind), unit)
+
+    def _cast_to_calendar(self, cast: tree.Cast, kind: Kind) -> Operand:
+        if cast.type not in CAST_KINDS or kind == Kind.ZONED:
+            raise _misplaced(cast, self.kind(cast), kind)
+        own = self.kind(cast.operand)
+        is_text = isinstance(cast.operand, tree.Text)
+        if not is_text and own not in (None, *CALENDAR):
+            raise _no_cast(cast, own)
+        if cast.type == "DATE":
+            # A date beside timestamps is the first moment of its day.
+            return self._day(cast.operand, 1 if kind == Kind.DATE else SECONDS)
+        if own == Kind.ZONED or kind == Kind.DATE:
+            raise _no_cast(cast, own)
+        return self.value(cast.operand, Kind.TIMESTAMP)
 
     # Conditions.
 
@@ -396,6 +511,16 @@ def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputE
     if own == Kind.NUMBER and wanted == Kind.TRUTH:
         hint = "; write for example x <> 0"
     return InputError(f"{brief(expression)} is {found}, where {wanted.value} is expected{hint}")
+
+
+def _no_cast(cast: tree.Cast, own: Kind | None) -> InputError:
+    found = own.value if own else "NULL"
+    hint = "; declare the type of the column, or convert it in the data"
+    if own in CALENDAR:
+        hint = "; write DATE_DIFF('day', DATE '1970-01-01', x) for a number of days"
+    if own == Kind.ZONED and cast.type == "TIMESTAMP":
+        hint = "; it has one already, in its zone"
+    return InputError(f"{brief(cast.operand)} is {found}, which is not cast to {cast.type}{hint}")
 
 
 def _undeclared(expressions: Sequence[Expression]) -> InputError:

@@ -250,6 +250,30 @@ class AnyOf(Node):
         return f"({' OR '.join(item.sql(writer) for item in self.items)})"
 
 
+@dataclass(frozen=True)
+class TruthNumber(Node):
+    """A condition as a number: 1 where it is TRUE, 0 where it is FALSE."""
+
+    condition: Node
+
+    @property
+    def unit(self) -> Fraction | None:
+        return Fraction(1)
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.condition.vector(cells)
+        return Vector(np.asarray(found.values).astype(np.int64), found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        one = writer.dialect.integer("1", unsigned=False)
+        zero = writer.dialect.integer("0", unsigned=False)
+
+        def number(truth: str) -> str:
+            return f"(CASE WHEN {truth} THEN {one} WHEN NOT {truth} THEN {zero} END)"
+
+        return writer.once(self.condition.sql(writer), number)
+
+
 def _truths(true: Booleans, false: Booleans) -> Vector:
     known = true | false
     return Vector(true, None if known.all() else known)

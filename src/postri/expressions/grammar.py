@@ -7,7 +7,7 @@ of one strength are read from the left. Tests (`IS NULL`, `IN`, `LIKE`, `BETWEEN
 operand.
 
 Predicates and row expressions (`reader`) have all of it, and make trees. Expressions of released
-values (`postri.sql.released`) have their own atoms, aggregates and keys, and no tests.
+values (`postri.sql.released`) have their own atoms, aggregates and keys, and of the tests BETWEEN.
 """
 
 from __future__ import annotations

@@ -33,18 +33,26 @@ from postri.expressions.numbers import (
     SMALLEST,
     STRONGEST,
     AsReal,
+    AsWhole,
     Clamped,
+    ExtremeOf,
     Fitted,
     Limit,
+    Limited,
     NumberCell,
     Real,
     RealArithmetic,
+    RealRounded,
+    RealSize,
+    RealSteps,
     Whole,
     WholeArithmetic,
+    WholeRounded,
+    WholeSize,
     Widened,
 )
 from postri.expressions.plan import Input, Node
-from postri.expressions.tree import Comparison, Number, Operator
+from postri.expressions.tree import Comparison, Extremum, Number, Operator, Rounding
 
 Operand = Node | Fraction | None
 
@@ -164,6 +172,97 @@ def chosen(
         return make(nodes, unit)
     wide = [node and Widened(node, int((node.unit or unit) / unit)) for node in nodes]
     return Fitted(make(wide, unit), unit)
+
+
+def extreme(function: Extremum, operands: Sequence[Operand]) -> Operand:
+    """The least or greatest of operands, in one unit or as floats; NULL if one of them is."""
+    literals = [operand for operand in operands if isinstance(operand, Fraction)]
+    if any(operand is None for operand in operands):
+        return None
+    if len(literals) == len(operands):
+        return min(literals) if function == "LEAST" else max(literals)
+
+    def make(nodes: list[Node | None], unit: Fraction | None) -> Node:
+        return ExtremeOf(function, tuple(node for node in nodes if node is not None), unit)
+
+    return chosen(make, operands)
+
+
+def size_of(operand: Operand) -> Operand:
+    """How far a number is from zero."""
+    if operand is None or isinstance(operand, Fraction):
+        return None if operand is None else abs(operand)
+    if operand.unit is None:
+        return RealSize(operand)
+    return WholeSize(Widened(signed(operand), 1), operand.unit)
+
+
+def rounded(function: Rounding, operand: Operand, places: int) -> Operand:
+    """A number without more decimal places than these: exact for whole numbers of any unit."""
+    step = Fraction(10) ** -places
+    if operand is None:
+        return None
+    if isinstance(operand, Fraction):
+        return small(to_whole(function, operand / step) * step)
+    if operand.unit is not None:
+        return _in_steps(function, operand, operand.unit / step, step)
+    steps = RealRounded(function, operand, places)
+    return RealSteps(steps, places) if places else steps
+
+
+def cast_to_decimal(operand: Operand, digits: int | None, places: int) -> Operand:
+    """A whole number of so many decimal places, the nearest one; null where it has more digits, or
+    does not fit 64 bits.
+    """
+    step = Fraction(10) ** -places
+    most = LARGEST if digits is None else 10**digits - 1
+    if isinstance(operand, Node) and operand.unit is None:
+        operand = AsWhole(RealRounded("ROUND", operand, places), step)
+    found = rounded("ROUND", operand, places)
+    if isinstance(found, Fraction):
+        return found if abs(found) <= most * step else None
+    if found is None:
+        return None
+    whole = signed(found)
+    if digits is None:
+        return whole
+    return Limited(whole, floor(most * step / (whole.unit or step)))
+
+
+def cast_to_float(operand: Operand) -> Operand:
+    """The nearest number of double precision."""
+    return None if operand is None else _real(operand)
+
+
+def first_days(operand: Operand, unit: int) -> Operand:
+    """The days of moments, of which one is this unit."""
+    if operand is None:
+        return None
+    if isinstance(operand, Fraction):
+        return Fraction(floor(operand / SECONDS) * unit)
+    assert operand.unit is not None
+    return _in_steps("FLOOR", operand, operand.unit / SECONDS, Fraction(unit))
+
+
+def _in_steps(function: Rounding, node: Node, ratio: Fraction, step: Fraction) -> Node:
+    """A whole number in steps of which this ratio makes one of its own units."""
+    if ratio.denominator == 1 and node.unit == ratio * step:
+        return node
+    return WholeRounded(function, Widened(signed(node), ratio.numerator), ratio.denominator, step)
+
+
+def to_whole(function: Rounding, number: Fraction) -> int:
+    """The nearest whole number, of two the one further from zero; or the next below or above.
+
+    >>> [to_whole("ROUND", Fraction(number, 2)) for number in (-3, -1, 1, 3)]
+    [-2, -1, 1, 2]
+    """
+    if function == "FLOOR":
+        return floor(number)
+    if function == "CEIL":
+        return ceil(number)
+    size = floor(abs(number) + Fraction(1, 2))
+    return size if number >= 0 else -size
 
 
 def _is_float(operand: Operand) -> bool:

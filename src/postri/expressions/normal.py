@@ -1,16 +1,17 @@
 """The normal form of an expression: the same for texts that mean the same in other words, or in
 another order.
 
-What is brought to one form: the names of columns, the order of AND and OR, of sums and products and
-of the sides of a comparison, lists with repetitions, BETWEEN, lists of one. Each step holds for
-NULL as well, so an expression and its normal form have the same rows.
+What is brought to one form: the names of columns, the order of AND and OR, of sums and products, of
+LEAST and GREATEST and of the sides of a comparison, lists with repetitions, BETWEEN, lists of one,
+differences of dates that can be told by themselves. Each step holds for NULL as well, so an
+expression and its normal form have the same rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import singledispatch
 
 from postri.expressions import tree
 from postri.expressions.tree import Expression
@@ -23,36 +24,58 @@ def normal(expression: Expression, name_of: Callable[[tree.Column], str]) -> Exp
     """The normal form, with the columns that `name_of` finds."""
     if isinstance(expression, tree.Column):
         return tree.Column(name_of(expression), quoted=True)
-    changes = {
-        field.name: _inside(getattr(expression, field.name), name_of)
-        for field in fields(expression)
-    }
-    return _ordered(replace(expression, **changes))
+    return _ordered(tree.mapped(expression, lambda part: normal(part, name_of)))
 
 
-def _inside(value: Any, name_of: Callable[[tree.Column], str]) -> Any:
-    if isinstance(value, Expression):
-        return normal(value, name_of)
-    if isinstance(value, tuple) and not is_dataclass(value):
-        return tuple(_inside(each, name_of) for each in value)
-    return value
-
-
+@singledispatch
 def _ordered(part: Expression) -> Expression:
     """One part whose own parts are in normal form."""
-    if isinstance(part, tree.And | tree.Or):
-        return _joined(type(part), part.items)
-    if isinstance(part, tree.Between):
-        low = tree.Compare("<=", part.low, part.operand)
-        high = tree.Compare("<=", part.operand, part.high)
-        return _joined(tree.And, (low, high))
-    if isinstance(part, tree.In):
-        items = _once(part.items)
-        if len(items) > 1:
-            return tree.In(part.operand, items)
-        return _ordered(tree.Compare("=", part.operand, items[0]))
-    if isinstance(part, tree.Compare | tree.Distinct | tree.Arithmetic):
-        return _ordered_sides(part)
+    return part
+
+
+@_ordered.register
+def _(several: tree.And | tree.Or) -> Expression:
+    return _joined(type(several), several.items)
+
+
+@_ordered.register
+def _(test: tree.Between) -> Expression:
+    low = tree.Compare("<=", test.low, test.operand)
+    high = tree.Compare("<=", test.operand, test.high)
+    return _joined(tree.And, (low, high))
+
+
+@_ordered.register
+def _(test: tree.In) -> Expression:
+    items = _once(test.items)
+    if len(items) > 1:
+        return tree.In(test.operand, items)
+    return _ordered(tree.Compare("=", test.operand, items[0]))
+
+
+@_ordered.register
+def _(extreme: tree.Extreme) -> Expression:
+    return replace(extreme, items=tuple(sorted(extreme.items, key=str)))
+
+
+@_ordered.register
+def _(days: tree.DaysBetween) -> Expression:
+    return _days(days.start, days.end)
+
+
+@_ordered.register
+def _(part: tree.Compare | tree.Distinct | tree.Arithmetic) -> Expression:
+    if (
+        isinstance(part, tree.Arithmetic)
+        and part.operator == "-"
+        and all(map(_is_date, part.parts))
+    ):
+        return _days(part.right, part.left)
+    if isinstance(part, tree.Compare) and part.operator in MIRRORED:
+        return tree.Compare(MIRRORED[part.operator], part.right, part.left)
+    if isinstance(part, tree.Distinct) or part.operator in EITHER_WAY:
+        left, right = sorted((part.left, part.right), key=str)
+        return replace(part, left=left, right=right)
     return part
 
 
@@ -68,14 +91,19 @@ def _joined(kind: type[tree.And] | type[tree.Or], items: tuple[Expression, ...])
     return kind(found) if len(found) > 1 else found[0]
 
 
+def _is_date(part: Expression) -> bool:
+    """Whether it is a date whatever the types of the columns are."""
+    return isinstance(part, tree.Day) or (isinstance(part, tree.Cast) and part.type == "DATE")
+
+
+def _days(start: Expression, end: Expression) -> Expression:
+    """The days between two moments, which are cast to dates by it anyway."""
+    first, last = (
+        part.operand if isinstance(part, tree.Cast) and part.type == "DATE" else part
+        for part in (start, end)
+    )
+    return tree.DaysBetween(first, last)
+
+
 def _once(items: Sequence[Expression]) -> tuple[Expression, ...]:
     return tuple(sorted(dict.fromkeys(items), key=str))
-
-
-def _ordered_sides(part: tree.Compare | tree.Distinct | tree.Arithmetic) -> Expression:
-    if isinstance(part, tree.Compare) and part.operator in MIRRORED:
-        return tree.Compare(MIRRORED[part.operator], part.right, part.left)
-    if isinstance(part, tree.Distinct) or part.operator in EITHER_WAY:
-        left, right = sorted((part.left, part.right), key=str)
-        return replace(part, left=left, right=right)
-    return part

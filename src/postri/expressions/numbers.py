@@ -8,14 +8,16 @@ operation of IEEE 754 is the same on all machines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from postri.expressions.plan import Input, Node, Vector, Vectors, Writer, both, without_nan
-from postri.expressions.tree import Operator
+from postri.expressions.tree import Extremum, Operator, Rounding
 
 # Whole numbers of 64 bits with a sign.
 SMALLEST = -(2**63)
@@ -24,6 +26,7 @@ LARGEST = 2**63 - 1
 # vanishes.
 FAINTEST = 1e-150
 STRONGEST = 1e150
+HALF = 0.5
 COMPUTED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
@@ -247,6 +250,262 @@ class RealArithmetic(Node):
         left = _moderate_sql(self.left, writer)
         right = _moderate_sql(self.right, writer, zero=self.operator != "/")
         return f"({left} {self.operator} {right})"
+
+
+# The least and the greatest, sizes, and rounding.
+
+
+@dataclass(frozen=True)
+class ExtremeOf(Node):
+    """The least or greatest of several numbers of one unit, or of several floats; null where one
+    is, whatever a database's own function makes of nulls.
+    """
+
+    function: Extremum
+    items: tuple[Node, ...]
+    of: Fraction | None = None
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = [item.vector(cells) for item in self.items]
+        pick = np.minimum if self.function == "LEAST" else np.maximum
+        values = reduce(pick, (each.values for each in found))
+        return Vector(values, reduce(both, (each.valid for each in found)))
+
+    def sql(self, writer: Writer) -> str:
+        constant = [_is_constant(item) for item in self.items]
+
+        def strict(names: Sequence[str]) -> str:
+            unsure = [name for name, known in zip(names, constant, strict=True) if not known]
+            there = " AND ".join(f"{name} IS NOT NULL" for name in unsure) or "TRUE"
+            return f"(CASE WHEN {there} THEN {self.function.lower()}({', '.join(names)}) END)"
+
+        return writer.once_each([item.sql(writer) for item in self.items], strict)
+
+
+@dataclass(frozen=True)
+class WholeSize(Node):
+    """The size of a whole number; null where it does not fit: that of the smallest one."""
+
+    operand: Widened
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        kind = np.int64 if _largest(found.values) <= LARGEST else object
+        return _fitted(Vector(np.abs(found.values.astype(kind)), found.valid))
+
+    def sql(self, writer: Writer) -> str:
+        return writer.dialect.narrow(f"abs({self.operand.sql(writer)})")
+
+
+@dataclass(frozen=True)
+class RealSize(Node):
+    """The size of a float."""
+
+    operand: Node
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = _moderate(self.operand.vector(cells))
+        return Vector(np.abs(found.values), found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        return f"abs({_moderate_sql(self.operand, writer)})"
+
+
+@dataclass(frozen=True)
+class WholeRounded(Node):
+    """A whole number in a coarser unit, of which `divisor` times its own is one: the nearest (of
+    two the one further from zero), the next below, or the next above.
+    """
+
+    function: Rounding
+    operand: Widened
+    divisor: int
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        values = found.values
+        if self.divisor > LARGEST:
+            values = values.astype(object)
+        below = values // self.divisor
+        rest = values - below * self.divisor
+        if self.function == "FLOOR":
+            up = False
+        elif self.function == "CEIL":
+            up = rest > 0
+        else:
+            # Written so that nothing is doubled, which may not fit.
+            other = self.divisor - rest
+            up = (rest > other) | ((rest == other) & (values >= 0))
+        return _fitted(Vector(below + up, found.valid))
+
+    def sql(self, writer: Writer) -> str:
+        def quotient(dividend: str, divisor: int) -> str:
+            return writer.dialect.wide_quotient(dividend, divisor)
+
+        def rounded(wide: str) -> str:
+            # Databases do not agree on quotients below zero.
+            above = quotient(f"({wide}{more})", divisor)
+            below = quotient(f"({less} - {wide})", divisor)
+            return f"(CASE WHEN {wide} >= 0 THEN {above} ELSE -{below} END)"
+
+        divisor = self.divisor
+        largest = writer.dialect.wide(str(divisor - 1))
+        more, less = "", largest
+        if self.function == "CEIL":
+            more, less = f" + {largest}", writer.dialect.wide("0")
+        elif self.function == "ROUND":
+            half = writer.dialect.wide(str(divisor // 2))
+            more, less = f" + {half}", half
+        return writer.dialect.narrow(writer.once(self.operand.sql(writer), rounded))
+
+
+@dataclass(frozen=True)
+class RealRounded(Node):
+    """How many steps of a power of ten a float is, as a float without digits behind the point."""
+
+    function: Rounding
+    operand: Node
+    places: int = 0
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = _moderate(self.operand.vector(cells))
+        with np.errstate(all="ignore"):
+            steps = _scaled(found.values, self.places)
+            if self.function == "FLOOR":
+                values = np.floor(steps)
+            elif self.function == "CEIL":
+                values = np.ceil(steps)
+            else:
+                size = np.abs(steps)
+                below = np.floor(size)
+                # A half added to the size could round up by itself.
+                values = np.copysign(below + (size - below >= HALF), steps)
+        return Vector(values, found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        dialect = writer.dialect
+
+        def floor(value: str) -> str:
+            return writer.once(value, dialect.floored)
+
+        def nearest(size: str) -> str:
+            below = dialect.floored(size)
+            up = f"{size} - {below} >= {dialect.double(HALF)}"
+            return f"({below} + CASE WHEN {up} THEN {one} ELSE {nothing} END)"
+
+        def half_away(steps: str) -> str:
+            size = writer.once(f"abs({steps})", nearest)
+            return f"(CASE WHEN {steps} < {nothing} THEN -{size} ELSE {size} END)"
+
+        one = dialect.double(1.0)
+        nothing = dialect.double(0.0)
+        steps = _scaled_sql(_moderate_sql(self.operand, writer), self.places, writer)
+        if self.function == "FLOOR":
+            return floor(steps)
+        if self.function == "CEIL":
+            return f"(-{floor(f'(-{steps})')})"
+        return writer.once(steps, half_away)
+
+
+@dataclass(frozen=True)
+class RealSteps(Node):
+    """What a number of steps of a power of ten is, as a float."""
+
+    steps: Node
+    places: int
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.steps.vector(cells)
+        with np.errstate(all="ignore"):
+            return Vector(_scaled(found.values, -self.places), found.valid)
+
+    def sql(self, writer: Writer) -> str:
+        return _scaled_sql(self.steps.sql(writer), -self.places, writer)
+
+
+@dataclass(frozen=True)
+class AsWhole(Node):
+    """A float without digits behind the point as a whole number; null where it does not fit."""
+
+    operand: Node
+    of: Fraction
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.of
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        # The largest whole number is no float, the next one is.
+        with np.errstate(invalid="ignore"):
+            fits = (found.values >= float(SMALLEST)) & (found.values < float(LARGEST))
+        values = np.where(fits, found.values, 0).astype(np.int64)
+        return Vector(values, both(found.valid, fits))
+
+    def sql(self, writer: Writer) -> str:
+        return writer.dialect.whole(self.operand.sql(writer))
+
+
+@dataclass(frozen=True)
+class Limited(Node):
+    """A whole number; null where its size is above a limit."""
+
+    operand: Node
+    most: int
+
+    @property
+    def unit(self) -> Fraction | None:
+        return self.operand.unit
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        inside = (found.values >= -self.most) & (found.values <= self.most)
+        return Vector(found.values, both(found.valid, inside))
+
+    def sql(self, writer: Writer) -> str:
+        def limited(value: str) -> str:
+            inside = f"{value} >= (-{self.most}) AND {value} <= ({self.most})"
+            return f"(CASE WHEN {inside} THEN {value} END)"
+
+        return writer.once(self.operand.sql(writer), limited)
+
+
+def _is_constant(node: Node) -> bool:
+    if isinstance(node, Widened):
+        return _is_constant(node.operand)
+    return isinstance(node, Whole | Real)
+
+
+def _scaled(values: Any, places: int) -> Any:
+    """Floats times a power of ten, which is a divisor where the power is below one: so both are
+    whole numbers, and exact.
+    """
+    if places > 0:
+        return values * float(10**places)
+    if places < 0:
+        return values / float(10**-places)
+    return values
+
+
+def _scaled_sql(text: str, places: int, writer: Writer) -> str:
+    if not places:
+        return text
+    factor = writer.dialect.double(float(10 ** abs(places)))
+    return f"({text} {'*' if places > 0 else '/'} {factor})"
 
 
 def _largest(values: Any) -> int:

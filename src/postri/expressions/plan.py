@@ -5,7 +5,7 @@ written in a database's SQL.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -116,6 +116,12 @@ class ExpressionDialect(Protocol):
         It uses no other names.
         """
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once.
+
+        It uses no other names.
+        """
+
     def like(self, text: str, pattern: Pattern) -> str:
         """Whether a text fits a pattern, in a time that grows with its length alone."""
 
@@ -127,6 +133,24 @@ class ExpressionDialect(Protocol):
 
     def narrow(self, wide: str) -> str:
         """A wide whole number as one of 64 bits with a sign; null where it does not fit."""
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+
+    def floored(self, expression: str) -> str:
+        """The largest whole number that is not above a number of double precision, in double
+        precision.
+        """
+
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key, in a time that grows with the logarithm of their
+        number; null where there is none. The keys are in order.
+        """
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit."""
 
 
 class RawCells(Protocol):
@@ -153,6 +177,12 @@ class Writer:
         if len(value) <= BRIEF:
             return body(value)
         return self.dialect.let(value, body)
+
+    def once_each(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """A body that uses several values several times."""
+        if all(len(value) <= BRIEF for value in values):
+            return body(values)
+        return self.dialect.let_all(values, body)
 
     def times(self, whole: str, factor: int) -> str:
         """A whole number of 64 bits times a constant, with room for it."""

@@ -9,6 +9,10 @@ Each part of an expression has a range, and a unit of which all its values are w
     a product     the products of the ends, of the product of the units
     a choice      all that one of its values can be, of the largest common unit
     a quotient    the quotients of the ends, of the quotient of the units
+    the least     up to the least of the upper ends, of the largest common unit
+    a size        from the smallest to the largest size, of the same unit
+    rounding      the ends, rounded, of the step that is rounded to
+    days between  the differences of the ends, in days
 
 A quotient has that unit only if its divisor is a number with a short inverse; any other has none.
 The domain then has the largest power of ten as its step that makes a million steps or more, and so
@@ -36,8 +40,8 @@ from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
 from postri.errors import InputError
 from postri.exact import decimal_places, plain
 from postri.expressions import tree
-from postri.expressions.binding import KINDS, column_named
-from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit, small
+from postri.expressions.binding import CONDITIONS, KINDS, column_named
+from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit, small, to_whole
 from postri.expressions.tree import Expression, brief
 
 MOST_POINTS = 2**62
@@ -45,7 +49,17 @@ ROUNDED_DIGITS = 6
 # A divisor whose inverse is no longer is multiplied by instead: few whole numbers of 64 bits are
 # too large for that.
 LONGEST_INVERSE = 10**9
-COMPUTED = (tree.Arithmetic, tree.Negate, tree.Case, tree.Coalesce)
+COMPUTED = (
+    tree.Arithmetic,
+    tree.Negate,
+    tree.Case,
+    tree.Coalesce,
+    tree.Extreme,
+    tree.Absolute,
+    tree.Rounded,
+    tree.Cast,
+    tree.DaysBetween,
+)
 OPPOSITE: dict[tree.Comparison, tree.Comparison] = {
     "=": "<>",
     "<>": "=",
@@ -152,21 +166,22 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
     if isinstance(expression, tree.Case):
         whens = tuple((condition, inside(value)) for condition, value in expression.whens)
         return tree.Case(whens, expression.otherwise and inside(expression.otherwise))
-    if isinstance(expression, tree.Coalesce):
-        return tree.Coalesce(tuple(map(inside, expression.values)))
-    if isinstance(expression, tree.Negate):
-        return tree.Negate(inside(expression.operand))
-    if isinstance(expression, tree.Arithmetic):
-        left = inside(expression.left)
-        right = inside(expression.right)
-        return _multiplied(replace(expression, left=left, right=right))
-    if isinstance(expression, tree.LITERALS):
+    if isinstance(expression, tree.LITERALS) or _is_cast_condition(expression):
         return expression
+    if isinstance(expression, COMPUTED):
+        return _multiplied(tree.mapped(expression, inside))
     # A node that is forgotten here must not leave its columns as they are.
     raise TypeError(f"nothing says how the columns of {type(expression).__name__} are clamped")
 
 
-def _multiplied(expression: tree.Arithmetic) -> Expression:
+def _is_cast_condition(expression: Expression) -> bool:
+    """Whether it is a condition as a number, which looks at cells as they stand."""
+    return isinstance(expression, tree.Cast) and isinstance(expression.operand, CONDITIONS)
+
+
+def _multiplied(expression: Expression) -> Expression:
+    if not isinstance(expression, tree.Arithmetic):
+        return expression
     inverse = _inverse(expression)
     if inverse is None:
         return expression
@@ -270,14 +285,131 @@ def _(expression: tree.Arithmetic, known: Ranges) -> Range | None:
     return _computed(expression, expression.operator, left, right)
 
 
+@_found.register
+def _(expression: tree.Extreme, known: Ranges) -> Range | None:
+    ranges = [_range(item, known) for item in expression.items]
+    if any(each is None for each in ranges):
+        return None
+    both = _either(expression, ranges)
+    if both is None:
+        return None
+    alike = _of_one_kind(expression, ranges)
+    pick = min if expression.function == "LEAST" else max
+    return replace(
+        both, low=pick(each.low for each in alike), high=pick(each.high for each in alike)
+    )
+
+
+@_found.register
+def _(size: tree.Absolute, known: Ranges) -> Range | None:
+    found = _numbers(size, _range(size.operand, known))
+    if found is None:
+        return None
+    ends = abs(found.low), abs(found.high)
+    low = Fraction(0) if found.low <= 0 <= found.high else min(ends)
+    return replace(found, low=low, high=max(ends))
+
+
+@_found.register
+def _(expression: tree.Rounded, known: Ranges) -> Range | None:
+    found = _numbers(expression, _range(expression.operand, known))
+    if found is None:
+        return None
+    return _rounded(found, expression.function, expression.step)
+
+
+@_found.register
+def _(cast: tree.Cast, known: Ranges) -> Range | None:
+    if _is_cast_condition(cast):
+        found: Range | None = Range(Fraction(0), Fraction(1), Fraction(1))
+    else:
+        found = _range(cast.operand, known)
+    if found is None:
+        return None
+    if cast.type == "DATE":
+        return _days(cast, found)
+    if cast.type == "TIMESTAMP":
+        return _moments(cast, found)
+    if found.kind != "number":
+        raise _not_cast(cast, found)
+    return _cast_numbers(cast, found)
+
+
+def _cast_numbers(cast: tree.Cast, found: Range) -> Range | None:
+    if cast.type == "DOUBLE":
+        return found
+    step = Fraction(10) ** -cast.places
+    whole = _rounded(found, "ROUND", step)
+    if cast.type == "INTEGER":
+        return whole
+    # What has more digits is NULL.
+    most = (10**cast.digits - 1) * step
+    if whole.low > most or whole.high < -most:
+        return None
+    return replace(whole, low=max(whole.low, -most), high=min(whole.high, most))
+
+
+def _moments(cast: tree.Cast, found: Range) -> Range:
+    if found.kind == "number" or found.zoned:
+        raise _not_cast(cast, found)
+    return found if found.kind == "timestamp" else _first_moments(found)
+
+
+@_found.register
+def _(days: tree.DaysBetween, known: Ranges) -> Range | None:
+    start = _range(days.start, known)
+    end = _range(days.end, known)
+    if start is None or end is None:
+        return None
+    return _days_between(_days(days, start), _days(days, end))
+
+
+def _numbers(expression: Expression, found: Range | None) -> Range | None:
+    """What a function of numbers is asked of."""
+    if found is not None and found.kind != "number":
+        raise InputError(f"{brief(expression)} is asked of a {found.kind}; it takes numbers")
+    return found
+
+
+def _rounded(found: Range, function: tree.Rounding, step: Fraction) -> Range:
+    if found.unit is not None and (found.unit / step).denominator == 1:
+        return found
+    low, high = (to_whole(function, end / step) * step for end in (found.low, found.high))
+    return Range(low, high, step)
+
+
+def _days(expression: Expression, found: Range) -> Range:
+    """The days of dates or moments."""
+    if found.kind == "number":
+        raise InputError(f"{brief(expression)} is asked of a number; it takes dates or timestamps")
+    if found.kind == "date":
+        return found
+    low, high = (Fraction(floor(end / SECONDS)) for end in (found.low, found.high))
+    return Range(low, high, Fraction(1), "date")
+
+
+def _days_between(start: Range, end: Range) -> Range:
+    """Days, as a number."""
+    ends = _ends(EXACT["-"], end, start)
+    return Range(min(ends), max(ends), _unit("-", start.unit, end.unit))
+
+
+def _not_cast(cast: tree.Cast, found: Range) -> InputError:
+    return InputError(f"{brief(cast.operand)} is a {found.kind}, which is not cast to {cast.type}")
+
+
 def _computed(
     expression: Expression, operator: tree.Operator, left: Range | None, right: Range | None
 ) -> Range | None:
     if left is None or right is None:
         return None
+    is_difference = isinstance(expression, tree.Arithmetic) and operator == "-"
+    if is_difference and (left.kind, right.kind) == ("date", "date"):
+        return _days_between(right, left)
     if (left.kind, right.kind) != ("number", "number"):
         raise InputError(
-            f"there is no arithmetic with dates and timestamps, got {brief(expression)}"
+            "there is no arithmetic with dates and timestamps but the days between them, as in "
+            f"DATE_DIFF('day', start, end), got {brief(expression)}"
         )
     if isinstance(expression, tree.Arithmetic) and operator == "/":
         return _quotient(expression, left, right)
@@ -348,6 +480,12 @@ def _number(expression: Expression) -> Fraction | None:
 
 def _either(expression: Expression, ranges: Sequence[Range | None]) -> Range | None:
     """All that one of several can be."""
+    found = _of_one_kind(expression, ranges)
+    return reduce(_joined, found) if found else None
+
+
+def _of_one_kind(expression: Expression, ranges: Sequence[Range | None]) -> list[Range]:
+    """The ranges of several values that stand side by side; dates beside moments are moments."""
     found = [each for each in ranges if each is not None]
     kinds = {(each.kind, each.zoned) for each in found}
     if kinds == {("date", False), ("timestamp", False)}:
@@ -358,7 +496,7 @@ def _either(expression: Expression, ranges: Sequence[Range | None]) -> Range | N
             f"the values of {brief(expression)} must be of one kind: numbers, dates, or "
             "timestamps with or without a zone"
         )
-    return reduce(_joined, found) if found else None
+    return found
 
 
 def _joined(one: Range, other: Range) -> Range:

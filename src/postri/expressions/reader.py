@@ -11,6 +11,9 @@ from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions import tree
 from postri.expressions.allowed import (
+    DECIMALS,
+    DOUBLE_PRECISION,
+    FUNCTIONS,
     INTERVALS,
     KEYWORDS,
     REFUSED,
@@ -36,6 +39,18 @@ from postri.expressions.tree import DEEPEST, Expression, nested_too_deep
 from postri.expressions.words import LONGEST, SourceText, Word, Words
 
 MOST_BETWEENS = 3
+# The decimal places that a number may be rounded to, before and behind the point.
+MOST_PLACES = 18
+CAST_TYPES: dict[str, tree.CastType] = {
+    "INTEGER": "INTEGER",
+    "INT": "INTEGER",
+    "BIGINT": "INTEGER",
+    "DOUBLE": "DOUBLE",
+    DOUBLE_PRECISION: "DOUBLE",
+    **dict.fromkeys(DECIMALS, "DECIMAL"),
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
+}
 
 
 def check_text(text: object) -> str:
@@ -151,7 +166,7 @@ class TreeReader(ExpressionReader[Read]):
             return Read.above(tree.Compare(COMPARISONS[operator.kind], one, other), left, right)
         return Read.above(tree.Arithmetic(OPERATORS[operator.kind], one, other), left, right)
 
-    # Columns, CASE and COALESCE.
+    # Columns, CASE and functions.
 
     def atom(self, word: Word, depth: int) -> Read:
         if word.kind == TokenType.PLUS:
@@ -162,8 +177,9 @@ class TreeReader(ExpressionReader[Read]):
             return Read(tree.Null())
         if word.kind == TokenType.CASE:
             return self._case(depth)
-        if word.upper == "COALESCE" and self.skip(TokenType.L_PAREN):
-            return self._coalesce(word, depth)
+        is_name = word.kind not in (TokenType.IDENTIFIER, TokenType.STRING)
+        if is_name and word.upper in FUNCTIONS and self.skip(TokenType.L_PAREN):
+            return self._function(word, depth)
         if word.kind == TokenType.TIMESTAMP and self._says("WITHOUT", "TIME", "ZONE"):
             self._at += 3
             return self.literal(self.typed_literal(word, self.next()))
@@ -226,11 +242,48 @@ class TreeReader(ExpressionReader[Read]):
             self.unexpected(end)
         return Read.above(tree.Case(tuple(whens), otherwise), *parts)
 
-    def _coalesce(self, name: Word, depth: int) -> Read:
+    def _function(self, name: Word, depth: int) -> Read:
+        """A function, behind its name and the opening parenthesis."""
+        if name.upper == "CAST":
+            return self._cast(depth)
         values = self._list(depth)
         if not values:
             self.unexpected(name)
-        return Read.above(tree.Coalesce(tuple(each.expression for each in values)), *values)
+        found = _called(name.upper, tuple(each.expression for each in values))
+        return Read.above(found, *values)
+
+    def _cast(self, depth: int) -> Read:
+        operand = self.expression(OR, depth + 1)
+        if not self.skip(TokenType.ALIAS):
+            raise InputError("write CAST(x AS type), such as CAST(x AS INTEGER)")
+        name = self.next()
+        found = CAST_TYPES.get(name.upper)
+        if found is None or name.kind in (TokenType.IDENTIFIER, TokenType.STRING):
+            raise InputError(
+                f"CAST to {shown(name.text)} is not allowed in a predicate; allowed are INTEGER, "
+                "DECIMAL(p, s), DOUBLE, DATE and TIMESTAMP"
+            )
+        digits, places = 0, 0
+        if found == "DECIMAL":
+            digits, places = self._digits(depth)
+        self.close()
+        return Read.above(tree.Cast(operand.expression, found, digits, places), operand)
+
+    def _digits(self, depth: int) -> tuple[int, int]:
+        """How many digits a DECIMAL has, and how many of them behind the point."""
+        written: list[int | None] = []
+        if self.skip(TokenType.L_PAREN):
+            written = [_whole(each.expression) for each in self._list(depth)]
+        if len(written) == 1:
+            written.append(0)
+        if len(written) == 2:
+            digits, places = written
+            if digits and places is not None and 0 <= places <= digits <= MOST_PLACES:
+                return digits, places
+        raise InputError(
+            f"write DECIMAL(p, s) with p digits, at most {MOST_PLACES}, of which s stand behind "
+            "the point, such as DECIMAL(12, 2)"
+        )
 
     def _list(self, depth: int) -> list[Read]:
         """What stands between commas, up to the closing parenthesis. Spare commas are skipped."""
@@ -323,6 +376,55 @@ class TreeReader(ExpressionReader[Read]):
         else:
             raise refused(f"IS {self.source.within([word])}")
         return _not(found) if negated else found
+
+
+def _called(name: str, values: tuple[Expression, ...]) -> Expression:
+    """What a function makes of its arguments, of which there is one at least."""
+    if name == "COALESCE":
+        return tree.Coalesce(values)
+    if name in ("LEAST", "GREATEST"):
+        if len(values) < 2:
+            raise InputError(f"write {name}(x, y), with two values or more")
+        return tree.Extreme("LEAST" if name == "LEAST" else "GREATEST", values)
+    if name in ("DATEDIFF", "DATE_DIFF"):
+        return _days_between(values)
+    if name == "ROUND":
+        return _rounded(values)
+    if len(values) > 1:
+        raise InputError(f"write {name}(x), with one number")
+    (operand,) = values
+    if name == "ABS":
+        return tree.Absolute(operand)
+    return tree.Rounded("FLOOR" if name == "FLOOR" else "CEIL", operand)
+
+
+def _rounded(values: tuple[Expression, ...]) -> Expression:
+    places: int | None = 0
+    if len(values) == 2:
+        places = _whole(values[1])
+    if len(values) > 2 or places is None or abs(places) > MOST_PLACES:
+        raise InputError(
+            f"write ROUND(x) or ROUND(x, n), with n from -{MOST_PLACES} to {MOST_PLACES}"
+        )
+    return tree.Rounded("ROUND", values[0], places)
+
+
+def _days_between(values: tuple[Expression, ...]) -> Expression:
+    unit = values[0]
+    is_day = isinstance(unit, tree.Text) and unit.value.lower() == "day"
+    if len(values) != 3 or not is_day:
+        raise InputError(
+            "write DATE_DIFF('day', start, end): the days from one date to another; other units "
+            "are not allowed in a predicate"
+        )
+    return tree.DaysBetween(values[1], values[2])
+
+
+def _whole(expression: Expression) -> int | None:
+    """The whole number that a literal is."""
+    if not isinstance(expression, tree.Number) or expression.value.denominator != 1:
+        return None
+    return int(expression.value)
 
 
 def _chain(kind: type[tree.And] | type[tree.Or], left: Read, right: Read) -> Read:

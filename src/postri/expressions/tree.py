@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -16,6 +17,9 @@ from postri.expressions.pattern import ESCAPE, Pattern
 
 Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
 Operator = Literal["+", "-", "*", "/"]
+Extremum = Literal["LEAST", "GREATEST"]
+Rounding = Literal["ROUND", "FLOOR", "CEIL"]
+CastType = Literal["INTEGER", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP"]
 
 # Numbers with more digits than this, or more decimal places, are written with an exponent.
 MOST_DIGITS = 20
@@ -375,6 +379,96 @@ class Negate(Expression):
         return f"-{self.operand.within(ATOM)}"
 
 
+@dataclass(frozen=True)
+class Extreme(Expression):
+    """The least or the greatest of several; NULL if one of them is."""
+
+    function: Extremum
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True)
+class Absolute(Expression):
+    """The size of a number."""
+
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"ABS({self.operand})"
+
+
+@dataclass(frozen=True)
+class Rounded(Expression):
+    """The nearest number of some decimal places, or the next one below or above.
+
+    Halves go away from zero. Places below zero are powers of ten.
+    """
+
+    function: Rounding
+    operand: Expression
+    places: int = 0
+
+    @property
+    def step(self) -> Fraction:
+        """All that it can be are multiples of this."""
+        return Fraction(10) ** -self.places
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        places = f", {self.places}" if self.places else ""
+        return f"{self.function}({self.operand}{places})"
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """A value as one of another type; NULL where it does not fit.
+
+    `digits` and `places` are those of a DECIMAL.
+    """
+
+    operand: Expression
+    type: CastType
+    digits: int = 0
+    places: int = 0
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        room = f"({self.digits}, {self.places})" if self.type == "DECIMAL" else ""
+        return f"CAST({self.operand} AS {self.type}{room})"
+
+
+@dataclass(frozen=True)
+class DaysBetween(Expression):
+    """How many midnights lie between two moments; below zero where the second is the earlier."""
+
+    start: Expression
+    end: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.start, self.end
+
+    def __str__(self) -> str:
+        return f"DATE_DIFF('day', {self.start}, {self.end})"
+
+
 LITERALS = (Number, Text, Boolean, Null, Day, Moment)
 
 
@@ -401,6 +495,20 @@ def nested_too_deep() -> InputError:
         f"an expression may be nested at most {DEEPEST} deep, and a sum of n terms is n - 1 deep; "
         "use fewer parentheses and shorter sums"
     )
+
+
+def mapped(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression, of other parts."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, Expression):
+            return change(value)
+        if isinstance(value, tuple) and not is_dataclass(value):
+            return tuple(map(changed, value))
+        return value
+
+    changes = {field.name: changed(getattr(expression, field.name)) for field in fields(expression)}
+    return replace(expression, **changes)
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:

@@ -171,7 +171,11 @@ def _check_source(policy: Policy, dataset: Dataset, found: Findings) -> None:
     try:
         # Columns that are not there would be refused: their names are looked up first.
         names = open_with(policy, dataset, ()).columns
-        known = [column for column in dataset.columns.values() if column.name in names]
+        known = [
+            column
+            for column in dataset.columns.values()
+            if column.name in names or column.public is not None
+        ]
         table = open_with(policy, dataset, known)
     except PostriError as error:
         found.error(
@@ -227,7 +231,7 @@ def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
 
 
 def _bound_warnings(column: ColumnPolicy, declared: ColumnType) -> Iterator[Problem]:
-    if column.domain is not None or column.type not in NUMBERS:
+    if column.domain is not None or column.type not in NUMBERS or column.public is not None:
         return
     try:
         grid_of(declared, None)

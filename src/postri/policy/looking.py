@@ -134,7 +134,8 @@ def look(policy: Policy, dataset: Dataset) -> Look:
     NOT PRIVATE.
     """
     table = open_dataset(policy, dataset)
-    seen = _look(dataset.name, table, [*dataset.columns.values(), *_unit_column(dataset)])
+    own = [column for column in dataset.columns.values() if column.public is None]
+    seen = _look(dataset.name, table, [*own, *_unit_column(dataset)])
     if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
         bounds = sorted({*BOUNDS, dataset.protect.rows})
         return replace(seen, units=_unit_look(table, dataset.protect.unit, bounds))

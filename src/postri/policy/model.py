@@ -12,7 +12,10 @@ from postri.columns import BOOLEAN, MAX_TEXT, ColumnType
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
+from postri.expressions.lookup import Cell as PublicCell
+from postri.expressions.lookup import Key as PublicKey
 from postri.privacy import ProtectedChange
+from postri.question.dataset import PublicPart
 
 AccountantName = Literal["pure", "zcdp"]
 
@@ -20,6 +23,14 @@ AccountantName = Literal["pure", "zcdp"]
 NUMBERS = ("integer", "decimal", "float")
 BOUNDED = (*NUMBERS, "date", "timestamp")
 TYPES = (*BOUNDED, "text", "boolean")
+
+
+@dataclass(frozen=True)
+class PublicColumn(PublicPart):
+    """What a public table has for each key, as raw cells; `key_type` is what its keys are."""
+
+    key_type: str
+    rows: tuple[tuple[PublicKey, PublicCell | None], ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,8 @@ class ColumnPolicy:
     line: int
     parsed: bool = False
     unreadable: Fraction | None = None
+    public: PublicColumn | None = None
+    """Where its cells stand, if that is a public table."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,8 @@ class Dataset:
     """Whether the steward vouches that a source that could fail on a row fails on none."""
     max_text: int = MAX_TEXT
     """How many characters a text may have; a longer one cannot be read."""
+    joins: tuple[str, ...] = ()
+    """The public tables whose columns are among its own."""
 
     @property
     def least_epsilon(self) -> Fraction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from postri.policy.model import (
     ServicePolicy,
 )
 from postri.policy.people import join_problems
+from postri.policy.public import PublicTable, read_public_table
 from postri.policy.section import TODO, Section, read_file
 from postri.privacy import ROW_CHANGES, UNIT_CHANGES, ProtectedChange
 
@@ -36,7 +37,14 @@ CHANGES = (*ROW_CHANGES, *UNIT_CHANGES)
 # The largest `max_text`: a row with such a text may take a hundred times as long as by default.
 MOST_MAX_TEXT = 1_000_000
 
-POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets")
+POLICY_KEYS = ("ledger", "ledger_head", "service", "datasets", "public")
+PUBLIC_NEEDS = {
+    "source": 'where the table is, a CSV file such as source = "planes.csv"',
+    "key": 'the column by which its rows are found, such as key = "tailnum"',
+}
+PUBLIC_FORMAT = ("delimiter", "quote", "encoding")
+PUBLIC_KEYS = (*PUBLIC_NEEDS, "columns", *PUBLIC_FORMAT)
+PUBLIC_TYPES = tuple(name for name in TYPES if name != "boolean")
 FORMAT_KEYS = (
     "encoding",
     "decimal",
@@ -68,6 +76,7 @@ DATASET_KEYS = (
     "max_failures",
     "allowances",
     "same_people_as",
+    "joins",
     "max_text",
     "columns",
     "vouched",
@@ -126,8 +135,12 @@ def _policy(top: Section, path: Path) -> Policy:
             "there is no dataset; add a table [datasets.NAME] with source, version, budget "
             "and protect"
         )
+    publics = {
+        name: _public(name, section, path.parent)
+        for name, section in top.sections("public", PUBLIC_NEEDS).items()
+    }
     datasets = {
-        name: _dataset(name, section)
+        name: _dataset(name, section, publics)
         for name, section in top.sections("datasets", DATASET_NEEDS).items()
     }
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
@@ -164,7 +177,59 @@ def _service(section: Section | None, folder: Path) -> ServicePolicy:
     return ServicePolicy(**{key: value for key, value in found.items() if value is not None})
 
 
-def _dataset(name: str, section: Section) -> Dataset | None:
+def _public(name: str, section: Section, folder: Path) -> PublicTable | None:
+    """A public table, which is read here; None where something is wrong, which was noted."""
+    section.refuse_others(PUBLIC_KEYS)
+    if not name.isidentifier():
+        section.note("a public table is named by a word: [public.NAME]")
+    before = len(section.notes.problems)
+    source = section.need("source", partial(v.a_file, folder=folder))
+    key = section.need("key", v.a_name)
+    formats: dict[str, Any] = {
+        each: section.get(each, _a_format) for each in PUBLIC_FORMAT if section.has(each)
+    }
+    columns = {
+        column: _column(column, inner, None, types=PUBLIC_TYPES)
+        for column, inner in section.sections("columns", COLUMN_NEEDS).items()
+    }
+    if source is None or key is None or len(section.notes.problems) > before:
+        return None
+    known = {column: each for column, each in columns.items() if each is not None}
+    try:
+        return read_public_table(name, source, key, known, CsvFormat(**formats))
+    except InputError as error:
+        section.note(str(error), "source")
+        return None
+
+
+def _joined(
+    section: Section, own: Mapping[str, ColumnPolicy], publics: Mapping[str, PublicTable | None]
+) -> tuple[tuple[str, ...], dict[str, ColumnPolicy]]:
+    """The public tables that a dataset is joined with, and their columns."""
+    names = section.get("joins", _names) or ()
+    found: dict[str, ColumnPolicy] = {}
+    for name in names:
+        if name not in publics:
+            section.note(
+                f"there is no public table {shown(name)}; {nearest(name, publics)}. Write a table "
+                f"[public.{name}] with source and key",
+                "joins",
+            )
+            continue
+        # One that could not be read was noted.
+        table = publics[name]
+        columns = table.columns if table is not None else {}
+        for column in filter(own.__contains__, columns):
+            section.note(
+                f"a column of the public table is called {column!r} too", "columns", column
+            )
+        found |= columns
+    return names, found
+
+
+def _dataset(
+    name: str, section: Section, publics: Mapping[str, PublicTable | None]
+) -> Dataset | None:
     section.refuse_others(DATASET_KEYS)
     if not name:
         section.note("a dataset needs a name: [datasets.NAME]")
@@ -184,6 +249,7 @@ def _dataset(name: str, section: Section) -> Dataset | None:
     vouched = section.get("vouched", v.a_truth)
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
+    joins, joined = _joined(section, columns, publics)
     max_text = section.get("max_text", partial(v.a_whole_between, low=1, high=MOST_MAX_TEXT))
     # Whatever is missing was noted, so the policy is refused in the end.
     if source is None or version is None or budget is None or protect is None:
@@ -201,12 +267,13 @@ def _dataset(name: str, section: Section) -> Dataset | None:
         max_epsilon_per_question=most,
         allowances=allowances,
         protect=protect,
-        columns=columns,
+        columns={**columns, **joined},
         csv=csv,
         line=section.line,
         names=names,
         same_people_as=same_people_as,
         vouched=vouched is True,
+        joins=joins,
         max_text=max_text or MAX_TEXT,
         **rules,
     )
@@ -369,9 +436,11 @@ def _columns(
     return found
 
 
-def _column(name: str, section: Section, kind: PolicySource | None) -> ColumnPolicy | None:
+def _column(
+    name: str, section: Section, kind: PolicySource | None, types: Sequence[str] = TYPES
+) -> ColumnPolicy | None:
     section.refuse_others(COLUMN_KEYS)
-    declared = section.need("type", partial(v.a_choice, known=TYPES))
+    declared = section.need("type", partial(v.a_choice, known=types))
     if declared is None:
         return None
     if declared == "boolean" and kind is not None and not kind.declares_types:

@@ -13,9 +13,10 @@ from postri.domain import Domain
 from postri.engines.duckdb import PATTERN
 from postri.engines.resolve import Opener, PolicySource, open_here, policy_source_of
 from postri.engines.table import Table
-from postri.errors import InputError
+from postri.errors import InputError, nearest
 from postri.ledger.entries import canonical
 from postri.policy.model import ColumnPolicy, Dataset, Policy
+from postri.policy.public import joined_column
 
 # What engines call by Python's names for it, and the keys of a policy that mean the same.
 KEYS = (
@@ -33,14 +34,32 @@ def open_with(
     """
     kind = policy_source_of(dataset.source, dataset.table)
     declared: dict[str, str | None] = dict.fromkeys(dataset.names)
+    wanted = list(columns)
     if not kind.declares_types:
-        declared.update({column.name: _declared_type(column) for column in columns})
+        own = (column for column in wanted if column.public is None)
+        declared.update({column.name: _declared_type(column) for column in own})
     place = _located(policy, dataset, kind)
     try:
         table = Table(opener(kind, place, dataset.table, declared, dataset.csv))
     except InputError as error:
         raise InputError(_in_keys(str(error))) from None
-    return table.with_max_text(dataset.max_text)
+    return _joined(table.with_max_text(dataset.max_text), wanted)
+
+
+def _joined(table: Table, columns: Iterable[ColumnPolicy]) -> Table:
+    """The table with those of the columns that are public, which it holds the keys of."""
+    found = {}
+    for column in columns:
+        if column.public is None:
+            continue
+        key = column.public.key
+        if key not in table.columns:
+            raise InputError(
+                f"there is no column {key!r}, by which the public table "
+                f"{column.public.table!r} is joined; {nearest(key, table.columns)}"
+            )
+        found[column.name] = joined_column(column, table.declared(key))
+    return table.joined(found) if found else table
 
 
 def _in_keys(message: str) -> str:

@@ -19,6 +19,17 @@ from postri.statistics.statistic import Statistic
 KINDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
 
 
+@dataclass(frozen=True)
+class PublicPart:
+    """Where a column stands that is no part of the private rows: in a public table, found by a
+    key. The digest tells one content of it from another.
+    """
+
+    table: str
+    key: str
+    digest: str
+
+
 class KnownColumn(Protocol):
     """A column that analysts may ask about, with its domain and its public keys.
 
@@ -38,6 +49,8 @@ class KnownColumn(Protocol):
     def parsed(self) -> bool: ...
     @property
     def unreadable(self) -> Fraction | None: ...
+    @property
+    def public(self) -> PublicPart | None: ...
 
 
 class KnownDataset(Protocol):

@@ -28,7 +28,7 @@ from postri.engines.rows import Groups, Key, Rows, Selection, Units
 from postri.engines.table import Table
 from postri.exact import Number
 from postri.expressions import Predicate
-from postri.expressions.tree import Expression
+from postri.expressions.tree import Expression, columns_of
 from postri.grid import grid_of
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, check_rows
@@ -257,7 +257,22 @@ class DatasetQuestion(Question):
             fields["max_text"] = self.dataset.max_text
         if self.computed:
             fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
+        if public := self._public:
+            fields["public"] = public
         return _text(fields)
+
+    @property
+    def _public(self) -> dict[str, str]:
+        """The public columns that it looks at: another content makes another question."""
+        names = {str(asked.statistic.column) for asked in self.asked}
+        names |= {name for name, _ in self._key_columns}
+        names |= set(self.where.columns) if self.where else set()
+        for expression in self.computed.values():
+            names |= set(columns_of(expression))
+        known = {
+            name: self.dataset.columns[name].public for name in names & {*self.dataset.columns}
+        }
+        return {name: part.digest for name, part in sorted(known.items()) if part is not None}
 
     def _cells(self, table: Table) -> list[CellWords]:
         # The policy tells them: an answer that is recorded may outlive the table.

@@ -17,11 +17,11 @@ from sqlglot import TokenType
 from postri.domain import Domain
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
-from postri.expressions.binding import as_text, column_named
+from postri.expressions.binding import CONDITIONS, as_text, column_named
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
-from postri.expressions.tree import Column
+from postri.expressions.tree import And, Cast, Column, IsNull, Not
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
@@ -54,15 +54,25 @@ def read_sql(text: object, datasets: Mapping[str, KnownDataset]) -> Statement:
     instead.
     """
     source = SqlText(text)
-    dataset, clauses = read_from(source, split_clauses(source), datasets)
-    return StatementReader(source, clauses, dataset).read()
+    dataset, clauses, partners = read_from(source, split_clauses(source), datasets)
+    return StatementReader(source, clauses, dataset, partners).read()
 
 
 class StatementReader:
-    """Reads the clauses of one SELECT about one dataset."""
+    """Reads the clauses of one SELECT about one dataset.
 
-    def __init__(self, source: SqlText, clauses: Clauses, dataset: KnownDataset) -> None:
+    `partners` are the public tables in which a row must have one.
+    """
+
+    def __init__(
+        self,
+        source: SqlText,
+        clauses: Clauses,
+        dataset: KnownDataset,
+        partners: Sequence[str] = (),
+    ) -> None:
         self._source = source
+        self._partners = partners
         self._clauses = clauses
         self._dataset = dataset
         self._aggregates: dict[Statistic, str] = {}
@@ -73,7 +83,7 @@ class StatementReader:
 
     def read(self) -> Statement:
         """The statement."""
-        where = self._where()
+        where = self._with_partners(self._where())
         for words in self._listed(TokenType.GROUP_BY):
             self._by.append(self._group(words))
         items = self._items()
@@ -130,6 +140,14 @@ class StatementReader:
         return self._located(
             words, lambda: Predicate(read_words(self._source, words)).normal(names)
         )
+
+    def _with_partners(self, where: Predicate | None) -> Predicate | None:
+        """The filter of a join: rows without a partner are none of the question's."""
+        if not self._partners:
+            return where
+        there = [Not(IsNull(Column(table, quoted=True))) for table in self._partners]
+        items = [*there, where.expression] if where else there
+        return Predicate(And(tuple(items))).normal(list(self._dataset.columns))
 
     def _located(self, words: Words, work: Callable[[], Found]) -> Found:
         """What the work gives; its error points at the word that it names, or at all of them."""
@@ -385,6 +403,8 @@ class StatementReader:
         expression = normal(tree, lambda column: column_named(column, names))
         if isinstance(expression, Column):
             return expression.name
+        if isinstance(expression, CONDITIONS):
+            expression = Cast(expression, "INTEGER")
         name = f"({expression})"
         self._computed[name] = Computed(
             clamped(expression, domains), domain_of(expression, domains)

@@ -22,7 +22,7 @@ from postri.answer import Answer
 from postri.errors import InputError
 from postri.exact import exact
 from postri.expressions import tree
-from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, ExpressionReader
+from postri.expressions.grammar import COMPARISONS, OPERATORS, STRENGTH, SUM, ExpressionReader
 from postri.expressions.kinds import read_day
 from postri.expressions.tree import DEEPEST, nested_too_deep
 from postri.sql.bounds import EVERYTHING, Bounds, Extent, computed
@@ -465,6 +465,31 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         if (left.kind, right.kind) != ("truth", "truth"):
             self._refuse(operator, f"{operator.upper} takes two conditions")
         return self._made(_chain(operator.upper, left, right))
+
+    def test(self, operand: ReleasedNode, depth: int) -> ReleasedNode | None:
+        """BETWEEN: two comparisons. No other test is there, for no released value is NULL."""
+        negated = self.follows(TokenType.NOT, TokenType.BETWEEN)
+        if negated:
+            self.skip(TokenType.NOT)
+        word = self.peek()
+        if word is None or not self.skip(TokenType.BETWEEN):
+            return None
+        low = self.expression(SUM, depth + 1)
+        conjunction = self.next()
+        if conjunction.kind != TokenType.AND:
+            self.unexpected(conjunction)
+        high = self.expression(SUM, depth + 1)
+        place = [word]
+        self._single(place, operand, low, high)
+        for end in low, high:
+            if end.kind != operand.kind:
+                self._refuse(place, f"a {operand.kind} is compared with a {end.kind} here")
+        inside = _chain(
+            "AND", Test("truth", ">=", operand, low), Test("truth", "<=", operand, high)
+        )
+        if negated:
+            return self._made(Logic("truth", "NOT", (inside,)))
+        return self._made(inside)
 
     def _computed(
         self, operator: Word, left: ReleasedNode, right: ReleasedNode, place: Words

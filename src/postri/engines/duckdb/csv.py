@@ -222,7 +222,7 @@ class CsvEngine:
         return in_the_file(lost, self._lines.handed_over())
 
     def _lost(self, lines: LineRelation, read: Mapping[str, Bound], most: int) -> LostCells:
-        typed = TypedRecords(self.names, self._style)
+        typed = TypedRecords(self.names, self._style, self._computed)
         typed.read(wanted for condition in read.values() for wanted in condition.inputs)
         seen = {column: self.names.index(column) for column in read}
         places = sorted({*typed.text_places, *typed.cell_places, *seen.values()})
@@ -246,7 +246,7 @@ class CsvEngine:
         return lost_of_lines(records, records.relation, blank, conditions, most)
 
     def _matching(self, lines: LineRelation, conditions: Sequence[Bound]) -> list[int]:
-        typed = TypedRecords(self.names, self._style)
+        typed = TypedRecords(self.names, self._style, self._computed)
         typed.read(wanted for condition in conditions for wanted in condition.inputs)
         return self._engine(lines, typed).matching(conditions)
 
@@ -264,7 +264,7 @@ class CsvEngine:
         return CsvScan(self._engine(lines, typed), index, own, selected)
 
     def _typed(self, rows: Selection) -> tuple[TypedRecords, Selection]:
-        typed = TypedRecords(self.names, self._style)
+        typed = TypedRecords(self.names, self._style, self._computed)
         return typed, typed.select(rows)
 
     def _computing(self, lines: LineRelation, typed: TypedRecords, column: str) -> SqlEngine:

@@ -24,7 +24,7 @@ from postri.engines.reading import FLOAT_INDEX, Reading, index_of
 from postri.engines.rows import KeyColumn, Selection, UnitColumn
 from postri.engines.sql.dialect import Cells, filled
 from postri.engines.sql.index_keys import keys_of
-from postri.expressions import Input
+from postri.expressions import Input, Value
 from postri.grid import Grid
 
 INDEX = "index"
@@ -104,8 +104,11 @@ class TypedRecords:
     functions that it calls.
     """
 
-    def __init__(self, names: Sequence[str], style: CsvFormat) -> None:
+    def __init__(
+        self, names: Sequence[str], style: CsvFormat, computed: Mapping[str, Value] | None = None
+    ) -> None:
         self._names = names
+        self._computed = computed or {}
         self._style = style
         self._text_places: set[int] = set()
         self._cell_places: set[int] = set()
@@ -219,6 +222,8 @@ class TypedRecords:
 
     def _typed(self, column: str, wanted: ColumnType) -> str:
         """A cell read as this type: raw, a text, or null."""
+        if column in self._computed:
+            return self._computed[column].sql(DuckDialect(), self._own_cells)
         if wanted.kind == "text":
             return f"nullif({self._text(column)}, '')"
         if wanted == BOOLEAN:
@@ -227,6 +232,9 @@ class TypedRecords:
         returns = "DOUBLE" if wanted.unit is None else "BIGINT"
         called = self._called(cell, lambda text: read_as(text, wanted), returns)
         return _either(cell, _usual_form(wanted), called)
+
+    def _own_cells(self, wanted: Input) -> Cells:
+        return Cells(wanted.type, self._typed(wanted.column, wanted.type))
 
     def _unit(self, column: str, declared: ColumnType) -> str:
         """The text of a unit."""
@@ -243,6 +251,9 @@ class TypedRecords:
         if keys.type.kind == "text":
             text = self._typed(keys.column, TEXT)
             return KeyColumn(self._add(name, "VARCHAR", text), TEXT, keys.raws)
+        if keys.column in self._computed:
+            number = self._typed(keys.column, keys.type)
+            return replace(keys, column=self._add(name, "BIGINT", number))
         cell = self._cell(keys.column, keys.type.kind or "number")
         unit = keys.type.unit or 1
         exact = [

@@ -224,12 +224,49 @@ class DuckDialect:
         """An expression of a name that stands for a value, which is computed once."""
         return f"list_transform([{value}], lambda v: {body('v')})[1]"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        members = ", ".join(f"v{i} := {value}" for i, value in enumerate(values))
+        names = [f"v.v{i}" for i in range(len(values))]
+        return f"list_transform([struct_pack({members})], lambda v: {body(names)})[1]"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"({dividend} // {self.wide(str(divisor))})"
+
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key, by a join that DuckDB makes of it."""
+        # No name inside may be one of a column outside.
+        name = "public"
+        while name in key.casefold():
+            name += "_"
+        listed = self.listed_columns(
+            {f"{name}_key": self._listed(keys), f"{name}_cell": self._listed(cells)}, name
+        )
+        found = f"(SELECT max({name}_cell) FROM {listed} WHERE {name}_key = {key})"
+        if cells and isinstance(cells[0], str):
+            return f'({found} COLLATE "binary")'
+        return found
+
+    def _listed(self, cells: Sequence[str | int | float]) -> ListText:
+        if not cells:
+            return ListText("[NULL]")
+        if isinstance(cells[0], str):
+            return ListText(_bracketed([_quoted(str(cell)) for cell in cells], 0))
+        declared = "DOUBLE" if isinstance(cells[0], float) else "BIGINT"
+        return _typed_list(list(map(repr, cells)), declared, 0)
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit."""
+        return f"TRY_CAST({real} AS BIGINT)"
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, which compares by its code points whatever the session's collation
         is.
         """
-        quoted = "'" + text.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
-        return f'(({quoted}) COLLATE "binary")'
+        return f'(({_quoted(text)}) COLLATE "binary")'
 
     def short_text(self, text: str, most: int) -> str:
         """A text, null where it has more characters, which DuckDB counts in no time."""
@@ -319,6 +356,10 @@ class DuckDialect:
             timestamp_type(declared, unit, zoned=zoned),
             f"coalesce(TRY({reader}({cell})), {beyond})",
         )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
 
 
 def _typed_list(numbers: Sequence[str], declared: str, length: int) -> ListText:

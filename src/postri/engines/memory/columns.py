@@ -218,12 +218,15 @@ def _is_long(cell: object, max_text: int) -> bool:
     return isinstance(cell, str) and len(cell) > max_text
 
 
-def computed_column(value: Value, column_of: Callable[[str], Column]) -> TypedColumn:
+def computed_column(value: Value, column_of: Callable[[str], Column]) -> TypedColumn | TextColumn:
     """The values of an expression as a column."""
     cells = {wanted: column_of(wanted.column).vector(wanted) for wanted in value.inputs}
     if len({len(each.values) for each in cells.values()}) > 1:
         raise SourceError(UNEVEN)
     found = value.vector(cells)
+    if value.type.kind == "text":
+        texts = zip(found.values, found.there, strict=True)
+        return TextColumn(value.type, [text if there else None for text, there in texts])
     return TypedColumn(value.type, [Chunk(found.values, found.valid)])
 
 

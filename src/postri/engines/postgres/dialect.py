@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -171,13 +172,45 @@ class PostgresDialect:
         """
         return f"(SELECT {body('v')} FROM (SELECT {value} AS v OFFSET 0) AS let)"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        columns = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
+        names = [f"v{i}" for i in range(len(values))]
+        return f"(SELECT {body(names)} FROM (SELECT {columns} OFFSET 0) AS let)"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"div({dividend}, {self.wide(str(divisor))})"
+
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key: members of a JSON object are found by halves."""
+        members = {str(key): str(cell) for key, cell in zip(keys, cells, strict=True)}
+        text = json.dumps(members, ensure_ascii=False)
+        found = f"({_escaped_literal(text)}::jsonb ->> CAST({key} AS text))"
+        if not cells or isinstance(cells[0], str):
+            return f'({found} COLLATE "C")'
+        declared = "double precision" if isinstance(cells[0], float) else "bigint"
+        return f"CAST({found} AS {declared})"
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit."""
+        low = self.double(float(-FURTHEST - 1))
+        high = self.double(float(FURTHEST))
+        return self.let(
+            real,
+            lambda value: (
+                f"CASE WHEN {value} >= {low} AND {value} < {high} THEN CAST({value} AS bigint) END"
+            ),
+        )
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, which compares by its code points.
 
         One with a NUL, which no cell holds, equals nothing.
         """
-        doubled = text.replace("\\", "\\\\").replace("'", "''")
-        literal = "NULL" if "\0" in text else f"E'{doubled}'"
+        literal = "NULL" if "\0" in text else _escaped_literal(text)
         return f'(CAST({literal} AS text) COLLATE "C")'
 
     def short_text(self, text: str, most: int) -> str:
@@ -313,6 +346,11 @@ class PostgresDialect:
             return f"{declared} '{sign}infinity'"
         moment = datetime(1970, 1, 1) + timedelta(microseconds=int(number))
         return _moment_literal(moment.isoformat(sep=" "), zoned=zoned)
+
+
+def _escaped_literal(text: str) -> str:
+    doubled = text.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{doubled}'"
 
 
 def _escaped(text: str) -> str:

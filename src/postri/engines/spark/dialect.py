@@ -176,6 +176,62 @@ class SparkDialect:
         """An expression of a name that stands for a value, which is computed once."""
         return f"transform(array({value}), v -> {body('v')})[0]"
 
+    def let_all(self, values: Sequence[str], body: Callable[[Sequence[str]], str]) -> str:
+        """An expression of names that stand for values, each of which is computed once."""
+        members = ", ".join(f"'v{i}', {value}" for i, value in enumerate(values))
+        names = [f"v.v{i}" for i in range(len(values))]
+        return f"transform(array(named_struct({members})), v -> {body(names)})[0]"
+
+    def wide_quotient(self, dividend: str, divisor: int) -> str:
+        """The whole part of a quotient of wide whole numbers that are not negative."""
+        return f"({dividend} DIV {self.wide(str(divisor))})"
+
+    def lookup(
+        self, key: str, keys: Sequence[str | int], cells: Sequence[str | int | float]
+    ) -> str:
+        """The cell that stands beside a key, by halves: steps of half the length, of a quarter,
+        and so on lead to the last key that is not above.
+        """
+        known = self._array(keys)
+        steps = [1 << bit for bit in reversed(range(max(len(keys), 1).bit_length()))]
+
+        def found(wanted: str) -> str:
+            next_one = f"CASE WHEN get({known}, place + step) <= {wanted} THEN place + step"
+            place = f"aggregate(array({', '.join(map(str, steps))}), 0, (place, step) -> {next_one}"
+            return self.let(
+                f"named_struct('at', {place} ELSE place END), 'key', {wanted})",
+                lambda v: (
+                    f"CASE WHEN get({known}, {v}.at) = {v}.key THEN get({self._array(cells)}, "
+                    f"{v}.at) END"
+                ),
+            )
+
+        return found(key)
+
+    def _array(self, cells: Sequence[str | int | float]) -> str:
+        if not cells:
+            return "CAST(array() AS ARRAY<STRING>)"
+        if isinstance(cells[0], str):
+            listed = self.text_literal("\0".join(map(str, cells)))
+            return f"split({listed}, {self.text_literal(chr(0))}, -1)"
+        declared = "DOUBLE" if isinstance(cells[0], float) else "BIGINT"
+        return f"CAST(split('{' '.join(map(repr, cells))}', ' ') AS ARRAY<{declared}>)"
+
+    def whole(self, real: str) -> str:
+        """A whole number in double precision as one of 64 bits; null where it does not fit.
+
+        Spark takes 2^63 for the largest of them.
+        """
+        low = self.double(float(-FURTHEST - 1))
+        high = self.double(float(FURTHEST))
+        return self.let(
+            real,
+            lambda value: (
+                f"CASE WHEN {value} >= {low} AND {value} < {high} THEN try_cast({value} AS BIGINT) "
+                "END"
+            ),
+        )
+
     def text_literal(self, text: str) -> str:
         """A text as a literal, by its bytes: in quotes, Spark would look for escapes, variables and
         the names of data frames.

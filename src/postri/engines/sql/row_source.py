@@ -200,7 +200,8 @@ class RowSource:
         spans = []
         for key in self.rows.keys:
             raws = [raw for raw in key.raws if isinstance(raw, int)]
-            if not raws or not _is_integer(key.type):
+            # A column that is computed does not stand in the table.
+            if not raws or not _is_integer(key.type) or key.column in self.computed:
                 return []
             spans.append((self.dialect.name(key.column), min(raws), max(raws)))
         return spans
