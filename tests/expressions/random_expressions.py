@@ -118,13 +118,42 @@ class Expressions:
             )
         if chance < 0.6:
             return self.literal(kind)
+        if chance < 0.67 and kind in ("day", "ts", "tz"):
+            return self._truncated(kind)
         if chance < 0.75 or kind != "number":
             return self._choice(kind, depth - 1)
         if chance < 0.8:
             return tree.Negate(tree.Column(self.source.choice(self.numbers)))
+        if chance < 0.86:
+            return self._placed(depth - 1)
         return tree.Arithmetic(
             self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1)
         )
+
+    def _truncated(self, kind: str) -> tree.Expression:
+        """Of a date or timestamp; a date of a timestamp too."""
+        if kind == "day":
+            unit = self.source.choice(["year", "quarter", "month", "week", "day"])
+            return tree.Truncate(unit, tree.Column(self.source.choice(["day", "ts", "tz"])))
+        unit = self.source.choice(["hour", "minute", "second"])
+        return tree.Truncate(unit, tree.Column(kind))
+
+    def _placed(self, depth: int) -> tree.Expression:
+        """The number of a bin, or a field."""
+        chance = self.source.random()
+        if chance < 0.5:
+            fields = ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "ISODOW"]
+            kind = self.source.choice(["day", "ts", "tz"])
+            if kind != "day":
+                fields += ["HOUR", "MINUTE", "SECOND"]
+            return tree.Extract(self.source.choice(fields), tree.Column(kind))
+        # Numbers beyond all floats are told apart by whole numbers alone.
+        edges = sorted(Fraction(each) for each in self.source.sample(NUMBERS, 4))
+        if chance < 0.75:
+            literals = tuple(map(tree.Number, edges))
+            return tree.Bins(self.value("number", depth), literals)
+        low, high = tree.Number(edges[0]), tree.Number(edges[-1])
+        return tree.WidthBucket(self.value("number", depth), low, high, self.source.randint(1, 5))
 
     def literal(self, kind: str) -> tree.Expression:
         choose = self.source.choice

@@ -16,8 +16,33 @@ from postri.expressions.tree import DEEPEST, nested_too_deep
 from postri.expressions.words import LONGEST, Words
 
 ALLOWED = (
-    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE and + - * /"
+    "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE, "
+    "DATE_TRUNC, EXTRACT, WIDTH_BUCKET, BINS and + - * /"
 )
+# What a field of a date or timestamp is called as a function of its own.
+FIELD_FUNCTIONS = {
+    "YEAR": "YEAR",
+    "QUARTER": "QUARTER",
+    "MONTH": "MONTH",
+    "WEEK": "WEEK",
+    "WEEKOFYEAR": "WEEK",
+    "DAY": "DAY",
+    "DAYOFMONTH": "DAY",
+    "DAYOFYEAR": "DOY",
+    "ISODOW": "ISODOW",
+    "HOUR": "HOUR",
+    "MINUTE": "MINUTE",
+    "SECOND": "SECOND",
+}
+FUNCTIONS = {
+    "COALESCE",
+    "DATE_TRUNC",
+    "DATE_PART",
+    "EXTRACT",
+    "WIDTH_BUCKET",
+    "BINS",
+    *FIELD_FUNCTIONS,
+}
 
 WORD = re.compile(r"[^\W\d]\w*")
 SIGNS = {
@@ -125,7 +150,7 @@ def check_words(words: Words) -> None:
         if not WORD.fullmatch(word.text):
             raise refused(word.text)
         is_called = following is not None and following.kind == TokenType.L_PAREN
-        if is_called and word.kind not in KEYWORDS and word.upper != "COALESCE":
+        if is_called and word.kind not in KEYWORDS and word.upper not in FUNCTIONS:
             raise InputError(f"the function {word.text} is not allowed in a predicate; {ALLOWED}")
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import singledispatchmethod
+from itertools import pairwise
 
 from postri.columns import ColumnType
 from postri.domain import position
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import conditions, tree
+from postri.expressions.calendar import DAY_UNITS, TIME_UNITS, Finer, extraction, truncation
 from postri.expressions.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
 from postri.expressions.measures import (
     SECONDS,
@@ -25,6 +27,7 @@ from postri.expressions.measures import (
     computed,
     distinct,
     member,
+    placed,
 )
 from postri.expressions.plan import Input, Node
 from postri.expressions.tree import Expression, brief
@@ -46,6 +49,7 @@ LITERALS = (tree.Text, tree.Number)
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
     **dict.fromkeys((tree.Number, tree.Arithmetic, tree.Negate), Kind.NUMBER),
+    **dict.fromkeys((tree.Extract, tree.WidthBucket, tree.Bins), Kind.NUMBER),
     tree.Text: Kind.TEXT,
     tree.Day: Kind.DATE,
 }
@@ -136,7 +140,25 @@ class Binder:
             return self._common(expression.values)
         if isinstance(expression, tree.Moment):
             return Kind.TIMESTAMP if expression.value.tzinfo is None else Kind.ZONED
+        if isinstance(expression, tree.Truncate):
+            return Kind.DATE if expression.unit in DAY_UNITS else self._calendar_kind(expression)
         return KINDS.get(type(expression))
+
+    def _calendar_kind(self, expression: tree.Truncate | tree.Extract) -> Kind:
+        """The kind of the moments that are truncated, or of which a field is taken.
+
+        Where nothing tells, they are timestamps without a time zone.
+        """
+        operand = expression.operand
+        kind = self.kind(operand) or Kind.TIMESTAMP
+        if kind not in CALENDAR or isinstance(operand, tree.Null | tree.Text):
+            raise _misplaced(operand, kind, Kind.TIMESTAMP)
+        unit = expression.unit if isinstance(expression, tree.Truncate) else expression.field
+        if kind == Kind.DATE and unit.casefold() in TIME_UNITS:
+            raise InputError(
+                f"{brief(operand)} is a date, which has no {unit.casefold()}; take the day"
+            )
+        return kind
 
     def _common(self, expressions: Sequence[Expression]) -> Kind | None:
         """The kind of several expressions.
@@ -251,17 +273,76 @@ class Binder:
             return cell_of(self._input(expression, kind), kind)
         if kind in CALENDAR and isinstance(expression, tree.Day | tree.Moment | tree.Text):
             return _place(expression, kind)
-        if kind == Kind.NUMBER and isinstance(expression, tree.Number):
-            return expression.value
-        if kind == Kind.NUMBER and isinstance(expression, tree.Arithmetic):
-            return computed(
-                expression.operator,
-                self.value(expression.left, kind),
-                self.value(expression.right, kind),
-            )
-        if kind == Kind.NUMBER and isinstance(expression, tree.Negate):
-            return computed("-", Fraction(0), self.value(expression.operand, kind))
+        if kind in CALENDAR and isinstance(expression, tree.Truncate):
+            return self._truncated(expression, kind)
+        if kind == Kind.NUMBER and KINDS.get(type(expression)) == Kind.NUMBER:
+            return self._number(expression)
         raise _misplaced(expression, self.kind(expression), kind)
+
+    @singledispatchmethod
+    def _number(self, expression: Expression) -> Operand:
+        raise _misplaced(expression, self.kind(expression), Kind.NUMBER)
+
+    @_number.register
+    def _(self, literal: tree.Number) -> Operand:
+        return literal.value
+
+    @_number.register
+    def _(self, expression: tree.Arithmetic) -> Operand:
+        left = self.value(expression.left, Kind.NUMBER)
+        right = self.value(expression.right, Kind.NUMBER)
+        return computed(expression.operator, left, right)
+
+    @_number.register
+    def _(self, opposite: tree.Negate) -> Operand:
+        return computed("-", Fraction(0), self.value(opposite.operand, Kind.NUMBER))
+
+    # The calendar, and bins.
+
+    def _moment(self, expression: tree.Truncate | tree.Extract) -> tuple[Operand, Kind]:
+        """The moments of which something is told, and their kind."""
+        kind = self._calendar_kind(expression)
+        return self.value(expression.operand, kind), kind
+
+    def _truncated(self, expression: tree.Truncate, kind: Kind) -> Operand:
+        own = self.kind(expression)
+        if own != kind and (own, kind) != (Kind.DATE, Kind.TIMESTAMP):
+            raise _misplaced(expression, own, kind)
+        moment, of_kind = self._moment(expression)
+        if not isinstance(moment, Node):
+            raise _of_no_column(expression)
+        found = truncation(moment, expression.unit, days=of_kind == Kind.DATE)
+        if own == kind or found.unit is None:
+            return found
+        # The first moment of a day, beside timestamps.
+        return Finer(found, 1, found.unit * SECONDS)
+
+    @_number.register
+    def _(self, expression: tree.Extract) -> Operand:
+        moment, kind = self._moment(expression)
+        if not isinstance(moment, Node):
+            raise _of_no_column(expression)
+        return extraction(moment, expression.field, days=kind == Kind.DATE)
+
+    @_number.register
+    def _(self, expression: tree.WidthBucket) -> Operand:
+        low, high = expression.low.value, expression.high.value
+        width = (high - low) / expression.number
+        edges = [low + width * i for i in range(expression.number + 1)]
+        operand = self.value(expression.operand, Kind.NUMBER)
+        return placed(operand, edges, range(len(edges) + 1), closed=False)
+
+    @_number.register
+    def _(self, expression: tree.Bins) -> Operand:
+        kind = self._decided(expression.operand, *expression.edges)
+        if kind not in (Kind.NUMBER, *CALENDAR):
+            raise _misplaced(expression.operand, kind, Kind.NUMBER)
+        edges = [self.value(edge, kind) for edge in expression.edges]
+        known = [edge for edge in edges if isinstance(edge, Fraction)]
+        if any(one >= other for one, other in pairwise(known)):
+            raise InputError(f"the edges of bins must ascend, got {brief(expression)}")
+        numbers = [None, *range(1, len(known)), None]
+        return placed(self.value(expression.operand, kind), known, numbers, closed=True)
 
     # Conditions.
 
@@ -388,6 +469,12 @@ def _place(literal: tree.Day | tree.Moment | tree.Text, kind: Kind) -> Fraction:
     if isinstance(literal, tree.Day) and kind != Kind.DATE:
         return position(point) * SECONDS
     return position(point)
+
+
+def _of_no_column(expression: Expression) -> InputError:
+    return InputError(
+        f"{brief(expression)} is the same in every row; write what it is, or name a column"
+    )
 
 
 def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputError:

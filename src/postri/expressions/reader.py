@@ -11,6 +11,8 @@ from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions import tree
 from postri.expressions.allowed import (
+    FIELD_FUNCTIONS,
+    FUNCTIONS,
     INTERVALS,
     KEYWORDS,
     REFUSED,
@@ -22,6 +24,7 @@ from postri.expressions.allowed import (
     refused,
     written_too_long,
 )
+from postri.expressions.calendar import field_named, unit_named
 from postri.expressions.grammar import (
     COMPARISONS,
     OPERATORS,
@@ -36,6 +39,15 @@ from postri.expressions.tree import DEEPEST, Expression, nested_too_deep
 from postri.expressions.words import LONGEST, SourceText, Word, Words
 
 MOST_BETWEENS = 3
+MOST_BINS = 1_000
+EDGES = (tree.Number, tree.Text, tree.Day, tree.Moment)
+USAGES = {
+    "DATE_TRUNC": "DATE_TRUNC('month', t)",
+    "DATE_PART": "DATE_PART('hour', t)",
+    "EXTRACT": "EXTRACT(hour FROM t)",
+    "WIDTH_BUCKET": "WIDTH_BUCKET(x, 0, 100, 10)",
+    "BINS": "BINS(x, 0, 10, 50)",
+}
 
 
 def check_text(text: object) -> str:
@@ -151,7 +163,7 @@ class TreeReader(ExpressionReader[Read]):
             return Read.above(tree.Compare(COMPARISONS[operator.kind], one, other), left, right)
         return Read.above(tree.Arithmetic(OPERATORS[operator.kind], one, other), left, right)
 
-    # Columns, CASE and COALESCE.
+    # Columns, CASE and functions.
 
     def atom(self, word: Word, depth: int) -> Read:
         if word.kind == TokenType.PLUS:
@@ -162,8 +174,10 @@ class TreeReader(ExpressionReader[Read]):
             return Read(tree.Null())
         if word.kind == TokenType.CASE:
             return self._case(depth)
-        if word.upper == "COALESCE" and self.skip(TokenType.L_PAREN):
-            return self._coalesce(word, depth)
+        if word.upper in FUNCTIONS and word.kind != TokenType.IDENTIFIER:
+            called = self._called(word, depth)
+            if called is not None:
+                return called
         if word.kind == TokenType.TIMESTAMP and self._says("WITHOUT", "TIME", "ZONE"):
             self._at += 3
             return self.literal(self.typed_literal(word, self.next()))
@@ -225,6 +239,27 @@ class TreeReader(ExpressionReader[Read]):
         if end.kind != TokenType.END:
             self.unexpected(end)
         return Read.above(tree.Case(tuple(whens), otherwise), *parts)
+
+    def _called(self, name: Word, depth: int) -> Read | None:
+        """The call of a function; None where a column has its name."""
+        if not self.skip(TokenType.L_PAREN):
+            return None
+        function = name.upper
+        if function == "COALESCE":
+            return self._coalesce(name, depth)
+        if function == "EXTRACT":
+            return self._extract(name, depth)
+        arguments = self._list(depth)
+        found = _function(name, [each.expression for each in arguments])
+        return Read.above(found, *arguments)
+
+    def _extract(self, name: Word, depth: int) -> Read:
+        field = self.next()
+        if not self.skip(TokenType.FROM):
+            raise InputError(f"the function {name.text} is written as {USAGES['EXTRACT']}")
+        operand = self.expression(OR, depth + 1)
+        self.close()
+        return Read.above(tree.Extract(field_named(field.text), operand.expression), operand)
 
     def _coalesce(self, name: Word, depth: int) -> Read:
         values = self._list(depth)
@@ -323,6 +358,53 @@ class TreeReader(ExpressionReader[Read]):
         else:
             raise refused(f"IS {self.source.within([word])}")
         return _not(found) if negated else found
+
+
+def _function(name: Word, arguments: list[Expression]) -> Expression:
+    """The call of a function by its arguments; InputError if they are others than it takes."""
+    function = name.upper
+    if function in FIELD_FUNCTIONS and len(arguments) == 1:
+        return tree.Extract(FIELD_FUNCTIONS[function], arguments[0])
+    if function in ("DATE_TRUNC", "DATE_PART") and len(arguments) == 2:
+        return _of_calendar(function, *arguments)
+    if function == "WIDTH_BUCKET" and len(arguments) == 4:
+        return _width_bucket(arguments)
+    if function == "BINS" and len(arguments) >= 3:
+        return _bins(arguments)
+    usage = USAGES.get(function, f"{function}(t)")
+    raise InputError(f"the function {name.text} takes other arguments: write {usage}")
+
+
+def _of_calendar(function: str, unit: Expression, operand: Expression) -> Expression:
+    if not isinstance(unit, tree.Text):
+        raise InputError(f"write {USAGES[function]}, with the unit in single quotes")
+    if function == "DATE_TRUNC":
+        return tree.Truncate(unit_named(unit.value), operand)
+    return tree.Extract(field_named(unit.value), operand)
+
+
+def _width_bucket(arguments: list[Expression]) -> Expression:
+    operand, low, high, number = arguments
+    is_whole = isinstance(number, tree.Number) and number.value.denominator == 1
+    if not is_whole or not isinstance(low, tree.Number) or not isinstance(high, tree.Number):
+        raise InputError(
+            f"write {USAGES['WIDTH_BUCKET']}: the ends and the number of buckets are numbers"
+        )
+    assert isinstance(number, tree.Number)
+    if not 1 <= number.value <= MOST_BINS:
+        raise InputError(f"WIDTH_BUCKET takes from 1 to {MOST_BINS:,} buckets, got {number}")
+    if low.value >= high.value:
+        raise InputError(f"the buckets must begin below where they end, got {low} and {high}")
+    return tree.WidthBucket(operand, low, high, int(number.value))
+
+
+def _bins(arguments: list[Expression]) -> Expression:
+    operand, *edges = arguments
+    if not all(isinstance(edge, EDGES) for edge in edges):
+        raise InputError(f"write {USAGES['BINS']}: edges are numbers, dates or timestamps")
+    if len(edges) > MOST_BINS + 1:
+        raise InputError(f"there may be at most {MOST_BINS:,} bins, got {len(edges) - 1:,}")
+    return tree.Bins(operand, tuple(edges))
 
 
 def _chain(kind: type[tree.And] | type[tree.Or], left: Read, right: Read) -> Read:

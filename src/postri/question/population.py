@@ -179,7 +179,7 @@ def about(
     where = None
     if question.where is not None:
         where = spoken(question.where.expression)
-    rows = Population(where=where, by=question.by, texts=texts)
+    rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
     if question.rows.units is not None:
         units = question.rows.units
         rows = replace(rows, unit=units.column, most=units.rows)
@@ -195,11 +195,19 @@ def about(
     return told
 
 
+def _outside(question: Question) -> str | None:
+    """What is in no group by the ranges of the keys."""
+    if question.groups is None:
+        return None
+    told = [column.outside for column in question.groups.columns if column.outside is not None]
+    return " or ".join(told) or None
+
+
 def _keys(question: Question) -> list[tuple[str, ...]]:
     """The keys of each group as texts, in the order in which the question names their columns."""
     columns: dict[str, Sequence[Key]] = {}
     if question.groups is not None:
-        columns = dict(question.groups.columns)
+        columns = {column.name: column.keys for column in question.groups.columns}
     found = []
     for keys in product(*columns.values()):
         named = dict(zip(columns, keys, strict=True))

@@ -24,7 +24,16 @@ from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
-from postri.engines.rows import Groups, Key, Rows, Selection, Units
+from postri.engines.rows import (
+    GroupColumn,
+    Groups,
+    Key,
+    Keys,
+    Rows,
+    Selection,
+    Units,
+    group_column,
+)
 from postri.engines.table import Table
 from postri.exact import Number
 from postri.expressions import Predicate
@@ -40,7 +49,7 @@ from postri.privacy import (
     check_protect,
     check_share,
 )
-from postri.question.dataset import Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
 from postri.question.population import (
     CellWords,
     about,
@@ -59,6 +68,9 @@ from postri.question.rules import (
     shares_of,
 )
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
+
+# What stands before an expression that divides rows, so that no column has its name.
+COMPUTED = "computed"
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,7 @@ class Question:
         return Rows(self.where, self.groups, units)
 
     @property
-    def _key_columns(self) -> tuple[tuple[str, tuple[Key, ...]], ...]:
+    def _key_columns(self) -> tuple[GroupColumn, ...]:
         if self.groups is None:
             return ()
         return self.groups.columns
@@ -204,7 +216,7 @@ class Question:
         self, answers: Sequence[Sequence[Answer]]
     ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
-        columns = dict(self._key_columns)
+        columns = {column.name: column.keys for column in self._key_columns}
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
         places = self._places_of_answers(self.places)
         rows = []
@@ -249,7 +261,7 @@ class DatasetQuestion(Question):
             "dataset": self.dataset.name,
             "version": self.dataset.version,
             "aggregates": [_asked_fields(asked) for asked in self.asked],
-            "by": [[name, list(map(_key, keys))] for name, keys in self._key_columns],
+            "by": [_group_fields(column) for column in self._key_columns],
             "where": where,
             "protect": str(self.dataset.protect),
         }
@@ -331,7 +343,7 @@ def plain_question(
     split: Number = 0.5,
     coins: Coins | None = None,
     where: str | Predicate | None = None,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    by: Mapping[str, Keys] | None = None,
     weights: object = None,
     simultaneous: bool = False,
     parts: Mapping[str, int] | None = None,
@@ -401,7 +413,7 @@ def plain_question(
         coins=checked_coins,
         where=predicate,
         groups=groups,
-        by=tuple(name for name, _ in columns),
+        by=tuple(column.name for column in columns),
         simultaneous=simultaneous,
     )
 
@@ -439,7 +451,7 @@ def dataset_question(
     aggregates: Mapping[str, Statistic | str] | None,
     *,
     epsilon: Number,
-    by: Sequence[str] = (),
+    by: By | Sequence[str | By] = (),
     where: str | Predicate | None = None,
     weights: Mapping[str, Number] | None = None,
     confidence: Number = 0.95,
@@ -461,7 +473,10 @@ def dataset_question(
     }
     names = list(wanted)
     shares = dict(zip(names, shares_of(weights, names), strict=True))
-    keys = keys_of(check_by(by), dataset)
+    predicate = Predicate.of(where)
+    if isinstance(where, str) and predicate is not None:
+        predicate = predicate.normal(list(dataset.columns))
+    keys = keys_of(check_by(by), dataset, predicate)
     # The order of their texts is the normal order; equal ones are interchangeable.
     order = sorted(names, key=lambda name: f"{_text(_fields(wanted[name]))} {shares[name]}")
     question = plain_question(
@@ -470,8 +485,8 @@ def dataset_question(
         confidence=confidence,
         protect=dataset.protect,
         coins=coins,
-        where=where,
-        by={name: keys[name] for name in sorted(keys)} or None,
+        where=predicate,
+        by=_in_normal_order(keys) or None,
         weights=shares,
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
@@ -479,9 +494,6 @@ def dataset_question(
         concentrated=dataset.accountant == "zcdp",
         rows=dataset.rows,
     )
-    predicate = question.where
-    if isinstance(where, str) and predicate is not None:
-        predicate = predicate.normal(list(dataset.columns))
     asked = tuple(
         _noted(each, *cautions(each.statistic, dataset, expressions)) for each in question.asked
     )
@@ -499,6 +511,12 @@ def dataset_question(
         computed={name: each.expression for name, each in expressions.items()},
         dataset=dataset,
     )
+
+
+def _in_normal_order(keys: Mapping[str, Keys]) -> dict[str, Keys]:
+    """What divides rows in the order of the draws, whatever the result calls it."""
+    order = sorted(keys, key=lambda name: group_column(name, keys[name]).source)
+    return {name: keys[name] for name in order}
 
 
 def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:
@@ -527,6 +545,14 @@ def _fields(statistic: Statistic) -> dict[str, Any]:
         domain = fields["domain"]
         fields["domain"] = [_key(domain.lower), _key(domain.upper), _key(domain.step)]
     return fields
+
+
+def _group_fields(column: GroupColumn) -> list[object]:
+    """What divides rows, whatever the result calls it."""
+    keys = list(map(_key, column.keys))
+    if column.expression is None:
+        return [column.column, keys]
+    return [COMPUTED, column.source, keys]
 
 
 def _key(key: Key) -> list[object]:

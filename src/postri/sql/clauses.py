@@ -81,7 +81,7 @@ def split_clauses(source: SqlText) -> Clauses:
     for place, word in enumerate(source.words):
         _check_refused(source, word, place)
         depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
-        if depth > 0 and word.kind in OF_SUBQUERIES:
+        if depth > 0 and word.kind in OF_SUBQUERIES and not _is_of_function(source, place):
             raise source.error(word, SUBQUERIES)
         if depth == 0 and word.kind in ORDER:
             _check_order(source, clauses, word)
@@ -91,6 +91,12 @@ def split_clauses(source: SqlText) -> Clauses:
         else:
             current.append(word)
     return clauses
+
+
+def _is_of_function(source: SqlText, place: int) -> bool:
+    """Whether a word is the FROM of EXTRACT."""
+    before = [word.upper for word in source.words[max(place - 3, 0) : place]]
+    return source.words[place].kind == TokenType.FROM and before[:2] == ["EXTRACT", "("]
 
 
 def _check_refused(source: SqlText, word: Word, place: int) -> None:
