@@ -96,6 +96,8 @@ SPARK_ASKED = (
         "keys of whole numbers",
         "keys that no cell can be",
         "keys of moments",
+        "keys of labels by units",
+        "keys of months",
     ),
     *("units of odd texts", "floats by units", "large numbers by units", "all together"),
 )

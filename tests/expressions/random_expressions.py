@@ -122,8 +122,6 @@ class Expressions:
             return self._truncated(kind)
         if chance < 0.75 or kind != "number":
             return self._choice(kind, depth - 1)
-        if chance < 0.8:
-            return tree.Negate(tree.Column(self.source.choice(self.numbers)))
         if chance < 0.86:
             return self._placed(depth - 1)
         return tree.Arithmetic(
@@ -139,9 +137,11 @@ class Expressions:
         return tree.Truncate(unit, tree.Column(kind))
 
     def _placed(self, depth: int) -> tree.Expression:
-        """The number of a bin, or a field."""
+        """A number with a sign, the number of a bin, or a field."""
         chance = self.source.random()
-        if chance < 0.5:
+        if chance < 0.3:
+            return tree.Negate(tree.Column(self.source.choice(self.numbers)))
+        if chance < 0.6:
             fields = ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "ISODOW"]
             kind = self.source.choice(["day", "ts", "tz"])
             if kind != "day":
@@ -149,7 +149,7 @@ class Expressions:
             return tree.Extract(self.source.choice(fields), tree.Column(kind))
         # Numbers beyond all floats are told apart by whole numbers alone.
         edges = sorted(Fraction(each) for each in self.source.sample(NUMBERS, 4))
-        if chance < 0.75:
+        if chance < 0.8:
             literals = tuple(map(tree.Number, edges))
             return tree.Bins(self.value("number", depth), literals)
         low, high = tree.Number(edges[0]), tree.Number(edges[-1])

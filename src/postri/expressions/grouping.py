@@ -157,8 +157,7 @@ class Grouping:
 
     def _truncations(self, found: tree.Truncate, limits: Limits) -> KeyedExpression:
         if self.listed is not None:
-            listed = [key for key in self.listed if isinstance(key, date)]
-            limits = Limits(min(listed, default=None), max(listed, default=None))
+            return KeyedExpression(found, self.listed, self.listed)
         first, last = self._ends(limits)
         keys = tuple(islice(_units(first, last, found.unit), MOST_KEYS + 1))
         _check_number(found, len(keys))
