@@ -56,7 +56,7 @@ AGGREGATES = {
 def test_an_aggregate_means(text, known):
     statement = read_sql(f"SELECT {text} AS a FROM bank", known)
     assert list(statement.aggregates.values()) == [AGGREGATES[text]]
-    assert (statement.dataset, statement.by, statement.where) == ("bank", (), None)
+    assert (statement.dataset, statement.by, statement.where) == ("bank", {}, None)
     assert list(statement.values) == ["a"]
 
 

@@ -168,7 +168,7 @@ class Finer(Node):
 
 
 @dataclass(frozen=True)
-class Step(Node):
+class CalendarStep(Node):
     """In which step of so many units a whole number lies, that is never below `start`; of a `cycle`
     of steps, where there is one. The first step has the number `first`.
     """
@@ -245,8 +245,8 @@ class MondayOf(Node):
         return f"({self._since.sql(writer)} * 7 + ({FIRST_DAY}))"
 
     @property
-    def _since(self) -> Step:
-        return Step(self.days, 7, FIRST_DAY, 0, self.of)
+    def _since(self) -> CalendarStep:
+        return CalendarStep(self.days, 7, FIRST_DAY, 0, self.of)
 
 
 def _whole(vector: Vector) -> Any:
@@ -303,7 +303,7 @@ def extraction(operand: Node, field: str, *, days: bool) -> Node:
     day = operand if days else _day(operand)
     if field in WEEKDAY_FIELDS:
         before, first = WEEKDAY_FIELDS[field]
-        return Step(day, 1, FIRST_DAY - before, first, Fraction(1), 7)
+        return CalendarStep(day, 1, FIRST_DAY - before, first, Fraction(1), 7)
     return OfDay(field.lower(), day)
 
 
@@ -325,4 +325,4 @@ def _step(moment: Node, seconds: int, of: Fraction, cycle: int | None = None) ->
         moment = Finer(moment, int(own / unit), unit)
     start = int(FIRST_DAY * DAY_SECONDS / unit)
     first = 0 if cycle is not None else FIRST_DAY * DAY_SECONDS // seconds
-    return Step(moment, int(seconds / unit), start, first, of, cycle)
+    return CalendarStep(moment, int(seconds / unit), start, first, of, cycle)

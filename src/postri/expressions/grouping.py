@@ -51,7 +51,7 @@ class KeyedExpression:
 
 
 @dataclass(frozen=True)
-class Limits:
+class MomentRange:
     """Between which moments those of a column lie, by public numbers alone; both ends are inside.
 
     An end is None where nothing tells it.
@@ -60,11 +60,13 @@ class Limits:
     first: date | None = None
     last: date | None = None
 
-    def within(self, other: Limits) -> Limits:
+    def within(self, other: MomentRange) -> MomentRange:
         """What two limits say together."""
         firsts = [each for each in (self.first, other.first) if each is not None]
         lasts = [each for each in (self.last, other.last) if each is not None]
-        return Limits(max(firsts, key=_second, default=None), min(lasts, key=_second, default=None))
+        return MomentRange(
+            max(firsts, key=_second, default=None), min(lasts, key=_second, default=None)
+        )
 
 
 def _second(moment: date) -> Fraction:
@@ -128,7 +130,7 @@ class Grouping:
             return f"{text} IN ({', '.join(str(_literal(key)) for key in self.listed)})"
         return text
 
-    def keyed(self, limits: Limits = Limits()) -> KeyedExpression:  # noqa: B008 - it is frozen
+    def keyed(self, limits: MomentRange = MomentRange()) -> KeyedExpression:  # noqa: B008 - it is frozen
         """The keys, or InputError if nothing public tells them."""
         found = self.expression
         if isinstance(found, tree.Case):
@@ -155,7 +157,7 @@ class Grouping:
         values = tuple(value_of[key] for key in self.listed)
         return replace(all_keys, values=values, keys=self.listed)
 
-    def _truncations(self, found: tree.Truncate, limits: Limits) -> KeyedExpression:
+    def _truncations(self, found: tree.Truncate, limits: MomentRange) -> KeyedExpression:
         if self.listed is not None:
             return KeyedExpression(found, self.listed, self.listed)
         first, last = self._ends(limits)
@@ -163,7 +165,7 @@ class Grouping:
         _check_number(found, len(keys))
         return KeyedExpression(found, keys, keys, self._outside(keys[0], keys[-1]))
 
-    def _fields(self, found: tree.Extract, limits: Limits) -> KeyedExpression:
+    def _fields(self, found: tree.Extract, limits: MomentRange) -> KeyedExpression:
         low, high = FIELDS[found.field]
         outside = None
         if self.first is not None and isinstance(self.first, int) and isinstance(self.last, int):
@@ -180,7 +182,7 @@ class Grouping:
         keys = tuple(range(low, high + 1))
         return KeyedExpression(found, keys, keys, outside)
 
-    def _ends(self, limits: Limits) -> tuple[date, date]:
+    def _ends(self, limits: MomentRange) -> tuple[date, date]:
         """The first and the last moment of a range, or InputError."""
         first, last = self.first, self.last
         if first is None:
@@ -245,11 +247,11 @@ FLIPPED: dict[str, tree.Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=
 INSTANT = timedelta(microseconds=1)
 
 
-def limits_in(condition: Expression, column: tree.Column) -> Limits:
+def limits_in(condition: Expression, column: tree.Column) -> MomentRange:
     """Between which moments a column lies where a condition holds: by its comparisons with literals
     that hold all at once. The condition is public, and so are they.
     """
-    limits = Limits()
+    limits = MomentRange()
     if isinstance(condition, tree.And):
         for part in condition.items:
             limits = limits.within(limits_in(part, column))
@@ -263,17 +265,17 @@ def limits_in(condition: Expression, column: tree.Column) -> Limits:
     return limits
 
 
-def _limit(comparison: tree.Comparison, literal: Expression) -> Limits:
+def _limit(comparison: tree.Comparison, literal: Expression) -> MomentRange:
     moment: date
     if isinstance(literal, tree.Text):
         try:
             moment = read_moment(literal.value)
         except InputError:
-            return Limits()
+            return MomentRange()
     elif isinstance(literal, tree.Day | tree.Moment):
         moment = literal.value
     else:
-        return Limits()
+        return MomentRange()
     instant = in_utc(moment)
     first = last = None
     with suppress(OverflowError):
@@ -281,7 +283,7 @@ def _limit(comparison: tree.Comparison, literal: Expression) -> Limits:
             first = instant + INSTANT if comparison == ">" else instant
         if comparison in ("<", "<=", "="):
             last = instant - INSTANT if comparison == "<" else instant
-    return Limits(first, last)
+    return MomentRange(first, last)
 
 
 # Labels and bins.

@@ -16,7 +16,7 @@ from postri.exact import shown
 from postri.expressions import Predicate
 from postri.expressions.binding import column_named
 from postri.expressions.calendar import in_utc
-from postri.expressions.grouping import Grouping, Limits, limits_in, read_grouping
+from postri.expressions.grouping import Grouping, MomentRange, limits_in, read_grouping
 from postri.expressions.normal import normal
 from postri.expressions.spoken import plain_names
 from postri.expressions.tree import Column, Expression, columns_of
@@ -227,15 +227,15 @@ def _column_keys(grouping: Grouping, dataset: KnownDataset) -> tuple[Key, ...]:
     return grouping.listed
 
 
-def _limits(grouping: Grouping, dataset: KnownDataset, where: Predicate | None) -> Limits:
+def _limits(grouping: Grouping, dataset: KnownDataset, where: Predicate | None) -> MomentRange:
     """What is public of the column from whose limits the keys follow."""
     column = grouping.moments
     if column is None:
-        return Limits()
-    limits = Limits()
+        return MomentRange()
+    limits = MomentRange()
     domain = column_of(column.name, dataset).domain
     if domain is not None and domain.kind != "number":
-        limits = Limits(in_utc(domain.lower), in_utc(domain.upper))
+        limits = MomentRange(in_utc(domain.lower), in_utc(domain.upper))
     if where is None:
         return limits
     return limits.within(limits_in(where.expression, column))
