@@ -47,9 +47,19 @@ KEYWORDS = (
     "BETWEEN",
     "IN",
     "DESC",
+    "FILTER",
 )
-# The functions of released values; those of statistics are in their registry.
-FUNCTIONS = ("LOW", "HIGH", "COALESCE")
+# The functions of released values and of rows; those of statistics are in their registry.
+FUNCTIONS = (
+    "LOW",
+    "HIGH",
+    "COALESCE",
+    "COUNTIF",
+    "DATE_TRUNC",
+    "EXTRACT",
+    "WIDTH_BUCKET",
+    "BINS",
+)
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\expect", "\\plot", "\\q", "\\?")
 HISTORY = "POSTRI_HISTORY"
 LONGEST_HISTORY = 1_000

@@ -89,6 +89,9 @@ def on_dataset(
     """The statistic on the policy's domain, or on that of an expression; InputError if the policy
     does not allow it.
     """
+    if statistic.where is not None:
+        normal_where = statistic.where.normal(list(dataset.columns))
+        statistic = replace(statistic, where=normal_where)
     if not statistic.needs_column and statistic.column is None:
         return statistic
     if statistic.domain is not None:

@@ -39,7 +39,20 @@ class CellWords:
 
 
 def cells_of_table(asked: Asked, table: Table) -> CellWords:
-    """The cells of a column by its declared type."""
+    """The cells of a column by its declared type, on the rows that its own filter leaves."""
+    return _filtered(asked.statistic, _cells_of_table(asked, table))
+
+
+def _filtered(statistic: Statistic, words: CellWords) -> CellWords:
+    if statistic.where is None:
+        return words
+    own = f"for which {spoken(statistic.where.expression)}"
+    if words.which is None:
+        return replace(words, which=own)
+    return replace(words, which=f"{own}, {words.which}")
+
+
+def _cells_of_table(asked: Asked, table: Table) -> CellWords:
     statistic = asked.statistic
     if not statistic.needs_column and statistic.column is None:
         return CellWords()
@@ -69,7 +82,10 @@ def _which(statistic: Statistic, column: str | None, declared: ColumnType) -> st
 
 def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     """The same by the policy alone, so that a recorded answer is told as a new one is."""
-    statistic = asked.statistic
+    return _filtered(asked.statistic, _cells_of_dataset(dataset, asked.statistic))
+
+
+def _cells_of_dataset(dataset: KnownDataset, statistic: Statistic) -> CellWords:
     if statistic.column is None:
         return CellWords()
     known = dataset.columns.get(statistic.column)

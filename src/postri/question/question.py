@@ -37,7 +37,7 @@ from postri.engines.rows import (
 from postri.engines.table import Table
 from postri.exact import Number
 from postri.expressions import Predicate
-from postri.expressions.tree import Expression
+from postri.expressions.tree import And, Expression
 from postri.grid import grid_of
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, check_rows
@@ -71,6 +71,9 @@ from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 
 # What stands before an expression that divides rows, so that no column has its name.
 COMPUTED = "computed"
+
+BatchKey = tuple[type[Batch], str | None, Domain | None, Predicate | None]
+"""What statistics have in common that are answered from the same counts."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +139,24 @@ class Question:
 
     @property
     def rows(self) -> Rows:
-        """The rows that count."""
+        """The rows that count for all that is asked."""
         units = None
         if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits):
             units = Units(self.protect.unit, self.protect.rows)
         return Rows(self.where, self.groups, units)
+
+    def _rows_where(self, own: Predicate | None) -> Rows:
+        """Those of them that count for statistics with a filter of their own."""
+        filters = [each.expression for each in (self.where, own) if each is not None]
+        if len(filters) < 2:
+            return replace(self.rows, where=self.where or own)
+        return replace(self.rows, where=Predicate(And(tuple(filters))))
+
+    @property
+    def _filters(self) -> list[Predicate]:
+        """Every filter, of the question and of its statistics."""
+        own = [asked.statistic.where for asked in self.asked]
+        return [each for each in (self.where, *own) if each is not None]
 
     @property
     def _key_columns(self) -> tuple[GroupColumn, ...]:
@@ -156,19 +172,23 @@ class Question:
         """
         if self.computed:
             table = table.computed(self.computed)
-        rows = table.bind(self.rows)
-        together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+        rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
+        together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
             statistic = asked.statistic
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
-            together.setdefault((statistic.batch, column, statistic.domain), []).append(place)
+            key = (statistic.batch, column, statistic.domain, statistic.where)
+            together.setdefault(key, []).append(place)
         batches = []
-        for (kind, column, domain), places in together.items():
+        for (kind, column, domain, where), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
-            batches.append((self._places_of_answers(places), batch))
-        return BoundQuestion(self, table, rows, batches, self._cells(table), self._texts(table))
+            if where not in rows:
+                rows[where] = table.bind(self._rows_where(where))
+            batches.append(BoundBatch(self._places_of_answers(places), batch, rows[where]))
+        cells = self._cells(table)
+        return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
 
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
@@ -180,7 +200,8 @@ class Question:
 
     def _texts(self, table: Table) -> int | None:
         """How long texts may be, where the filter may miss longer ones."""
-        if self.where is None or not misses_texts(self.where, texts_of_table(table)):
+        texts = texts_of_table(table)
+        if not any(misses_texts(each, texts) for each in self._filters):
             return None
         return table.max_text
 
@@ -290,7 +311,8 @@ class DatasetQuestion(Question):
     @property
     def texts(self) -> int | None:
         """How long texts may be, where the filter may miss longer ones: by the policy alone."""
-        if self.where is None or not misses_texts(self.where, texts_of_dataset(self.dataset)):
+        texts = texts_of_dataset(self.dataset)
+        if not any(misses_texts(each, texts) for each in self._filters):
             return None
         return self.dataset.max_text
 
@@ -301,16 +323,27 @@ class DatasetQuestion(Question):
 
 
 @dataclass(frozen=True)
+class BoundBatch:
+    """What is counted together, the rows that it is counted of, and the places of its answers among
+    all of a group.
+    """
+
+    places: Sequence[int]
+    batch: Batch
+    rows: Selection
+
+
+@dataclass(frozen=True)
 class BoundQuestion:
     """A question that fits its table: from here on, cells are touched.
 
-    Each batch stands with the places of its answers among all of a group.
+    `rows` are those that count for all batches.
     """
 
     question: Question
     table: Table
     rows: Selection
-    batches: Sequence[tuple[Sequence[int], Batch]]
+    batches: Sequence[BoundBatch]
     cells: Sequence[CellWords]
     texts: int | None
 
@@ -320,14 +353,14 @@ class BoundQuestion:
         All counts see the same rows, and so do those that a draw asks for later.
         """
         with self.table.snapshot() as table:
-            counted = [batch.count(table, self.rows) for _, batch in self.batches]
+            counted = [each.batch.count(table, each.rows) for each in self.batches]
             groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
-            for (places, batch), counts in zip(self.batches, counted, strict=True):
-                drawn_groups = batch.draw_groups(counts, self.question.coins)
+            for each, counts in zip(self.batches, counted, strict=True):
+                drawn_groups = each.batch.draw_groups(counts, self.question.coins)
                 for group, drawn in zip(groups, drawn_groups, strict=True):
                     # Draws of many groups take their time too.
                     check_cancelled()
-                    group.update(zip(places, drawn, strict=True))
+                    group.update(zip(each.places, drawn, strict=True))
         order = range(len(self.question.names))
         answers = [[group[place] for place in order] for group in groups]
         return about(self.question, answers, self.cells, self.texts)
@@ -385,7 +418,7 @@ def plain_question(
         groups = Groups.of(by)
     check_rows(
         terms.method,
-        where=predicate is not None,
+        where=predicate is not None or any(each.where for each in aggregates.values()),
         by=groups is not None,
         protect=terms.protect,
     )
@@ -420,12 +453,13 @@ def plain_question(
 
 def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
     """Each on terms that suit those best which are answered together, in the same order."""
-    together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+    together: dict[BatchKey, list[int]] = {}
     for place, each in enumerate(asked):
         statistic = each.statistic
-        together.setdefault((statistic.batch, statistic.column, statistic.domain), []).append(place)
+        key = (statistic.batch, statistic.column, statistic.domain, statistic.where)
+        together.setdefault(key, []).append(place)
     chosen = list(asked)
-    for (batch, _, _), places in together.items():
+    for (batch, *_), places in together.items():
         best = batch.by_best_method([asked[place] for place in places], fixed=fixed, rows=rows)
         for place, each in zip(places, best, strict=True):
             chosen[place] = each
@@ -541,6 +575,8 @@ def _asked_fields(asked: Asked) -> dict[str, Any]:
 def _fields(statistic: Statistic) -> dict[str, Any]:
     """What a statistic is, in plain values."""
     fields = statistic.fields()
+    if statistic.where is not None:
+        fields["where"] = str(statistic.where)
     if isinstance(fields.get("domain"), Domain):
         domain = fields["domain"]
         fields["domain"] = [_key(domain.lower), _key(domain.upper), _key(domain.step)]

@@ -128,7 +128,7 @@ def read_wording(given: object) -> Wording:
 def _written(statistic: Statistic) -> str:
     """The statistic as text, by which it is kept; InputError if that could not be read again."""
     try:
-        text = statistic.written()
+        text = statistic.text
         read(text)
     except ValueError:
         raise InputError(

@@ -25,7 +25,7 @@ from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
 from postri.expressions.spoken import spoken
-from postri.expressions.tree import Column, Expression
+from postri.expressions.tree import And, Column, Expression
 from postri.question.dataset import (
     Computed,
     KnownColumn,
@@ -51,10 +51,12 @@ from postri.sql.released import (
 from postri.sql.shown_rows import ShownRows
 from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.count import Count
 from postri.statistics.registry import usual_name
 from postri.statistics.statistic import Statistic
 
 MOST_ITEMS = 100
+COUNTS_IF = ("COUNTIF", "COUNT_IF")
 # The functions of a row that rows can be divided by.
 DIVIDING = FUNCTIONS - {"COALESCE"}
 # The most digits of LIMIT and OFFSET.
@@ -142,10 +144,7 @@ class StatementReader:
         if TokenType.WHERE not in self._clauses.starts:
             return None
         words = self._condition(TokenType.WHERE)
-        names = list(self._dataset.columns)
-        return self._located(
-            words, lambda: Predicate(read_words(self._source, words)).normal(names)
-        )
+        return self._predicate(words)
 
     def _located(self, words: Words, work: Callable[[], Found]) -> Found:
         """What the work gives; its error points at the word that it names, or at all of them."""
@@ -388,9 +387,11 @@ class StatementReader:
             raise self._no_column(word, "the result", known)
         return self._key(word)
 
-    def _aggregate_or_end(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
+    def _aggregate_or_end(
+        self, name: Word, inside: Words, within: Words, only: Words
+    ) -> ReleasedNode:
         if name.upper not in ENDS:
-            return self._aggregate(name, inside, within)
+            return self._aggregate(name, inside, within, only)
         title = named(inside[0], self._titles) if len(inside) == 1 else None
         if title is None:
             raise self._source.error(
@@ -402,17 +403,23 @@ class StatementReader:
 
     # Aggregates.
 
-    def _aggregate(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
+    def _aggregate(self, name: Word, inside: Words, within: Words, only: Words) -> ReleasedNode:
+        """An aggregate, of those rows alone on which the condition of FILTER holds."""
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
-        statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        if name.upper in COUNTS_IF:
+            statistic = self._count_if(name, inside, within)
+        else:
+            statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        if only:
+            statistic = statistic.filtered(self._both(statistic.where, self._predicate(only)))
         column = self._policy_of(statistic.column)
         if column is not None:
             self._located(inside, lambda: check_fits(statistic, column))
         domain = self._domain(statistic.column)
         self._located(inside, replace(statistic, domain=domain).check_domain)
         text = self._source.within([name, *inside, *within])
-        new_name = self._new_name(usual_name(f"{text})"))
+        new_name = self._new_name(usual_name(f"{text}) {self._source.within(only)}"))
         aggregate = ReleasedAggregate(
             kind_of_values(statistic, domain),
             self._aggregates.setdefault(statistic, new_name),
@@ -427,6 +434,22 @@ class StatementReader:
             for suffix in statistic.suffixes
         }
         return ReleasedSeveral(aggregate.kind, name.upper, answers)
+
+    def _count_if(self, name: Word, inside: Words, within: Words) -> Statistic:
+        """COUNTIF(condition): the number of rows on which it holds."""
+        if not inside or within:
+            raise self._source.error([name, *inside], f"write {name.upper}(x > 10): one condition")
+        return Count().filtered(self._predicate(inside))
+
+    def _predicate(self, words: Words) -> Predicate:
+        """A condition on rows, in normal form."""
+        return self._located(words, lambda: Predicate(self._row_expression(words)))
+
+    def _both(self, one: Predicate | None, other: Predicate) -> Predicate:
+        if one is None:
+            return other
+        both = And((one.expression, other.expression))
+        return Predicate(both).normal(list(self._dataset.columns))
 
     def _new_name(self, name: str) -> str:
         """A name for an aggregate that no other has: prices are shown by it."""
