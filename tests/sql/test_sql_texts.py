@@ -340,7 +340,7 @@ REFUSED = [
     ("SELECT SUM(DISTINCT age) FROM bank", "DISTINCT is not answered", "DISTINCT"),
     ("SELECT APPROX_COUNT_DISTINCT(age) FROM bank", "another mechanism", "APPROX_COUNT_DISTINCT"),
     ("SELECT MEDIAN(age) OVER () FROM bank", "windows are not answered", "OVER"),
-    ("SELECT COUNT(*) FILTER (WHERE age < 3) FROM bank", "put the condition into WHERE", "FILTER"),
+    ("SELECT COUNT(*) FILTER (age < 3) FROM bank", "write FILTER", "FILTER (age < 3"),
     ("SELECT RANDOM() FROM bank", "there is no function RANDOM", "RANDOM"),
     ("SELECT ABS(COUNT(*)) FROM bank", "there is no function ABS", "ABS"),
     # misspelt names
