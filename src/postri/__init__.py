@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from postri import agg
+    from postri import agg, by
     from postri.answer import Answer, Answers, Interval, Plan, Result
     from postri.api import (
         ask,
@@ -139,6 +139,7 @@ __all__ = [
     "__version__",
     "agg",
     "ask",
+    "by",
     "connect",
     "count",
     "distribution",
@@ -157,8 +158,8 @@ def __getattr__(name: str) -> Any:
     """Public names load their module when they are first used: the command line's help needs none
     of them.
     """
-    if name == "agg":
-        return import_module("postri.agg")
+    if name in ("agg", "by"):
+        return import_module(f"postri.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'postri' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -5,6 +5,11 @@ Every registered statistic is a function here, under its name.
 >>> from postri import agg
 >>> agg.quantile("fare", 0.9) == agg.read("quantile(fare, 0.9)")
 True
+
+Each takes a filter of its own, which selects among the rows of the question.
+
+>>> agg.count(where="delay > 15") == agg.read("count() where delay > 15")
+True
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ def __getattr__(name: str) -> Callable[..., Statistic]:
     form = form_named(name)
     if form is None:
         raise AttributeError(f"module 'postri.agg' has no attribute {name!r}")
-    return form.make
+    return form.asked
 
 
 def __dir__() -> list[str]:

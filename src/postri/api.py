@@ -14,6 +14,7 @@ from postri.answer.population import Covers, check_covers
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import engine_of
+from postri.engines.rows import Keys
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.exact import Number, shown
@@ -78,6 +79,7 @@ def open(
     return Table(engine_of(source, columns, style, vouched=vouched))
 
 
+@overload
 def median(
     source: Any,
     column: str | None = None,
@@ -85,42 +87,76 @@ def median(
     epsilon: Number,
     domain: Domain | None = None,
     where: str | None = None,
+    by: None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
     covers: Covers = "rows",
     coins: Coins | None = None,
-) -> Answer:
+) -> Answer: ...
+@overload
+def median(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Keys],
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    method: str | Method = "depth",
+    split: Number = 0.5,
+    covers: Covers = "rows",
+    coins: Coins | None = None,
+) -> Result: ...
+def median(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Keys] | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    method: str | Method = "depth",
+    split: Number = 0.5,
+    covers: Covers = "rows",
+    coins: Coins | None = None,
+) -> Answer | Result:
     """The private median of a column, with an interval that holds the true one with probability
     `confidence`.
 
     Value and interval together cost `epsilon`; `split` is the value's share of it. `where` selects
     rows by a predicate in SQL, such as "age < 40 AND job IN ('clerk', 'cook')". The answer's
     `population` names the rows that it is about. If it `covers` "population", the interval holds
-    the median of the population from which the rows were drawn, at random and independently.
+    the median of the population from which the rows were drawn, at random and independently. With
+    `by`, as in `ask`, the result has a row for each group.
 
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(8))
     >>> answer.interval.low <= 499 <= answer.interval.high
     True
     """
-    return quantile(
+    statistic = Quantile(column, domain, HALF, check_covers(covers))
+    return _one_or_groups(
+        "median",
+        statistic,
         source,
-        HALF,
-        column,
         epsilon=epsilon,
-        domain=domain,
         where=where,
+        by=by,
         confidence=confidence,
         protect=protect,
-        method=method,
+        method=check_method(method),
         split=split,
-        covers=covers,
         coins=coins,
     )
 
 
+@overload
 def quantile(
     source: Any,
     p: Number,
@@ -129,25 +165,62 @@ def quantile(
     epsilon: Number,
     domain: Domain | None = None,
     where: str | None = None,
+    by: None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
     covers: Covers = "rows",
     coins: Coins | None = None,
-) -> Answer:
+) -> Answer: ...
+@overload
+def quantile(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Keys],
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    method: str | Method = "depth",
+    split: Number = 0.5,
+    covers: Covers = "rows",
+    coins: Coins | None = None,
+) -> Result: ...
+def quantile(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    by: Mapping[str, Keys] | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    method: str | Method = "depth",
+    split: Number = 0.5,
+    covers: Covers = "rows",
+    coins: Coins | None = None,
+) -> Answer | Result:
     """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
-    question = plain_question(
-        {"answer": Quantile(column, domain, check_share(p, "p"), check_covers(covers))},
+    statistic = Quantile(column, domain, check_share(p, "p"), check_covers(covers))
+    return _one_or_groups(
+        "quantile",
+        statistic,
+        source,
         epsilon=epsilon,
+        where=where,
+        by=by,
         confidence=confidence,
         protect=protect,
         method=check_method(method),
         split=split,
         coins=coins,
-        where=where,
     )
-    return _answers(question, source)[0]
 
 
 def quantiles(
@@ -294,7 +367,7 @@ def distribution(
     epsilon: Number,
     domain: Domain | None = None,
     where: str | None = None,
-    by: Mapping[str, Sequence[Any]],
+    by: Mapping[str, Keys],
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     coins: Coins | None = None,
@@ -306,7 +379,7 @@ def distribution(
     epsilon: Number,
     domain: Domain | None = None,
     where: str | None = None,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    by: Mapping[str, Keys] | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
     coins: Coins | None = None,
@@ -383,7 +456,7 @@ def ask(
     aggregates: Mapping[str, Statistic | str],
     *,
     epsilon: Number,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    by: Mapping[str, Keys] | None = None,
     where: str | None = None,
     weights: Mapping[str, Number] | None = None,
     confidence: Number = 0.95,
@@ -395,7 +468,8 @@ def ask(
     together.
 
     `by` maps columns to their public keys: there is one row of answers for each combination of
-    keys, whether the table has rows for it or not, and rows with other keys are ignored. Groups are
+    keys, whether the table has rows for it or not, and rows with other keys are ignored. It may
+    also map names to what divides rows, such as `by.month("t", "2013-01", "2013-12")`. Groups are
     disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each interval holds
     its true value with probability `confidence`; with `simultaneous`, all of them do at once.
 
@@ -487,6 +561,17 @@ def _table(source: Any) -> Table:
 def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
     """The answer to one statistic alone."""
     return _answers(plain_question({"answer": statistic}, **how), source)[0]
+
+
+def _one_or_groups(
+    name: str, statistic: Statistic, source: Any, *, by: Mapping[str, Keys] | None, **how: Any
+) -> Answer | Result:
+    """The answer to one statistic alone; with groups, the result that has it under a name."""
+    if by is None:
+        return _one(statistic, source, **how)
+    question = plain_question({name: statistic}, by=by, **how)
+    Result.check_names(question.by, question.names)
+    return _result(question, source)
 
 
 def _result(question: Question, source: Any) -> Result:

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise, product
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
-from postri import Domain
+from postri import Domain, by
+from postri.by import Grouping
 from proving import sized
 
 # So many rows that engines sample them.
@@ -152,21 +154,40 @@ def every(row: Row) -> bool:
 @dataclass(frozen=True)
 class Asked:
     """A column on a domain, with a predicate in SQL and in Python, public keys, and a column of
-    units with the rows that count of each.
+    units with the rows that count of each. `computed` says in Python which key of a grouping a row
+    has, and which columns it `reads`.
     """
 
     value: str
     domain: Domain | None = None
     where: str | None = None
     holds: Callable[[Row], bool] = every
-    by: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    by: Mapping[str, Sequence[Any] | Grouping] = field(default_factory=dict)
     units: tuple[str, int] | None = None
+    computed: Mapping[str, Callable[[Row], Any]] = field(default_factory=dict)
+    reads: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> set[str]:
         """The columns that it names."""
         named = {name for name in ODD_KINDS if self.where and name in self.where}
-        return {self.value, *self.by, *([self.units[0]] if self.units else []), *named}
+        keys = {name for name in self.by if name not in self.computed}
+        units = {self.units[0]} if self.units else set()
+        return {self.value, *keys, *units, *named, *self.reads}
+
+    @property
+    def keys(self) -> list[tuple[Any, ...]]:
+        """The keys of each group."""
+        lists = [
+            each.keyed().keys if isinstance(each, Grouping) else each for each in self.by.values()
+        ]
+        return list(product(*lists))
+
+    def keys_of(self, row: Row) -> tuple[Any, ...]:
+        """The keys of the group of a row; those of no group, if it is in none."""
+        return tuple(
+            self.computed[name](row) if name in self.computed else row[name] for name in self.by
+        )
 
 
 TEXTS = [
@@ -304,7 +325,102 @@ def _odd_text(row: Row) -> bool:
     )
 
 
+def _month(row: Row) -> Any:
+    return row["moment"] and row["moment"].date().replace(day=1)
+
+
+def _hour(name: str) -> Callable[[Row], Any]:
+    def hour(row: Row) -> Any:
+        moment = row[name]
+        return moment and moment.replace(minute=0, second=0, microsecond=0, tzinfo=None)
+
+    return hour
+
+
+def _bin(row: Row) -> Any:
+    if row["half"] is None:
+        return None
+    half = float(row["half"])
+    for low, high in pairwise([-0.25, 0.1, 1.0]):
+        if low <= half < high:
+            return f"[{low}, {high:g})"
+    return "[1, 2.25]" if 1 <= half <= 2.25 else None
+
+
+def _bucket(row: Row) -> Any:
+    number = row["number"]
+    return number and 1 + 3 * (number + 2**63) // 2**64 if number != 0 else 2
+
+
+def _label(row: Row) -> Any:
+    if row["whole"] is not None and row["whole"] < 0:
+        return "below"
+    return "dear" if row["price"] is not None and row["price"] > 0 else None
+
+
+LABELS = "CASE WHEN whole < 0 THEN 'below' WHEN price > 0 THEN 'dear' END"
+MONTHS = "('9999-12', '2024-02', '1969-12', '0001-01', '2024-03')"
+HOURS = "('0001-01-01 00:00', '1969-12-31 23:00', '2024-02-29 12:00')"
+COMPUTED: dict[str, Asked] = {
+    "keys of months": Asked(
+        "whole",
+        WHOLE,
+        by={"month": by.expression(f"DATE_TRUNC('month', moment) IN {MONTHS}")},
+        computed={"month": _month},
+        reads=frozenset({"moment"}),
+    ),
+    "keys of hours in UTC": Asked(
+        "half",
+        TENTHS,
+        by={"hour": by.expression(f"DATE_TRUNC('hour', zoned) IN {HOURS}")},
+        computed={"hour": _hour("zoned")},
+        reads=frozenset({"zoned"}),
+    ),
+    "keys of a range of days": Asked(
+        "exact",
+        TENTHS,
+        by={"day": by.day("moment", "2024-02", "2024-03-07"), "small": [0, 1]},
+        computed={"day": lambda row: row["moment"] and row["moment"].date()},
+        reads=frozenset({"moment"}),
+    ),
+    "keys of fields": Asked(
+        "half",
+        TENTHS,
+        by={"weekday": by.weekday("day"), "hour": by.hour_of_day("moment")},
+        computed={
+            "weekday": lambda row: row["day"] and row["day"].isoweekday(),
+            "hour": lambda row: row["moment"] and row["moment"].hour,
+        },
+        reads=frozenset({"day", "moment"}),
+    ),
+    "keys of bins": Asked(
+        "whole",
+        WHOLE,
+        by={"bin": by.bins("half", ["-0.25", "0.1", 1, "2.25"])},
+        computed={"bin": _bin},
+        reads=frozenset({"half"}),
+    ),
+    "keys of buckets": Asked(
+        "half",
+        TENTHS,
+        by={"bucket": by.buckets("number", -(2**63), 2**63, 3)},
+        computed={"bucket": _bucket},
+        reads=frozenset({"number"}),
+    ),
+    "keys of labels by units": Asked(
+        "half",
+        TENTHS,
+        "day < DATE '2024-03-01'",
+        _less(day=date(2024, 3, 1)),
+        by={"label": by.expression(LABELS), "flag": [True, False]},
+        units=("name", 2),
+        computed={"label": _label},
+        reads=frozenset({"whole", "price"}),
+    ),
+}
+
 ASKED: dict[str, Asked] = {
+    **COMPUTED,
     "a filter on numbers": Asked(
         "whole", WHOLE, "whole < 5 AND exact < 1.5", _less(whole=5, exact=1.5)
     ),
@@ -426,6 +542,13 @@ MANY_ASKED: dict[str, Asked] = {
         "x", WIDE, "block < 3 AND real < 0", _less(block=3, real=0)
     ),
     "a filter that most rows pass": Asked("real", FINE, "x < 1500", _less(x=1_500)),
+    "buckets of a number": Asked(
+        "real",
+        FINE,
+        by={"bucket": by.buckets("block", 0, 300, 30)},
+        computed={"bucket": lambda row: row["block"] // 10 + 1},
+        reads=frozenset({"block"}),
+    ),
     "units of one row and of thousands": Asked(
         "real", FINE, "block < 250", _less(block=250), {"kind": ["huge", *TINY[:5]]}, ("id", 20)
     ),

@@ -10,7 +10,6 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import cache
 from hashlib import md5
-from itertools import product
 from math import ceil, floor, inf
 from typing import Any
 
@@ -40,10 +39,10 @@ def grid_for(table: Table, asked: Asked) -> Grid:
 
 def counted(rows: Sequence[Row], asked: Asked, grid: Grid) -> list[Counter[int]]:
     """For each group how many rows count at each grid index."""
-    numbers = {keys: number for number, keys in enumerate(product(*asked.by.values()))}
+    numbers = {keys: number for number, keys in enumerate(asked.keys)}
     found = []
     for row in rows:
-        number = numbers.get(tuple(row[name] for name in asked.by))
+        number = numbers.get(asked.keys_of(row))
         if number is not None and row[asked.value] is not None and asked.holds(row):
             found.append((row, index_of(row[asked.value], grid), number))
     counts: list[Counter[int]] = [Counter() for _ in numbers]
@@ -56,12 +55,8 @@ def sizes(rows: Sequence[Row], asked: Asked, column: str | None) -> list[int]:
     """For each group how many rows there are, or how many in which a column has a cell; a mere row
     has an empty index.
     """
-    numbers = {keys: number for number, keys in enumerate(product(*asked.by.values()))}
-    found = [
-        (row, "", numbers.get(tuple(row[name] for name in asked.by)))
-        for row in rows
-        if asked.holds(row)
-    ]
+    numbers = {keys: number for number, keys in enumerate(asked.keys)}
+    found = [(row, "", numbers.get(asked.keys_of(row))) for row in rows if asked.holds(row)]
     kept = [
         each
         for each in found

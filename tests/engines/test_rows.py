@@ -95,9 +95,11 @@ SPARK_ASKED = (
         "keys of odd texts",
         "keys of whole numbers",
         "keys that no cell can be",
+        "keys of labels by units",
+        "keys of months",
         "keys of moments",
     ),
-    *("units of odd texts", "floats by units", "large numbers by units", "all together"),
+    *("units of odd texts", "all together", "floats by units", "large numbers by units"),
 )
 
 

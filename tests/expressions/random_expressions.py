@@ -118,15 +118,18 @@ class Expressions:
             )
         if chance < 0.6:
             return self.literal(kind)
+        if chance < 0.67 and kind in ("day", "ts", "tz"):
+            return self._truncated(kind)
         if chance < 0.75 or kind != "number":
             return self._choice(kind, depth - 1)
-        if chance < 0.8:
-            return tree.Negate(tree.Column(self.source.choice(self.numbers)))
-        if chance < 0.9:
-            return self._function(depth - 1)
+        if chance < 0.93:
+            return self._called(depth - 1)
         return tree.Arithmetic(
             self.source.choice("+-*/"), self.value(kind, depth - 1), self.value(kind, depth - 1)
         )
+
+    def _called(self, depth: int) -> tree.Expression:
+        return self.source.choice([self._placed, self._function])(depth)
 
     def _function(self, depth: int) -> tree.Expression:
         """A function of numbers, or one that makes a number of something else."""
@@ -160,6 +163,33 @@ class Expressions:
         if self.source.random() < 0.5:
             return tree.DaysBetween(*ends)
         return tree.Arithmetic("-", *(tree.Cast(each, "DATE") for each in ends))
+
+    def _truncated(self, kind: str) -> tree.Expression:
+        """Of a date or timestamp; a date of a timestamp too."""
+        if kind == "day":
+            unit = self.source.choice(["year", "quarter", "month", "week", "day"])
+            return tree.Truncate(unit, tree.Column(self.source.choice(["day", "ts", "tz"])))
+        unit = self.source.choice(["hour", "minute", "second"])
+        return tree.Truncate(unit, tree.Column(kind))
+
+    def _placed(self, depth: int) -> tree.Expression:
+        """A number with a sign, the number of a bin, or a field."""
+        chance = self.source.random()
+        if chance < 0.3:
+            return tree.Negate(tree.Column(self.source.choice(self.numbers)))
+        if chance < 0.6:
+            fields = ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "ISODOW"]
+            kind = self.source.choice(["day", "ts", "tz"])
+            if kind != "day":
+                fields += ["HOUR", "MINUTE", "SECOND"]
+            return tree.Extract(self.source.choice(fields), tree.Column(kind))
+        # Numbers beyond all floats are told apart by whole numbers alone.
+        edges = sorted(Fraction(each) for each in self.source.sample(NUMBERS, 4))
+        if chance < 0.8:
+            literals = tuple(map(tree.Number, edges))
+            return tree.Bins(self.value("number", depth), literals)
+        low, high = tree.Number(edges[0]), tree.Number(edges[-1])
+        return tree.WidthBucket(self.value("number", depth), low, high, self.source.randint(1, 5))
 
     def literal(self, kind: str) -> tree.Expression:
         choose = self.source.choice

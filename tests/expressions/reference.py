@@ -213,6 +213,68 @@ class Reference:
         """A whole number of 64 bits with a sign, in the unit of an expression."""
         return fitted(value, self.places(e))
 
+    def _truncate(self, e, row):
+        moment = self._calendar(e, row)
+        if moment is None:
+            return None
+        if e.unit == "week":
+            moment -= timedelta(days=moment.weekday())
+        month = {"year": 1, "quarter": (moment.month - 1) // 3 * 3 + 1}.get(e.unit, moment.month)
+        day = 1 if e.unit in ("year", "quarter", "month") else moment.day
+        clock = [moment.hour, moment.minute, moment.second]
+        kept = {"hour": 1, "minute": 2, "second": 3}.get(e.unit, 0)
+        return seconds(datetime(moment.year, month, day, *clock[:kept]))
+
+    def _extract(self, e, row):
+        moment = self._calendar(e, row)
+        if moment is None:
+            return None
+        _, week, weekday = moment.isocalendar()
+        fields = {
+            "QUARTER": (moment.month + 2) // 3,
+            "WEEK": week,
+            "DOY": moment.timetuple().tm_yday,
+            "DOW": weekday % 7,
+            "ISODOW": weekday,
+        }
+        return Fraction(fields.get(e.field, getattr(moment, e.field.lower(), None)))
+
+    def _calendar(self, e, row) -> datetime | None:
+        """The moment of an operand, rounded down to microseconds."""
+        found = self.value(e.operand, row)
+        if found is None:
+            return None
+        return datetime(1970, 1, 1) + timedelta(microseconds=floor(found * 10**6))
+
+    def _widthbucket(self, e, row):
+        width = (e.high.value - e.low.value) / e.number
+        return self._place(e, [e.low.value + width * i for i in range(e.number + 1)], row)
+
+    def _bins(self, e, row):
+        edges = [self.value(edge, row) for edge in e.edges]
+        is_moment = self.is_calendar(e.operand)
+        edges = [
+            seconds(datetime.fromisoformat(edge)) if is_moment and isinstance(edge, str) else edge
+            for edge in edges
+        ]
+        place = self._place(e, edges, row)
+        if place is None or place == 0:
+            return None
+        value = self.value(e.operand, row)
+        last = float(edges[-1]) if self.is_float(e.operand) else edges[-1]
+        if value == last:
+            return Fraction(len(edges) - 1)
+        return place if place < len(edges) else None
+
+    def _place(self, e, edges, row):
+        """How many edges something has reached."""
+        value = self.value(e.operand, row)
+        if value is None:
+            return None
+        if self.is_float(e.operand):
+            edges = [float(edge) for edge in edges]
+        return Fraction(sum(edge <= value for edge in edges))
+
     def _negate(self, e, row):
         return self._arithmetic(tree.Arithmetic("-", tree.Number(Fraction(0)), e.operand), row)
 
@@ -285,7 +347,7 @@ class Reference:
             return e.type in ("DATE", "TIMESTAMP")
         if isinstance(e, tree.Extreme):
             return any(map(self.is_calendar, e.items))
-        return isinstance(e, tree.Day | tree.Moment) or (
+        return isinstance(e, tree.Day | tree.Moment | tree.Truncate) or (
             isinstance(e, tree.Case | tree.Coalesce) and any(map(self.is_calendar, e.values))
         )
 

@@ -133,7 +133,7 @@ FUNCTIONS = [
     "exists (select 1)",
     "row(1) = x",
     "unnest(x) = 1",
-    "extract(year from d) = 1",
+    "age(d) = 1",
     "trim(t) = ''",
     "substring(t from 1) = ''",
     "position('a' in t) = 1",

@@ -209,7 +209,7 @@ class TestQuestions:
     @examples(100)
     @given(
         st.dictionaries(NAMES, AGGREGATES, min_size=1, max_size=3),
-        st.lists(NAMES),
+        st.lists(NAMES, unique=True),
         st.none() | st.text(),
         NUMBERS,
         st.booleans(),

@@ -56,7 +56,7 @@ AGGREGATES = {
 def test_an_aggregate_means(text, known):
     statement = read_sql(f"SELECT {text} AS a FROM bank", known)
     assert list(statement.aggregates.values()) == [AGGREGATES[text]]
-    assert (statement.dataset, statement.by, statement.where) == ("bank", (), None)
+    assert (statement.dataset, statement.by, statement.where) == ("bank", {}, None)
     assert list(statement.values) == ["a"]
 
 
@@ -340,7 +340,7 @@ REFUSED = [
     ("SELECT SUM(DISTINCT age) FROM bank", "DISTINCT is not answered", "DISTINCT"),
     ("SELECT APPROX_COUNT_DISTINCT(age) FROM bank", "another mechanism", "APPROX_COUNT_DISTINCT"),
     ("SELECT MEDIAN(age) OVER () FROM bank", "windows are not answered", "OVER"),
-    ("SELECT COUNT(*) FILTER (WHERE age < 3) FROM bank", "put the condition into WHERE", "FILTER"),
+    ("SELECT COUNT(*) FILTER (age < 3) FROM bank", "write FILTER", "FILTER (age < 3"),
     ("SELECT RANDOM() FROM bank", "there is no function RANDOM", "RANDOM"),
     ("SELECT ABS(COUNT(*)) FROM bank", "there is no function ABS", "ABS"),
     # misspelt names

@@ -1,4 +1,5 @@
-"""Answers as a picture: a dot with its bar, one row each; a histogram as bars with whiskers.
+"""Answers as a picture: a dot with its bar, one row each; a histogram as bars with whiskers; groups
+along time as a line with a band.
 
 The only file that loads the plotting library.
 """
@@ -32,6 +33,8 @@ MOST = 200
 ROOMY_HEIGHT = 0.75
 CLOSE_HEIGHT = 0.22
 FORMATS = (".png", ".svg", ".pdf")
+# Inches of a line along time.
+LINE_HEIGHT = 4.2
 # Of a histogram: inches, the most bars in a picture, and letters below it.
 HISTOGRAM_HEIGHT = 4.2
 MOST_BARS = 400
@@ -97,7 +100,14 @@ def draw(
 
 
 def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Draw the answers of some aggregates, group by group; those of a histogram as its bars."""
+    """Draw the answers of some aggregates, group by group; those of a histogram as its bars, those
+    along time as a line.
+    """
+    lines = _lines(result, names)
+    if lines and ax is None:
+        _, ax = _pyplot().subplots(figsize=(8, LINE_HEIGHT))
+    if lines:
+        return _draw_lines(lines, ax, result.epsilon)
     chosen = result.labels(names)
     histograms = _histograms(result, names)
     if histograms and ax is None:
@@ -181,6 +191,61 @@ def _finished(ax: Axes, words: str, first: Answer) -> Axes:
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
     return ax
+
+
+Line = list[tuple[date, "Answer"]]
+
+
+def _lines(result: Result, names: Sequence[str]) -> dict[str, Line]:
+    """The answers of an aggregate along time, by the other keys of their groups; none if no key is
+    a time, or more than one, or if there are too many lines to tell apart.
+    """
+    if len(names) != 1 or len(result) < 2:
+        return {}
+    (name,) = names
+    place = result.names.index(name)
+    times = [
+        number
+        for number in range(len(result.keys))
+        if all(isinstance(keys[number], date) for keys, _ in result.groups)
+    ]
+    if len(times) != 1:
+        return {}
+    found: dict[str, Line] = {}
+    for keys, answers in result.groups:
+        if isinstance(answers[place].value, date) or answers[place].bin is not None:
+            return {}
+        others = ", ".join(str(key) for number, key in enumerate(keys) if number != times[0])
+        found.setdefault(others, []).append((keys[times[0]], answers[place]))
+    if len(found) > len(COLOURS) or max(map(len, found.values())) < 2:
+        return {}
+    return {label: sorted(line, key=lambda each: each[0]) for label, line in found.items()}
+
+
+def _draw_lines(lines: dict[str, Line], ax: Any, epsilon: Fraction) -> Axes:
+    """Lines through the released values, each in the band that its intervals make."""
+    answers = [answer for line in lines.values() for _, answer in line]
+    limits = _limits(answers)
+    for colour, (label, line) in zip(COLOURS, lines.items(), strict=False):
+        times = [time for time, _ in line]
+        lows = [_clipped(answer.interval.low, limits) for _, answer in line]
+        highs = [_clipped(answer.interval.high, limits) for _, answer in line]
+        values = [float(answer.value) for _, answer in line]
+        ax.fill_between(times, lows, highs, color=colour, alpha=0.3, linewidth=0)
+        ax.plot(times, values, color=colour, linewidth=1.5, label=label)
+    if len(lines) > 1:
+        ax.legend(frameon=False, fontsize=9)
+    ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    for side in ("right", "top"):
+        ax.spines[side].set_visible(False)
+    first = answers[0]
+    words = f"line: released values, band: {percent(first.confidence)} interval of each"
+    title = _headed(words, answers, epsilon, str(first.rows.whole))
+    ax.set_title(title, loc="left", fontsize=10, color=INK)
+    if layout := getattr(ax.figure, "tight_layout", None):
+        layout()
+    axes: Axes = ax
+    return axes
 
 
 def _histograms(result: Result, names: Sequence[str]) -> dict[str, list[Answer]]:
@@ -434,6 +499,8 @@ def saving(path: str | Path) -> Iterator[None]:
 
 def _picture_height(result: Result, names: Sequence[str]) -> float:
     """Inches for the picture of some aggregates."""
+    if _lines(result, names):
+        return LINE_HEIGHT
     if _histograms(result, names):
         return HISTOGRAM_HEIGHT
     return 1.0 + _height(len(result) * len(names))

@@ -26,6 +26,7 @@ class Population:
 
     `where` is the filter. `by` are the columns that divide the rows, and `keys` are those of one
     group, or none for all groups together. Of each value of `unit` at most `most` rows count.
+    Rows with what stands in `outside` are in no group.
     Of texts with more than `texts` characters the filter sees nothing. `cells` says which cells are
     looked at, `taken` what becomes of those beyond a domain, and `particular` what else holds for
     some of several values. `sampled` says that not the rows are meant, but the population that they
@@ -49,6 +50,7 @@ class Population:
     particular: str | None = None
     texts: int | None = None
     sampled: bool = False
+    outside: str | None = None
 
     def __str__(self) -> str:
         if self.sampled:
@@ -63,6 +65,8 @@ class Population:
             rows += f", {self._bound()}"
         elif rows == "rows":
             rows = "all rows"
+        if self.outside is not None and not self.keys:
+            rows += f", those with {self.outside} in no group"
         if self.taken is not None:
             rows += f", {self.taken}"
         if self.texts is not None:
@@ -117,7 +121,9 @@ class Population:
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:
         """What `to_fields` wrote, here or on the other side of a wire."""
-        found = {field.name: given[field.name] for field in fields(cls)}
+        # A service of an older release does not tell what is in no group.
+        found = {"outside": None, **given}
+        found = {field.name: found[field.name] for field in fields(cls)}
         return cls(**{**found, "by": tuple(found["by"]), "keys": tuple(found["keys"])})
 
 

@@ -277,7 +277,8 @@ class Result:
         return {name: [row[name] for row in rows] for name in self.columns}
 
     def plot(self, name: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw dots with bars, one below the other: of one aggregate, or of all.
+        """Draw dots with bars, one below the other: of one aggregate, or of all. Where a key is a
+        date or timestamp, one aggregate is drawn as a line with a band.
 
         Needs the extra `plot`.
         """

@@ -350,7 +350,11 @@ def _cell_text(
         return low_end(result.answer_of(cell, answers).interval)
     if cell.what == "high":
         return high_end(result.answer_of(cell, answers).interval)
-    return _cell(result.cell(cell, values, answers))
+    found = result.cell(cell, values, answers)
+    if cell.what == "key" and type(found) is int and answers[0].bin is None:
+        # It may be a year, and tells a group from others in any case; edges of bins are amounts.
+        return str(found)
+    return _cell(found)
 
 
 def footing(result: Result) -> list[str]:

@@ -25,7 +25,9 @@ Aggregates = Annotated[
 By = Annotated[
     list[str] | None,
     typer.Option(
-        "--by", help="A column with public keys to divide by; may be given several times."
+        "--by",
+        help="A column with public keys to divide by, or an expression, such as "
+        "\"month=DATE_TRUNC('month', t)\"; may be given several times.",
     ),
 ]
 Weights = Annotated[
@@ -95,7 +97,7 @@ def ask(
         shares = _weights(weights, wanted)
     terms: dict[str, Any] = {
         "epsilon": epsilon,
-        "by": by or (),
+        "by": divided(by or []),
         "where": where,
         "weights": shares,
         "confidence": confidence,
@@ -165,6 +167,19 @@ def named(aggregates: list[str]) -> dict[str, str]:
                 f'two aggregates have the name {name!r}; name them, such as "first={text}"'
             )
         found[name] = text
+    return found
+
+
+def divided(by: list[str]) -> list[str | dict[str, str]]:
+    """What divides rows: columns, and expressions with a name before them.
+
+    >>> divided(["job", "month=DATE_TRUNC('month', t)"])
+    ['job', {'month': "DATE_TRUNC('month', t)"}]
+    """
+    found: list[str | dict[str, str]] = []
+    for each in by:
+        given = NAMED.fullmatch(each)
+        found.append({given["name"]: given["text"]} if given else each)
     return found
 
 

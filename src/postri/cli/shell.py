@@ -47,8 +47,9 @@ KEYWORDS = (
     "BETWEEN",
     "IN",
     "DESC",
+    "FILTER",
 )
-# The functions of released values; those of statistics are in their registry.
+# The functions of released values and of rows; those of statistics are in their registry.
 FUNCTIONS = (
     "LOW",
     "HIGH",
@@ -60,7 +61,12 @@ FUNCTIONS = (
     "FLOOR",
     "CEIL",
     "CAST",
+    "COUNTIF",
     "DATE_DIFF",
+    "DATE_TRUNC",
+    "EXTRACT",
+    "WIDTH_BUCKET",
+    "BINS",
 )
 COMMANDS = ("\\d", "\\budget", "\\epsilon", "\\expect", "\\plot", "\\q", "\\?")
 HISTORY = "POSTRI_HISTORY"

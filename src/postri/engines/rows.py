@@ -20,29 +20,54 @@ from postri.columns import BOOLEAN, UNTYPED, ColumnType, text_type
 from postri.domain import kind_of, position
 from postri.errors import InputError, nearest
 from postri.exact import exact, shown
-from postri.expressions import Bound, Predicate
+from postri.expressions import Bound, Predicate, Value, grouping
+from postri.expressions.grouping import Grouping, KeyedExpression
+from postri.expressions.tree import Expression
 
-MOST_GROUPS = 100_000
+MOST_GROUPS = grouping.MOST_KEYS
 
-Key = str | int | Decimal | date
+Key = grouping.Key
 RawKey = int | str | Fraction | None
+Keys = Sequence[Key] | Grouping | KeyedExpression
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """What divides rows, under the name that the result has for it: a column and its public keys,
+    or an expression and the value that it has for each key.
+    """
+
+    name: str
+    keys: tuple[Key, ...]
+    column: str
+    expression: Expression | None = None
+    values: tuple[Key, ...] = ()
+    outside: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What it is whatever it is called: the column, or the text of the expression."""
+        if self.expression is None:
+            return self.column
+        return str(self.expression)
 
 
 @dataclass(frozen=True)
 class Groups:
     """Columns with their public keys. The groups are all combinations, in the order of the keys."""
 
-    columns: tuple[tuple[str, tuple[Key, ...]], ...]
+    columns: tuple[GroupColumn, ...]
 
     @classmethod
-    def of(cls, by: Mapping[str, Sequence[Key]]) -> Groups:
+    def of(cls, by: Mapping[str, Keys]) -> Groups:
         """The groups that a caller names, or InputError."""
         if not isinstance(by, Mapping) or not by:
             raise InputError(
                 f"by must map columns to their public keys, such as {{'city': ['Oslo', "
-                f"'Bergen']}}, got {shown(by)}"
+                f"'Bergen']}}, or names to what divides rows, such as {{'month': "
+                f"by.month('t', '2013-01', '2013-12')}}, got {shown(by)}"
             )
-        groups = cls(tuple((name, _checked_keys(name, keys)) for name, keys in by.items()))
+        groups = cls(tuple(group_column(name, keys) for name, keys in by.items()))
         if groups.size > MOST_GROUPS:
             raise InputError(
                 f"there may be at most {MOST_GROUPS:,} groups, got {groups.size:,}; name fewer keys"
@@ -52,12 +77,25 @@ class Groups:
     @property
     def size(self) -> int:
         """How many groups there are."""
-        return prod(len(keys) for _, keys in self.columns)
+        return prod(len(column.keys) for column in self.columns)
 
     @property
     def keys(self) -> list[tuple[Key, ...]]:
         """The keys of each group."""
-        return list(product(*(keys for _, keys in self.columns)))
+        return list(product(*(column.keys for column in self.columns)))
+
+
+def group_column(name: str, keys: Keys) -> GroupColumn:
+    """What divides rows under this name: keys of a column, or an expression with its own."""
+    if isinstance(keys, Grouping):
+        if keys.column is not None:
+            listed = _checked_keys(name, keys.listed or ())
+            return GroupColumn(name, listed, keys.column.name)
+        keys = keys.keyed()
+    if isinstance(keys, KeyedExpression):
+        checked = _checked_keys(name, keys.keys)
+        return GroupColumn(name, checked, name, keys.expression, keys.values, keys.outside)
+    return GroupColumn(name, _checked_keys(name, keys), name)
 
 
 def _checked_keys(name: object, keys: object) -> tuple[Key, ...]:
@@ -136,18 +174,29 @@ class Rows:
 @dataclass(frozen=True)
 class KeyColumn:
     """A column to divide by: how its cells are read, and the raw cell of each key (None: no cell is
-    that).
+    that). Its cells are those of a `value`, if it has one.
     """
 
     column: str
     type: ColumnType
     raws: tuple[RawKey, ...]
+    value: Value | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read for it."""
+        if self.value is None:
+            return [self.column]
+        return [wanted.column for wanted in self.value.inputs]
 
     @property
     def ends(self) -> tuple[int, int] | None:
         """The raw cells of the calendar's ends, for which cells beyond it count, as in predicates;
         None where that decides nothing.
         """
+        if self.value is not None:
+            # What is computed lies inside the calendar.
+            return None
         if self.type.kind not in ("date", "timestamp") or self.type.unit is None:
             return None
         calendar: tuple[date, date] = (datetime.min, datetime.max)
@@ -196,7 +245,7 @@ class Selection:
         names = []
         if self.where is not None:
             names += [wanted.column for wanted in self.where.inputs]
-        names += [key.column for key in self.keys]
+        names += [name for key in self.keys for name in key.columns]
         if self.units is not None:
             names.append(self.units.column)
         return list(dict.fromkeys(names))
@@ -227,8 +276,11 @@ def bind(
         where = rows.where.bind(known, type_of)
     keys = []
     if rows.groups is not None:
-        for name, each in rows.groups.columns:
-            keys.append(_key_column(_known(name, known), each, type_of))
+        for each in rows.groups.columns:
+            if each.expression is None:
+                keys.append(_key_column(_known(each.column, known), each.keys, type_of))
+            else:
+                keys.append(_computed_keys(each, each.expression, known, type_of))
     units = None
     if rows.units is not None:
         units = _unit_column(rows.units, known, type_of)
@@ -268,6 +320,18 @@ def _key_column(
             f"{declared.name} has one"
         )
     return KeyColumn(column, declared, tuple(_raw_key(key, declared) for key in keys))
+
+
+def _computed_keys(
+    group: GroupColumn,
+    expression: Expression,
+    names: Sequence[str],
+    type_of: Callable[[str], ColumnType],
+) -> KeyColumn:
+    """The values of an expression to divide by."""
+    value = Value.bind(expression, names, type_of)
+    raws = tuple(_raw_key(key, value.type) for key in group.values)
+    return KeyColumn(group.name, value.type, raws, value)
 
 
 def _read_as(key: Key) -> ColumnType:

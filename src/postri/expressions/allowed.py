@@ -17,21 +17,43 @@ from postri.expressions.words import LONGEST, Words
 
 ALLOWED = (
     "allowed are comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE, LEAST, "
-    "GREATEST, ABS, ROUND, FLOOR, CEIL, CAST, DATE_DIFF and + - * /"
+    "GREATEST, ABS, ROUND, FLOOR, CEIL, CAST, DATE_DIFF, DATE_TRUNC, EXTRACT, WIDTH_BUCKET, BINS "
+    "and + - * /"
 )
+# What a field of a date or timestamp is called as a function of its own.
+FIELD_FUNCTIONS = {
+    "YEAR": "YEAR",
+    "QUARTER": "QUARTER",
+    "MONTH": "MONTH",
+    "WEEK": "WEEK",
+    "WEEKOFYEAR": "WEEK",
+    "DAY": "DAY",
+    "DAYOFMONTH": "DAY",
+    "DAYOFYEAR": "DOY",
+    "ISODOW": "ISODOW",
+    "HOUR": "HOUR",
+    "MINUTE": "MINUTE",
+    "SECOND": "SECOND",
+}
 FUNCTIONS = frozenset(
     {
         "ABS",
+        "BINS",
         "CAST",
         "CEIL",
         "CEILING",
         "COALESCE",
         "DATEDIFF",
         "DATE_DIFF",
+        "DATE_PART",
+        "DATE_TRUNC",
+        "EXTRACT",
         "FLOOR",
         "GREATEST",
         "LEAST",
         "ROUND",
+        "WIDTH_BUCKET",
+        *FIELD_FUNCTIONS,
     }
 )
 # The types of CAST that have digits in parentheses, or consist of two words.

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import singledispatchmethod
+from itertools import pairwise
 
 from postri.columns import ColumnType
 from postri.domain import position
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import conditions, tree
+from postri.expressions.calendar import DAY_UNITS, TIME_UNITS, Finer, extraction, truncation
 from postri.expressions.kinds import CALENDAR, READ_AS, Kind, kind_of_type, read_day, read_moment
 from postri.expressions.measures import (
     SECONDS,
@@ -29,6 +31,7 @@ from postri.expressions.measures import (
     extreme,
     first_days,
     member,
+    placed,
     rounded,
     size_of,
 )
@@ -56,6 +59,9 @@ NUMBERS = (
     tree.Absolute,
     tree.Rounded,
     tree.DaysBetween,
+    tree.Extract,
+    tree.WidthBucket,
+    tree.Bins,
 )
 CAST_KINDS = {"DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP}
 KINDS: dict[type[Expression], Kind] = {
@@ -153,9 +159,32 @@ class Binder:
             return self._common(expression.items)
         if isinstance(expression, tree.Cast):
             return CAST_KINDS.get(expression.type, Kind.NUMBER)
-        if isinstance(expression, tree.Moment):
-            return Kind.TIMESTAMP if expression.value.tzinfo is None else Kind.ZONED
+        if isinstance(expression, tree.Moment | tree.Truncate):
+            return self._kind_of_moment(expression)
         return KINDS.get(type(expression))
+
+    def _kind_of_moment(self, expression: tree.Moment | tree.Truncate) -> Kind:
+        if isinstance(expression, tree.Truncate):
+            if expression.unit in DAY_UNITS:
+                return Kind.DATE
+            return self._calendar_kind(expression)
+        return Kind.TIMESTAMP if expression.value.tzinfo is None else Kind.ZONED
+
+    def _calendar_kind(self, expression: tree.Truncate | tree.Extract) -> Kind:
+        """The kind of the moments that are truncated, or of which a field is taken.
+
+        Where nothing tells, they are timestamps without a time zone.
+        """
+        operand = expression.operand
+        kind = self.kind(operand) or Kind.TIMESTAMP
+        if kind not in CALENDAR or isinstance(operand, tree.Null | tree.Text):
+            raise _misplaced(operand, kind, Kind.TIMESTAMP)
+        unit = expression.unit if isinstance(expression, tree.Truncate) else expression.field
+        if kind == Kind.DATE and unit.casefold() in TIME_UNITS:
+            raise InputError(
+                f"{brief(operand)} is a date, which has no {unit.casefold()}; take the day"
+            )
+        return kind
 
     def _common(self, expressions: Sequence[Expression]) -> Kind | None:
         """The kind of several expressions.
@@ -274,6 +303,8 @@ class Binder:
             return _place(expression, kind)
         if kind == Kind.NUMBER:
             return self._number(expression)
+        if kind in CALENDAR and isinstance(expression, tree.Truncate):
+            return self._truncated(expression, kind)
         if isinstance(expression, tree.Cast):
             return self._cast_to_calendar(expression, kind)
         raise _misplaced(expression, self.kind(expression), kind)
@@ -377,6 +408,53 @@ class Binder:
         if own == Kind.ZONED or kind == Kind.DATE:
             raise _no_cast(cast, own)
         return self.value(cast.operand, Kind.TIMESTAMP)
+
+    # The calendar, and bins.
+
+    def _moment(self, expression: tree.Truncate | tree.Extract) -> tuple[Operand, Kind]:
+        """The moments of which something is told, and their kind."""
+        kind = self._calendar_kind(expression)
+        return self.value(expression.operand, kind), kind
+
+    def _truncated(self, expression: tree.Truncate, kind: Kind) -> Operand:
+        own = self.kind(expression)
+        if own != kind and (own, kind) != (Kind.DATE, Kind.TIMESTAMP):
+            raise _misplaced(expression, own, kind)
+        moment, of_kind = self._moment(expression)
+        if not isinstance(moment, Node):
+            raise _of_no_column(expression)
+        found = truncation(moment, expression.unit, days=of_kind == Kind.DATE)
+        if own == kind or found.unit is None:
+            return found
+        # The first moment of a day, beside timestamps.
+        return Finer(found, 1, found.unit * SECONDS)
+
+    @_number.register
+    def _(self, expression: tree.Extract) -> Operand:
+        moment, kind = self._moment(expression)
+        if not isinstance(moment, Node):
+            raise _of_no_column(expression)
+        return extraction(moment, expression.field, days=kind == Kind.DATE)
+
+    @_number.register
+    def _(self, expression: tree.WidthBucket) -> Operand:
+        low, high = expression.low.value, expression.high.value
+        width = (high - low) / expression.number
+        edges = [low + width * i for i in range(expression.number + 1)]
+        operand = self.value(expression.operand, Kind.NUMBER)
+        return placed(operand, edges, range(len(edges) + 1), closed=False)
+
+    @_number.register
+    def _(self, expression: tree.Bins) -> Operand:
+        kind = self._decided(expression.operand, *expression.edges)
+        if kind not in (Kind.NUMBER, *CALENDAR):
+            raise _misplaced(expression.operand, kind, Kind.NUMBER)
+        edges = [self.value(edge, kind) for edge in expression.edges]
+        known = [edge for edge in edges if isinstance(edge, Fraction)]
+        if any(one >= other for one, other in pairwise(known)):
+            raise InputError(f"the edges of bins must ascend, got {brief(expression)}")
+        numbers = [None, *range(1, len(known)), None]
+        return placed(self.value(expression.operand, kind), known, numbers, closed=True)
 
     # Conditions.
 
@@ -503,6 +581,12 @@ def _place(literal: tree.Day | tree.Moment | tree.Text, kind: Kind) -> Fraction:
     if isinstance(literal, tree.Day) and kind != Kind.DATE:
         return position(point) * SECONDS
     return position(point)
+
+
+def _of_no_column(expression: Expression) -> InputError:
+    return InputError(
+        f"{brief(expression)} is the same in every row; write what it is, or name a column"
+    )
 
 
 def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputError:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from functools import reduce
-from math import ceil, floor, gcd
+from math import ceil, floor, gcd, inf, nextafter
 
 from postri.domain import position
 from postri.errors import InputError
@@ -40,6 +40,7 @@ from postri.expressions.numbers import (
     Limit,
     Limited,
     NumberCell,
+    Place,
     Real,
     RealArithmetic,
     RealRounded,
@@ -263,6 +264,39 @@ def to_whole(function: Rounding, number: Fraction) -> int:
         return ceil(number)
     size = floor(abs(number) + Fraction(1, 2))
     return size if number >= 0 else -size
+
+
+def placed(
+    operand: Operand,
+    edges: Sequence[Fraction],
+    numbers: Sequence[int | None],
+    *,
+    closed: bool,
+) -> Operand:
+    """Between which of some ascending edges an operand lies; `numbers` has one for what is below
+    all of them, and one for what is at or above each. `closed` says that the last edge itself
+    counts as below it.
+    """
+    if operand is None:
+        return None
+    if isinstance(operand, Fraction):
+        place = sum(edge <= operand for edge in edges)
+        if closed and operand == edges[-1]:
+            place -= 1
+        number = numbers[place]
+        return None if number is None else Fraction(number)
+    cuts: tuple[int, ...] | tuple[float, ...]
+    if operand.unit is None:
+        doubles = [_double(edge) for edge in edges]
+        if closed:
+            doubles[-1] = nextafter(doubles[-1], inf)
+        cuts = tuple(doubles)
+    else:
+        wholes = [ceil(edge / operand.unit) for edge in edges]
+        if closed:
+            wholes[-1] = floor(edges[-1] / operand.unit) + 1
+        cuts = tuple(wholes)
+    return Place(operand, cuts, tuple(numbers))
 
 
 def _is_float(operand: Operand) -> bool:

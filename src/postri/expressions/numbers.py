@@ -508,6 +508,59 @@ def _scaled_sql(text: str, places: int, writer: Writer) -> str:
     return f"({text} {'*' if places > 0 else '/'} {factor})"
 
 
+@dataclass(frozen=True)
+class Place(Node):
+    """Between which cuts a number lies. `numbers` has one for what is below all cuts, one for what
+    is at or above each: None is null.
+
+    Cuts ascend; of two that are equal, nothing lies between them.
+    """
+
+    operand: Node
+    cuts: tuple[int, ...] | tuple[float, ...]
+    numbers: tuple[int | None, ...]
+
+    @property
+    def unit(self) -> Fraction | None:
+        return Fraction(1)
+
+    def vector(self, cells: Vectors) -> Vector:
+        found = self.operand.vector(cells)
+        values = np.asarray(found.values)
+        cuts = np.array(self.cuts, np.float64 if values.dtype.kind == "f" else object)
+        if values.dtype.kind != "f" and values.dtype != object:
+            # No cell lies beyond what its type can hold, and neither do cuts that matter.
+            limits = np.iinfo(values.dtype)
+            known = [min(max(cut, limits.min), limits.max) for cut in self.cuts]
+            beyond = sum(cut > limits.max for cut in self.cuts)
+            cuts = np.array(known[: len(known) - beyond], values.dtype)
+        places = np.searchsorted(cuts, values, side="right")
+        numbers = np.array([number or 0 for number in self.numbers], np.int64)
+        known_numbers = np.array([number is not None for number in self.numbers])
+        return Vector(numbers[places], both(found.valid, known_numbers[places]))
+
+    def sql(self, writer: Writer) -> str:
+        def placed(value: str) -> str:
+            inside = self._between(value, 0, len(self.cuts), writer)
+            return f"(CASE WHEN {value} IS NOT NULL THEN {inside} END)"
+
+        return writer.once(self.operand.sql(writer), placed)
+
+    def _between(self, value: str, first: int, last: int, writer: Writer) -> str:
+        """The number of a value that lies in one of some places, by halving: a row is compared as
+        often as the number of cuts has bits.
+        """
+        if first == last:
+            number = self.numbers[first]
+            return writer.dialect.integer("NULL" if number is None else str(number), unsigned=False)
+        middle = (first + last + 1) // 2
+        cut = self.cuts[middle - 1]
+        limit = writer.dialect.double(cut) if isinstance(cut, float) else f"({cut})"
+        below = self._between(value, first, middle - 1, writer)
+        above = self._between(value, middle, last, writer)
+        return f"CASE WHEN {value} < {limit} THEN {below} ELSE {above} END"
+
+
 def _largest(values: Any) -> int:
     """The largest size of some whole numbers."""
     if not np.size(values):

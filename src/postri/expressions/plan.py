@@ -152,6 +152,17 @@ class ExpressionDialect(Protocol):
     def whole(self, real: str) -> str:
         """A whole number in double precision as one of 64 bits; null where it does not fit."""
 
+    def quotient(self, whole: str, divisor: int) -> str:
+        """A whole number of 64 bits that is not negative, divided by a positive one and rounded
+        down.
+        """
+
+    def of_day(self, function: str, days: str) -> str:
+        """A function of a day, which is given as the number of days since 1970-01-01 and lies
+        between the years 1 and 9999: its `year`, `quarter`, `month`, `week`, `day` or `doy`, or the
+        number of the day that is the `first of year`, `first of quarter` or `first of month`.
+        """
+
 
 class RawCells(Protocol):
     """How a column is read."""

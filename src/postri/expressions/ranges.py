@@ -13,6 +13,9 @@ Each part of an expression has a range, and a unit of which all its values are w
     a size        from the smallest to the largest size, of the same unit
     rounding      the ends, rounded, of the step that is rounded to
     days between  the differences of the ends, in days
+    a truncation  the truncated ends, of a day, or of its hour, minute or second
+    a field       what it can be at all, and the years of the ends, of 1
+    a bin         the number of the first and of the last, of 1
 
 A quotient has that unit only if its divisor is a number with a short inverse; any other has none.
 The domain then has the largest power of ten as its step that makes a million steps or more, and so
@@ -33,7 +36,7 @@ from fractions import Fraction
 from functools import reduce, singledispatch
 from math import ceil, floor, log10
 from operator import mul, truediv
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from postri.columns import Kind
 from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
@@ -41,6 +44,7 @@ from postri.errors import InputError
 from postri.exact import decimal_places, plain
 from postri.expressions import tree
 from postri.expressions.binding import CONDITIONS, KINDS, column_named
+from postri.expressions.calendar import FIELDS, TIME_UNITS, truncated
 from postri.expressions.measures import EXACT, FLIPPED, SECONDS, common_unit, small, to_whole
 from postri.expressions.tree import Expression, brief
 
@@ -97,6 +101,11 @@ class Range:
         place = point if isinstance(point, Fraction) else position(point)
         zoned = isinstance(point, datetime) and point.tzinfo is not None
         return cls(place, place, abs(place), kind_of(point), zoned)
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest value."""
+        return self.low, self.high
 
     def narrowed(self, comparison: tree.Comparison, number: Fraction) -> Range:
         """The same where a cell also compares so with a number.
@@ -167,6 +176,11 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
         whens = tuple((condition, inside(value)) for condition, value in expression.whens)
         return tree.Case(whens, expression.otherwise and inside(expression.otherwise))
     if isinstance(expression, tree.LITERALS) or _is_cast_condition(expression):
+        return expression
+    if isinstance(expression, tree.Truncate) or _is_year(expression):
+        return tree.mapped(expression, inside)
+    if isinstance(expression, tree.Extract | tree.WidthBucket | tree.Bins):
+        # A field or a bin is one of a few numbers, whatever its columns are.
         return expression
     if isinstance(expression, COMPUTED):
         return _multiplied(tree.mapped(expression, inside))
@@ -396,6 +410,62 @@ def _days_between(start: Range, end: Range) -> Range:
 
 def _not_cast(cast: tree.Cast, found: Range) -> InputError:
     return InputError(f"{brief(cast.operand)} is a {found.kind}, which is not cast to {cast.type}")
+
+
+@_found.register
+def _(expression: tree.Truncate, known: Ranges) -> Range | None:
+    moments = _truncated_moments(expression, known)
+    if moments is None:
+        return None
+    low, high = (truncated(_as_date(place, moments), expression.unit) for place in moments.ends)
+    kind: Kind = "date"
+    unit = Fraction(1)
+    if expression.unit in TIME_UNITS:
+        kind = "timestamp"
+        unit = Fraction(TIME_UNITS[expression.unit])
+    zoned = moments.zoned and kind == "timestamp"
+    return Range(position(low), position(high), unit, kind, zoned)
+
+
+@_found.register
+def _(expression: tree.Extract, known: Ranges) -> Range | None:
+    low, high = FIELDS[expression.field]
+    if _is_year(expression):
+        moments = _truncated_moments(expression, known)
+        if moments is None:
+            return None
+        low, high = (_as_date(place, moments).year for place in moments.ends)
+    return Range(Fraction(low), Fraction(high), Fraction(1))
+
+
+@_found.register
+def _(expression: tree.WidthBucket, known: Ranges) -> Range:
+    return Range(Fraction(0), Fraction(expression.number + 1), Fraction(1))
+
+
+@_found.register
+def _(expression: tree.Bins, known: Ranges) -> Range:
+    return Range(Fraction(1), Fraction(len(expression.edges) - 1), Fraction(1))
+
+
+def _is_year(expression: Expression) -> TypeGuard[tree.Extract]:
+    """Whether what it can be follows from its operand."""
+    return isinstance(expression, tree.Extract) and expression.field == "YEAR"
+
+
+def _truncated_moments(expression: tree.Truncate | tree.Extract, known: Ranges) -> Range | None:
+    found = _range(expression.operand, known)
+    if found is not None and found.kind == "number":
+        raise InputError(
+            f"{brief(expression.operand)} is a number, where a date or timestamp is expected"
+        )
+    return found
+
+
+def _as_date(place: Fraction, found: Range) -> date:
+    point = _point(place, found)
+    assert isinstance(point, date)
+    return point
 
 
 def _computed(

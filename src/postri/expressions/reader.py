@@ -13,6 +13,7 @@ from postri.expressions import tree
 from postri.expressions.allowed import (
     DECIMALS,
     DOUBLE_PRECISION,
+    FIELD_FUNCTIONS,
     FUNCTIONS,
     INTERVALS,
     KEYWORDS,
@@ -25,6 +26,7 @@ from postri.expressions.allowed import (
     refused,
     written_too_long,
 )
+from postri.expressions.calendar import field_named, unit_named
 from postri.expressions.grammar import (
     COMPARISONS,
     OPERATORS,
@@ -51,6 +53,16 @@ CAST_TYPES: dict[str, tree.CastType] = {
     "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP",
 }
+MOST_BINS = 1_000
+EDGES = (tree.Number, tree.Text, tree.Day, tree.Moment)
+USAGES = {
+    "DATE_TRUNC": "DATE_TRUNC('month', t)",
+    "DATE_PART": "DATE_PART('hour', t)",
+    "EXTRACT": "EXTRACT(hour FROM t)",
+    "WIDTH_BUCKET": "WIDTH_BUCKET(x, 0, 100, 10)",
+    "BINS": "BINS(x, 0, 10, 50)",
+}
+OF_CALENDAR_OR_BINS = frozenset({*USAGES, *FIELD_FUNCTIONS})
 
 
 def check_text(text: object) -> str:
@@ -246,11 +258,23 @@ class TreeReader(ExpressionReader[Read]):
         """A function, behind its name and the opening parenthesis."""
         if name.upper == "CAST":
             return self._cast(depth)
+        if name.upper == "EXTRACT":
+            return self._extract(name, depth)
         values = self._list(depth)
+        expressions = [each.expression for each in values]
+        if name.upper in OF_CALENDAR_OR_BINS:
+            return Read.above(_function(name, expressions), *values)
         if not values:
             self.unexpected(name)
-        found = _called(name.upper, tuple(each.expression for each in values))
-        return Read.above(found, *values)
+        return Read.above(_called(name.upper, tuple(expressions)), *values)
+
+    def _extract(self, name: Word, depth: int) -> Read:
+        field = self.next()
+        if not self.skip(TokenType.FROM):
+            raise InputError(f"the function {name.text} is written as {USAGES['EXTRACT']}")
+        operand = self.expression(OR, depth + 1)
+        self.close()
+        return Read.above(tree.Extract(field_named(field.text), operand.expression), operand)
 
     def _cast(self, depth: int) -> Read:
         operand = self.expression(OR, depth + 1)
@@ -425,6 +449,53 @@ def _whole(expression: Expression) -> int | None:
     if not isinstance(expression, tree.Number) or expression.value.denominator != 1:
         return None
     return int(expression.value)
+
+
+def _function(name: Word, arguments: list[Expression]) -> Expression:
+    """The call of a function by its arguments; InputError if they are others than it takes."""
+    function = name.upper
+    if function in FIELD_FUNCTIONS and len(arguments) == 1:
+        return tree.Extract(FIELD_FUNCTIONS[function], arguments[0])
+    if function in ("DATE_TRUNC", "DATE_PART") and len(arguments) == 2:
+        return _of_calendar(function, *arguments)
+    if function == "WIDTH_BUCKET" and len(arguments) == 4:
+        return _width_bucket(arguments)
+    if function == "BINS" and len(arguments) >= 3:
+        return _bins(arguments)
+    usage = USAGES.get(function, f"{function}(t)")
+    raise InputError(f"the function {name.text} takes other arguments: write {usage}")
+
+
+def _of_calendar(function: str, unit: Expression, operand: Expression) -> Expression:
+    if not isinstance(unit, tree.Text):
+        raise InputError(f"write {USAGES[function]}, with the unit in single quotes")
+    if function == "DATE_TRUNC":
+        return tree.Truncate(unit_named(unit.value), operand)
+    return tree.Extract(field_named(unit.value), operand)
+
+
+def _width_bucket(arguments: list[Expression]) -> Expression:
+    operand, low, high, number = arguments
+    is_whole = isinstance(number, tree.Number) and number.value.denominator == 1
+    if not is_whole or not isinstance(low, tree.Number) or not isinstance(high, tree.Number):
+        raise InputError(
+            f"write {USAGES['WIDTH_BUCKET']}: the ends and the number of buckets are numbers"
+        )
+    assert isinstance(number, tree.Number)
+    if not 1 <= number.value <= MOST_BINS:
+        raise InputError(f"WIDTH_BUCKET takes from 1 to {MOST_BINS:,} buckets, got {number}")
+    if low.value >= high.value:
+        raise InputError(f"the buckets must begin below where they end, got {low} and {high}")
+    return tree.WidthBucket(operand, low, high, int(number.value))
+
+
+def _bins(arguments: list[Expression]) -> Expression:
+    operand, *edges = arguments
+    if not all(isinstance(edge, EDGES) for edge in edges):
+        raise InputError(f"write {USAGES['BINS']}: edges are numbers, dates or timestamps")
+    if len(edges) > MOST_BINS + 1:
+        raise InputError(f"there may be at most {MOST_BINS:,} bins, got {len(edges) - 1:,}")
+    return tree.Bins(operand, tuple(edges))
 
 
 def _chain(kind: type[tree.And] | type[tree.Or], left: Read, right: Read) -> Read:

@@ -469,6 +469,72 @@ class DaysBetween(Expression):
         return f"DATE_DIFF('day', {self.start}, {self.end})"
 
 
+@dataclass(frozen=True)
+class Truncate(Expression):
+    """The first moment of the month, or of another `unit`, that a date or timestamp lies in."""
+
+    unit: str
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"DATE_TRUNC('{self.unit}', {self.operand})"
+
+
+@dataclass(frozen=True)
+class Extract(Expression):
+    """A field of a date or timestamp, such as its hour, as a whole number."""
+
+    field: str
+    operand: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"EXTRACT({self.field} FROM {self.operand})"
+
+
+@dataclass(frozen=True)
+class WidthBucket(Expression):
+    """In which of `number` bins of one width, from `low` to below `high`, a number lies: from 1 on,
+    with 0 for what is below all of them and `number` + 1 for what is above.
+    """
+
+    operand: Expression
+    low: Number
+    high: Number
+    number: int
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        return f"WIDTH_BUCKET({self.operand}, {self.low}, {self.high}, {self.number})"
+
+
+@dataclass(frozen=True)
+class Bins(Expression):
+    """In which bin something lies, from 1 on: from an edge to below the next, of the last bin up to
+    its end. NULL outside of all of them.
+    """
+
+    operand: Expression
+    edges: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.operand, *self.edges
+
+    def __str__(self) -> str:
+        return f"BINS({', '.join(map(str, self.parts))})"
+
+
 LITERALS = (Number, Text, Boolean, Null, Day, Moment)
 
 

@@ -512,7 +512,7 @@ def _keys(name: str, section: Section, declared: str) -> tuple[Key, ...] | None:
     if not keys or len(keys) < len(listed):
         return None
     # The engines' own check of keys: no two are equal, and all can be compared.
-    return section.get("keys", lambda _, __: Groups.of({name: keys}).columns[0][1])
+    return section.get("keys", lambda _, __: Groups.of({name: keys}).columns[0].keys)
 
 
 def _key(declared: str, value: object) -> Key:

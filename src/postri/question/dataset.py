@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,13 +10,24 @@ from typing import Protocol
 
 from postri.answer.words import UNREADABLE, accepted_loss
 from postri.domain import Domain
-from postri.engines.rows import Key
+from postri.engines.rows import Key, Keys, group_column
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions.tree import Expression, columns_of
+from postri.expressions import Predicate
+from postri.expressions.binding import column_named
+from postri.expressions.calendar import in_utc
+from postri.expressions.grouping import Grouping, MomentRange, limits_in, read_grouping
+from postri.expressions.normal import normal
+from postri.expressions.spoken import plain_names
+from postri.expressions.tree import Column, Expression, columns_of
 from postri.privacy import ProtectedChange
 from postri.statistics.statistic import Statistic
 
+By = Mapping[str, str | Grouping]
+"""What divides rows, by name: a column, the text of an expression, or what `postri.by` makes."""
+
+# What tells an expression from the name of a column that is not there.
+EXPRESSION = re.compile(r"[\s('\"]")
 KINDS = {"text": "texts", "boolean": "truths", "date": "dates", "timestamp": "timestamps"}
 
 
@@ -90,6 +102,9 @@ def on_dataset(
     """The statistic on the policy's domain, or on that of an expression; InputError if the policy
     does not allow it.
     """
+    if statistic.where is not None:
+        normal_where = statistic.where.normal(list(dataset.columns))
+        statistic = replace(statistic, where=normal_where)
     if not statistic.needs_column and statistic.column is None:
         return statistic
     if statistic.domain is not None:
@@ -180,20 +195,66 @@ def column_of(name: object, dataset: KnownDataset) -> KnownColumn:
     return dataset.columns[name]
 
 
-def keys_of(names: list[str], dataset: KnownDataset) -> dict[str, tuple[Key, ...]]:
-    """The columns to divide by, with their public keys."""
-    columns: dict[str, tuple[Key, ...]] = {}
-    for name in names:
-        column = column_of(name, dataset)
-        if column.keys is None:
-            raise InputError(
-                f"{name!r} has no public keys in the policy, so rows cannot be divided by it; "
-                f"{_with_keys(dataset)}"
-            )
-        if name in columns:
-            raise InputError(f"by names {name!r} twice")
-        columns[column.name] = column.keys
-    return columns
+def keys_of(by: By, dataset: KnownDataset, where: Predicate | None = None) -> dict[str, Keys]:
+    """What divides rows, by the name that the result has for it, with public keys.
+
+    Those of dates and timestamps follow from the column's domain, and from what the filter leaves
+    of it.
+    """
+    found: dict[str, Keys] = {}
+    sources = set()
+    for name, divides in by.items():
+        grouping = as_grouping(divides, dataset)
+        if grouping.column is None:
+            found[name] = grouping.keyed(_limits(grouping, dataset, where))
+        else:
+            found[name] = replace(grouping, listed=_column_keys(grouping, dataset))
+        source = group_column(name, found[name]).source
+        if source in sources:
+            raise InputError(f"by names {plain_names(source)!r} twice")
+        sources.add(source)
+    return found
+
+
+def as_grouping(divides: str | Grouping, dataset: KnownDataset) -> Grouping:
+    """A column of the policy, or an expression of its columns, in normal form."""
+    names = list(dataset.columns)
+    if isinstance(divides, str):
+        if divides in dataset.columns or not EXPRESSION.search(divides):
+            return Grouping(Column(column_of(divides, dataset).name, quoted=True))
+        divides = read_grouping(divides)
+    return divides.named(lambda each: normal(each, lambda column: column_named(column, names)))
+
+
+def _column_keys(grouping: Grouping, dataset: KnownDataset) -> tuple[Key, ...]:
+    """The keys of a column in the policy, or those of them that are listed."""
+    assert grouping.column is not None
+    column = column_of(grouping.column.name, dataset)
+    if column.keys is None:
+        raise InputError(
+            f"{column.name!r} has no public keys in the policy, so rows cannot be divided by it; "
+            f"{_with_keys(dataset)}"
+        )
+    if grouping.listed is None:
+        return column.keys
+    unknown = [key for key in grouping.listed if key not in column.keys]
+    if unknown:
+        raise InputError(f"{shown(unknown[0])} is no key of {column.name!r} in the policy")
+    return grouping.listed
+
+
+def _limits(grouping: Grouping, dataset: KnownDataset, where: Predicate | None) -> MomentRange:
+    """What is public of the column from whose limits the keys follow."""
+    column = grouping.moments
+    if column is None:
+        return MomentRange()
+    limits = MomentRange()
+    domain = column_of(column.name, dataset).domain
+    if domain is not None and domain.kind != "number":
+        limits = MomentRange(in_utc(domain.lower), in_utc(domain.upper))
+    if where is None:
+        return limits
+    return limits.within(limits_in(where.expression, column))
 
 
 def _with_keys(dataset: KnownDataset) -> str:

@@ -39,7 +39,20 @@ class CellWords:
 
 
 def cells_of_table(asked: Asked, table: Table) -> CellWords:
-    """The cells of a column by its declared type."""
+    """The cells of a column by its declared type, on the rows that its own filter leaves."""
+    return _filtered(asked.statistic, _cells_of_table(asked, table))
+
+
+def _filtered(statistic: Statistic, words: CellWords) -> CellWords:
+    if statistic.where is None:
+        return words
+    own = f"for which {spoken(statistic.where.expression)}"
+    if words.which is None:
+        return replace(words, which=own)
+    return replace(words, which=f"{own}, {words.which}")
+
+
+def _cells_of_table(asked: Asked, table: Table) -> CellWords:
     statistic = asked.statistic
     if not statistic.needs_column and statistic.column is None:
         return CellWords()
@@ -69,7 +82,10 @@ def _which(statistic: Statistic, column: str | None, declared: ColumnType) -> st
 
 def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     """The same by the policy alone, so that a recorded answer is told as a new one is."""
-    statistic = asked.statistic
+    return _filtered(asked.statistic, _cells_of_dataset(dataset, asked.statistic))
+
+
+def _cells_of_dataset(dataset: KnownDataset, statistic: Statistic) -> CellWords:
     if statistic.column is None:
         return CellWords()
     known = dataset.columns.get(statistic.column)
@@ -179,7 +195,7 @@ def about(
     where = None
     if question.where is not None:
         where = spoken(question.where.expression)
-    rows = Population(where=where, by=question.by, texts=texts)
+    rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
     if question.rows.units is not None:
         units = question.rows.units
         rows = replace(rows, unit=units.column, most=units.rows)
@@ -201,11 +217,19 @@ def _rows_of(answer: Answer, rows: Population, cells: CellWords) -> Population:
     return replace(rows, cells=cells.which, taken=cells.taken, sampled=sampled)
 
 
+def _outside(question: Question) -> str | None:
+    """What is in no group by the ranges of the keys."""
+    if question.groups is None:
+        return None
+    told = [column.outside for column in question.groups.columns if column.outside is not None]
+    return " or ".join(told) or None
+
+
 def _keys(question: Question) -> list[tuple[str, ...]]:
     """The keys of each group as texts, in the order in which the question names their columns."""
     columns: dict[str, Sequence[Key]] = {}
     if question.groups is not None:
-        columns = dict(question.groups.columns)
+        columns = {column.name: column.keys for column in question.groups.columns}
     found = []
     for keys in product(*columns.values()):
         named = dict(zip(columns, keys, strict=True))

@@ -93,24 +93,27 @@ def price_of(
         refused = None
     elif refused is None:
         refused = _refusal(charge, limits, on_dataset, by_analyst)
-    rows = expected_rows(question, expect)
-    forecasts = {
-        name + suffix: forecast
-        for name, place in zip(question.aggregates, question.places, strict=True)
-        for suffix, forecast in question.asked[place].forecasts(rows).items()
-    }
+    forecasts = {}
+    for name, place in zip(question.aggregates, question.places, strict=True):
+        asked = question.asked[place]
+        rows = expected_rows(question, expect, filtered=asked.statistic.where is not None)
+        for suffix, forecast in asked.forecasts(rows).items():
+            forecasts[name + suffix] = forecast
     remaining = max(left, Fraction(0))
     return Price(question.epsilon, charged, remaining, recorded, refused, forecasts)
 
 
-def expected_rows(question: DatasetQuestion, expect: int | None) -> ExpectedRows | Unknown:
+def expected_rows(
+    question: DatasetQuestion, expect: int | None, *, filtered: bool = False
+) -> ExpectedRows | Unknown:
     """About how many rows count, from the policy's numbers and the analyst's word alone.
 
     The policy's are about all rows, so under a filter they tell nothing. A unit bound leaves at
     least a row of each unit, and at most as many as it says. What the analyst expects is about the
-    rows of each group that count.
+    rows of each group that count. `filtered` says that a statistic has a filter of its own.
     """
     dataset = question.dataset
+    every_row = question.where is None and not filtered
     groups = question.rows.number
     unit = None
     per_unit = None
@@ -124,9 +127,9 @@ def expected_rows(question: DatasetQuestion, expect: int | None) -> ExpectedRows
         limits.append(dataset.units * per_unit)
     if expect is not None:
         return ExpectedRows(min([expect, *limits]) * groups)
-    if question.where is None and per_unit is None and dataset.rows is not None:
+    if every_row and per_unit is None and dataset.rows is not None:
         return ExpectedRows(dataset.rows)
-    if question.where is None and per_unit is not None and dataset.units is not None:
+    if every_row and per_unit is not None and dataset.units is not None:
         return _range(dataset.units, min(limits))
     return Unknown(groups, unit, per_unit)
 

@@ -24,11 +24,20 @@ from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
-from postri.engines.rows import Groups, Key, Rows, Selection, Units
+from postri.engines.rows import (
+    GroupColumn,
+    Groups,
+    Key,
+    Keys,
+    Rows,
+    Selection,
+    Units,
+    group_column,
+)
 from postri.engines.table import Table
 from postri.exact import Number
 from postri.expressions import Predicate
-from postri.expressions.tree import Expression, columns_of
+from postri.expressions.tree import And, Expression, columns_of
 from postri.grid import grid_of
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, check_rows
@@ -40,7 +49,7 @@ from postri.privacy import (
     check_protect,
     check_share,
 )
-from postri.question.dataset import Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
 from postri.question.population import (
     CellWords,
     about,
@@ -59,6 +68,12 @@ from postri.question.rules import (
     shares_of,
 )
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
+
+# What stands before an expression that divides rows, so that no column has its name.
+COMPUTED = "computed"
+
+BatchKey = tuple[type[Batch], str | None, Domain | None, Predicate | None]
+"""What statistics have in common that are answered from the same counts."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +139,27 @@ class Question:
 
     @property
     def rows(self) -> Rows:
-        """The rows that count."""
+        """The rows that count for all that is asked."""
         units = None
         if isinstance(self.protect, AddOrRemoveUnits | ReplaceUnits):
             units = Units(self.protect.unit, self.protect.rows)
         return Rows(self.where, self.groups, units)
 
+    def _rows_where(self, own: Predicate | None) -> Rows:
+        """Those of them that count for statistics with a filter of their own."""
+        filters = [each.expression for each in (self.where, own) if each is not None]
+        if len(filters) < 2:
+            return replace(self.rows, where=self.where or own)
+        return replace(self.rows, where=Predicate(And(tuple(filters))))
+
     @property
-    def _key_columns(self) -> tuple[tuple[str, tuple[Key, ...]], ...]:
+    def _filters(self) -> list[Predicate]:
+        """Every filter, of the question and of its statistics."""
+        own = [asked.statistic.where for asked in self.asked]
+        return [each for each in (self.where, *own) if each is not None]
+
+    @property
+    def _key_columns(self) -> tuple[GroupColumn, ...]:
         if self.groups is None:
             return ()
         return self.groups.columns
@@ -144,19 +172,23 @@ class Question:
         """
         if self.computed:
             table = table.computed(self.computed)
-        rows = table.bind(self.rows)
-        together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+        rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
+        together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
             statistic = asked.statistic
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
-            together.setdefault((statistic.batch, column, statistic.domain), []).append(place)
+            key = (statistic.batch, column, statistic.domain, statistic.where)
+            together.setdefault(key, []).append(place)
         batches = []
-        for (kind, column, domain), places in together.items():
+        for (kind, column, domain, where), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
-            batches.append((self._places_of_answers(places), batch))
-        return BoundQuestion(self, table, rows, batches, self._cells(table), self._texts(table))
+            if where not in rows:
+                rows[where] = table.bind(self._rows_where(where))
+            batches.append(BoundBatch(self._places_of_answers(places), batch, rows[where]))
+        cells = self._cells(table)
+        return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
 
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
@@ -168,7 +200,8 @@ class Question:
 
     def _texts(self, table: Table) -> int | None:
         """How long texts may be, where the filter may miss longer ones."""
-        if self.where is None or not misses_texts(self.where, texts_of_table(table)):
+        texts = texts_of_table(table)
+        if not any(misses_texts(each, texts) for each in self._filters):
             return None
         return table.max_text
 
@@ -204,7 +237,7 @@ class Question:
         self, answers: Sequence[Sequence[Answer]]
     ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
-        columns = dict(self._key_columns)
+        columns = {column.name: column.keys for column in self._key_columns}
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
         places = self._places_of_answers(self.places)
         rows = []
@@ -249,7 +282,7 @@ class DatasetQuestion(Question):
             "dataset": self.dataset.name,
             "version": self.dataset.version,
             "aggregates": [_asked_fields(asked) for asked in self.asked],
-            "by": [[name, list(map(_key, keys))] for name, keys in self._key_columns],
+            "by": [_group_fields(column) for column in self._key_columns],
             "where": where,
             "protect": str(self.dataset.protect),
         }
@@ -265,9 +298,15 @@ class DatasetQuestion(Question):
     def _public(self) -> dict[str, str]:
         """The public columns that it looks at: another content makes another question."""
         names = {str(asked.statistic.column) for asked in self.asked}
-        names |= {name for name, _ in self._key_columns}
-        names |= set(self.where.columns) if self.where else set()
-        for expression in self.computed.values():
+        expressions = list(self.computed.values())
+        for column in self._key_columns:
+            names.add(column.column)
+            if column.expression is not None:
+                expressions.append(column.expression)
+        for filtering in (self.where, *(asked.statistic.where for asked in self.asked)):
+            if filtering is not None:
+                expressions.append(filtering.expression)
+        for expression in expressions:
             names |= set(columns_of(expression))
         known = {
             name: self.dataset.columns[name].public for name in names & {*self.dataset.columns}
@@ -293,7 +332,8 @@ class DatasetQuestion(Question):
     @property
     def texts(self) -> int | None:
         """How long texts may be, where the filter may miss longer ones: by the policy alone."""
-        if self.where is None or not misses_texts(self.where, texts_of_dataset(self.dataset)):
+        texts = texts_of_dataset(self.dataset)
+        if not any(misses_texts(each, texts) for each in self._filters):
             return None
         return self.dataset.max_text
 
@@ -304,16 +344,27 @@ class DatasetQuestion(Question):
 
 
 @dataclass(frozen=True)
+class BoundBatch:
+    """What is counted together, the rows that it is counted of, and the places of its answers among
+    all of a group.
+    """
+
+    places: Sequence[int]
+    batch: Batch
+    rows: Selection
+
+
+@dataclass(frozen=True)
 class BoundQuestion:
     """A question that fits its table: from here on, cells are touched.
 
-    Each batch stands with the places of its answers among all of a group.
+    `rows` are those that count for all batches.
     """
 
     question: Question
     table: Table
     rows: Selection
-    batches: Sequence[tuple[Sequence[int], Batch]]
+    batches: Sequence[BoundBatch]
     cells: Sequence[CellWords]
     texts: int | None
 
@@ -323,14 +374,14 @@ class BoundQuestion:
         All counts see the same rows, and so do those that a draw asks for later.
         """
         with self.table.snapshot() as table:
-            counted = [batch.count(table, self.rows) for _, batch in self.batches]
+            counted = [each.batch.count(table, each.rows) for each in self.batches]
             groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
-            for (places, batch), counts in zip(self.batches, counted, strict=True):
-                drawn_groups = batch.draw_groups(counts, self.question.coins)
+            for each, counts in zip(self.batches, counted, strict=True):
+                drawn_groups = each.batch.draw_groups(counts, self.question.coins)
                 for group, drawn in zip(groups, drawn_groups, strict=True):
                     # Draws of many groups take their time too.
                     check_cancelled()
-                    group.update(zip(places, drawn, strict=True))
+                    group.update(zip(each.places, drawn, strict=True))
         order = range(len(self.question.names))
         answers = [[group[place] for place in order] for group in groups]
         return about(self.question, answers, self.cells, self.texts)
@@ -346,7 +397,7 @@ def plain_question(
     split: Number = 0.5,
     coins: Coins | None = None,
     where: str | Predicate | None = None,
-    by: Mapping[str, Sequence[Any]] | None = None,
+    by: Mapping[str, Keys] | None = None,
     weights: object = None,
     simultaneous: bool = False,
     parts: Mapping[str, int] | None = None,
@@ -388,7 +439,7 @@ def plain_question(
         groups = Groups.of(by)
     check_rows(
         terms.method,
-        where=predicate is not None,
+        where=predicate is not None or any(each.where for each in aggregates.values()),
         by=groups is not None,
         protect=terms.protect,
     )
@@ -419,19 +470,20 @@ def plain_question(
         coins=checked_coins,
         where=predicate,
         groups=groups,
-        by=tuple(name for name, _ in columns),
+        by=tuple(column.name for column in columns),
         simultaneous=simultaneous,
     )
 
 
 def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
     """Each on terms that suit those best which are answered together, in the same order."""
-    together: dict[tuple[type[Batch], str | None, Domain | None], list[int]] = {}
+    together: dict[BatchKey, list[int]] = {}
     for place, each in enumerate(asked):
         statistic = each.statistic
-        together.setdefault((statistic.batch, statistic.column, statistic.domain), []).append(place)
+        key = (statistic.batch, statistic.column, statistic.domain, statistic.where)
+        together.setdefault(key, []).append(place)
     chosen = list(asked)
-    for (batch, _, _), places in together.items():
+    for (batch, *_), places in together.items():
         best = batch.by_best_method([asked[place] for place in places], fixed=fixed, rows=rows)
         for place, each in zip(places, best, strict=True):
             chosen[place] = each
@@ -457,7 +509,7 @@ def dataset_question(
     aggregates: Mapping[str, Statistic | str] | None,
     *,
     epsilon: Number,
-    by: Sequence[str] = (),
+    by: By | Sequence[str | By] = (),
     where: str | Predicate | None = None,
     weights: Mapping[str, Number] | None = None,
     confidence: Number = 0.95,
@@ -479,7 +531,10 @@ def dataset_question(
     }
     names = list(wanted)
     shares = dict(zip(names, shares_of(weights, names), strict=True))
-    keys = keys_of(check_by(by), dataset)
+    predicate = Predicate.of(where)
+    if isinstance(where, str) and predicate is not None:
+        predicate = predicate.normal(list(dataset.columns))
+    keys = keys_of(check_by(by), dataset, predicate)
     # The order of their texts is the normal order; equal ones are interchangeable.
     order = sorted(names, key=lambda name: f"{_text(_fields(wanted[name]))} {shares[name]}")
     question = plain_question(
@@ -488,8 +543,8 @@ def dataset_question(
         confidence=confidence,
         protect=dataset.protect,
         coins=coins,
-        where=where,
-        by={name: keys[name] for name in sorted(keys)} or None,
+        where=predicate,
+        by=_in_normal_order(keys) or None,
         weights=shares,
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
@@ -497,9 +552,6 @@ def dataset_question(
         concentrated=dataset.accountant == "zcdp",
         rows=dataset.rows,
     )
-    predicate = question.where
-    if isinstance(where, str) and predicate is not None:
-        predicate = predicate.normal(list(dataset.columns))
     asked = tuple(
         _noted(each, *cautions(each.statistic, dataset, expressions)) for each in question.asked
     )
@@ -517,6 +569,12 @@ def dataset_question(
         computed={name: each.expression for name, each in expressions.items()},
         dataset=dataset,
     )
+
+
+def _in_normal_order(keys: Mapping[str, Keys]) -> dict[str, Keys]:
+    """What divides rows in the order of the draws, whatever the result calls it."""
+    order = sorted(keys, key=lambda name: group_column(name, keys[name]).source)
+    return {name: keys[name] for name in order}
 
 
 def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:
@@ -541,10 +599,20 @@ def _asked_fields(asked: Asked) -> dict[str, Any]:
 def _fields(statistic: Statistic) -> dict[str, Any]:
     """What a statistic is, in plain values."""
     fields = statistic.fields()
+    if statistic.where is not None:
+        fields["where"] = str(statistic.where)
     if isinstance(fields.get("domain"), Domain):
         domain = fields["domain"]
         fields["domain"] = [_key(domain.lower), _key(domain.upper), _key(domain.step)]
     return fields
+
+
+def _group_fields(column: GroupColumn) -> list[object]:
+    """What divides rows, whatever the result calls it."""
+    keys = list(map(_key, column.keys))
+    if column.expression is None:
+        return [column.column, keys]
+    return [COMPUTED, column.source, keys]
 
 
 def _key(key: Key) -> list[object]:

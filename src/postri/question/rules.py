@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from postri.errors import InputError
 from postri.exact import exact, shown
+from postri.expressions.grouping import Grouping
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.methods import METHODS, method_named
 from postri.methods.method import Method
@@ -54,14 +55,40 @@ def shares_of(weights: object, names: Sequence[str]) -> list[Fraction]:
     return [number / total for number in numbers.values()]
 
 
-def check_by(by: object) -> list[str]:
-    """The names of the columns to divide by."""
-    if isinstance(by, str | Mapping) or not isinstance(by, Sequence):
+def check_by(by: object) -> dict[str, str | Grouping]:
+    """What divides rows, by the name that the result has for it: columns by their own names, and
+    expressions by the ones that are given.
+    """
+    if isinstance(by, Mapping):
+        return {check_text(name, "a name in by"): _divides(each) for name, each in by.items()}
+    if isinstance(by, str) or not isinstance(by, Sequence):
         raise InputError(
-            'by must be a list of columns, such as ["job"]: their keys are the policy\'s; '
+            'by must be a list of columns, such as ["job"], whose keys are the policy\'s, or map '
+            "names to what divides rows, such as {'month': by.month('t', '2013-01', '2013-12')}; "
             f"got {shown(by)}"
         )
-    return [check_text(name, "a column to divide by") for name in by]
+    found: dict[str, str | Grouping] = {}
+    for each in by:
+        named = check_by(each) if isinstance(each, Mapping) else {}
+        if not named:
+            name = check_text(each, "a column to divide by")
+            named = {name: name}
+        for name, divides in named.items():
+            if name in found:
+                raise InputError(f"by names {name!r} twice")
+            found[name] = divides
+    return found
+
+
+def _divides(value: object) -> str | Grouping:
+    if isinstance(value, Grouping):
+        return value
+    if not isinstance(value, str):
+        raise InputError(
+            "rows are divided by a column of the policy, by what postri.by makes, or by its text; "
+            f"got {shown(value)}"
+        )
+    return value
 
 
 def check_method(method: object) -> Method:

@@ -13,7 +13,7 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown, written
 from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
-from postri.question.dataset import own_domain
+from postri.question.dataset import By, own_domain
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -39,7 +39,7 @@ class Wording:
     sql: str | None = None
     dataset: str | None = None
     aggregates: Mapping[str, Statistic | str] | None = None
-    by: Sequence[str] = ()
+    by: By | Sequence[str | By] = ()
     where: str | None = None
     weights: Mapping[str, Number] | None = None
     confidence: Number = 0.95
@@ -76,7 +76,10 @@ class Wording:
         found: dict[str, Any] = {"dataset": self.dataset, "aggregates": aggregates}
         by = check_by(self.by)
         if by:
-            found["by"] = by
+            # A list, because objects may lose their order.
+            found["by"] = [
+                name if name == divides else {name: str(divides)} for name, divides in by.items()
+            ]
         if self.where is not None:
             found["where"] = check_predicate_text(self.where)
         if self.weights is not None:
@@ -125,7 +128,7 @@ def read_wording(given: object) -> Wording:
 def _written(statistic: Statistic) -> str:
     """The statistic as text, by which it is kept; InputError if that could not be read again."""
     try:
-        text = statistic.written()
+        text = statistic.text
         read(text)
     except ValueError:
         raise InputError(

@@ -21,6 +21,7 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, shown
 from postri.privacy import check_shares
 from postri.question import Price, Wording
+from postri.question.dataset import By
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
 from postri.statistics.statistic import Statistic
@@ -119,7 +120,7 @@ class Session(ABC):
         aggregates: Mapping[str, Statistic | str],
         *,
         epsilon: Number,
-        by: Sequence[str] = (),
+        by: By | Sequence[str | By] = (),
         where: str | None = None,
         weights: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
@@ -131,7 +132,8 @@ class Session(ABC):
         """Several aggregates at once, of all rows or group by group; `epsilon` is what all cost
         together.
 
-        `by` names columns that have public keys in the policy. The same question asked again
+        `by` names columns that have public keys in the policy, or maps names to what divides rows,
+        such as `by.month("t")`: see `postri.by`. The same question asked again
         returns the recorded answer and costs nothing; `fresh` pays for a new draw. BudgetExceeded
         if the budget does not allow it: then nothing was spent. With a key of your own in `retry`,
         a question that was cut off may be asked again with the same key, and is paid for once.
@@ -232,7 +234,7 @@ class Session(ABC):
     ) -> Distribution: ...
     @overload
     def distribution(
-        self, dataset: str, column: str, *, epsilon: Number, by: Sequence[str], **how: Any
+        self, dataset: str, column: str, *, epsilon: Number, by: By | Sequence[str | By], **how: Any
     ) -> dict[Any, Distribution]: ...
     def distribution(
         self,
@@ -240,7 +242,7 @@ class Session(ABC):
         column: str,
         *,
         epsilon: Number,
-        by: Sequence[str] = (),
+        by: By | Sequence[str | By] = (),
         **how: Any,
     ) -> Distribution | dict[Any, Distribution]:
         """The whole distribution of a column, paid for once: its quantiles, shares, counts and
@@ -298,7 +300,7 @@ class Session(ABC):
         aggregates: Mapping[str, Statistic | str] | None = None,
         *,
         epsilon: Number,
-        by: Sequence[str] = (),
+        by: By | Sequence[str | By] = (),
         where: str | None = None,
         weights: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,

@@ -54,7 +54,6 @@ REFUSED = {
     ),
     "EXISTS": "subqueries are not answered: put the condition into WHERE",
     "INTO": ONLY_SELECT,
-    "FILTER": "FILTER is not answered: put the condition into WHERE, or ask another question",
     "ROLLUP": "ROLLUP is not answered: ask for the totals in another question",
     "CUBE": "CUBE is not answered: ask for the totals in another question",
     "GROUPING": "GROUPING SETS are not answered: ask for the totals in another question",
@@ -85,7 +84,7 @@ def split_clauses(source: SqlText) -> Clauses:
         if TokenType.FROM not in clauses.starts or len(clauses.starts) > 2 or not _joins(word):
             _check_refused(source, word, place)
         depth += (word.kind == TokenType.L_PAREN) - (word.kind == TokenType.R_PAREN)
-        if depth > 0 and word.kind in OF_SUBQUERIES:
+        if depth > 0 and word.kind in OF_SUBQUERIES and not _is_of_function(source, place):
             raise source.error(word, SUBQUERIES)
         if depth == 0 and word.kind in ORDER:
             _check_order(source, clauses, word)
@@ -101,13 +100,21 @@ def _joins(word: Word) -> bool:
     return word.kind not in LITERALS and word.upper in OF_JOINS
 
 
+def _is_of_function(source: SqlText, place: int) -> bool:
+    """Whether a word is the FROM of EXTRACT, or the WHERE of FILTER."""
+    before = [word.upper for word in source.words[max(place - 3, 0) : place]]
+    if source.words[place].kind == TokenType.FROM:
+        return before[:2] == ["EXTRACT", "("]
+    return source.words[place].kind == TokenType.WHERE and before[-2:] == ["FILTER", "("]
+
+
 def _check_refused(source: SqlText, word: Word, place: int) -> None:
     if word.kind in LITERALS or word.upper not in REFUSED:
         return
-    # A column may be called left or filter, if it is used as one.
+    # A column may be called left, if it is used as one.
     following = source.words[place + 1 : place + 2]
     is_called = bool(following) and following[0].kind == TokenType.L_PAREN
-    if word.kind not in (TokenType.VAR, TokenType.FILTER) or is_called:
+    if word.kind != TokenType.VAR or is_called:
         raise source.error(word, REFUSED[word.upper].format(word.upper))
 
 

@@ -15,14 +15,25 @@ from typing import Literal, TypeVar
 from sqlglot import TokenType
 
 from postri.domain import Domain
+from postri.engines.rows import GroupColumn, group_column
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
+from postri.expressions.allowed import FUNCTIONS
 from postri.expressions.binding import CONDITIONS, as_text, column_named
+from postri.expressions.grouping import Grouping
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
-from postri.expressions.tree import And, Cast, Column, IsNull, Not
-from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
+from postri.expressions.spoken import spoken
+from postri.expressions.tree import And, Cast, Column, Expression, IsNull, Not
+from postri.question.dataset import (
+    Computed,
+    KnownColumn,
+    KnownDataset,
+    as_grouping,
+    check_fits,
+    keys_of,
+)
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
 from postri.sql.functions import ENDS, aggregate_of, commas, domain_digits, kind_of_values, widest
@@ -40,10 +51,14 @@ from postri.sql.released import (
 from postri.sql.shown_rows import ShownRows
 from postri.sql.statement import Item, Statement
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.count import Count
 from postri.statistics.registry import usual_name
 from postri.statistics.statistic import Statistic
 
 MOST_ITEMS = 100
+COUNTS_IF = ("COUNTIF", "COUNT_IF")
+# The functions of a row that rows can be divided by.
+DIVIDING = FUNCTIONS - {"COALESCE"}
 # The most digits of LIMIT and OFFSET.
 MOST_DIGITS = 9
 Found = TypeVar("Found")
@@ -79,13 +94,16 @@ class StatementReader:
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, ReleasedNode] = {}
         self._ends: dict[str, ReleasedEnd] = {}
-        self._by: list[str] = []
+        # What divides rows, with its keys: a column under its name, an expression under its text.
+        self._by: dict[str, GroupColumn] = {}
+        self._groupings: dict[str, str | Grouping] = {}
+        self._key_titles: dict[str, str] = {}
 
     def read(self) -> Statement:
         """The statement."""
         where = self._with_partners(self._where())
         for words in self._listed(TokenType.GROUP_BY):
-            self._by.append(self._group(words))
+            self._group(words, where)
         items = self._items()
         having = self._having()
         order = [self._ordering(words, items) for words in self._listed(TokenType.ORDER_BY)]
@@ -100,7 +118,7 @@ class StatementReader:
             items=items,
             aggregates={name: aggregate for aggregate, name in self._aggregates.items()},
             computed=dict(self._computed),
-            by=tuple(self._by),
+            by=dict(self._groupings),
             where=where,
             where_words=self._clauses.get(TokenType.WHERE),
             rows=ShownRows(
@@ -109,7 +127,7 @@ class StatementReader:
                 self._whole(TokenType.LIMIT),
                 self._whole(TokenType.OFFSET) or 0,
             ),
-            groups=prod(len(self._dataset.columns[name].keys or ()) for name in self._by),
+            groups=prod(len(column.keys) for column in self._by.values()),
         )
 
     def _listed(self, kind: TokenType) -> list[Words]:
@@ -136,10 +154,7 @@ class StatementReader:
         if TokenType.WHERE not in self._clauses.starts:
             return None
         words = self._condition(TokenType.WHERE)
-        names = list(self._dataset.columns)
-        return self._located(
-            words, lambda: Predicate(read_words(self._source, words)).normal(names)
-        )
+        return self._predicate(words)
 
     def _with_partners(self, where: Predicate | None) -> Predicate | None:
         """The filter of a join: rows without a partner are none of the question's."""
@@ -156,22 +171,62 @@ class StatementReader:
         except InputError as error:
             raise self._source.located(words, error) from None
 
-    def _group(self, words: Words) -> str:
+    def _group(self, words: Words, where: Predicate | None) -> None:
+        """A part of GROUP BY: a column, an expression, or a name or a number from SELECT."""
         meant = words
         if len(words) == 1 and words[0].kind == TokenType.NUMBER:
             meant = self._select_part(words[0])
+        elif len(words) == 1 and self._column(words[0]) is None:
+            meant = self._named_part(words[0]) or words
         column = self._column(meant[0]) if len(meant) == 1 else None
-        if column is None:
-            raise self._source.error(
-                words, f"GROUP BY takes columns with public keys; {self._with_keys()}"
-            )
-        if self._dataset.columns[column].keys is None:
+        if column is not None and self._dataset.columns[column].keys is None:
             raise self._source.error(
                 words, f"{column!r} has no public keys in the policy; {self._with_keys()}"
             )
-        if column in self._by:
-            raise self._source.error(words, f"{column!r} stands in GROUP BY twice")
-        return column
+        divides: str | Grouping | None = column
+        if divides is None and _is_row_expression(meant):
+            divides = self._located(meant, lambda: Grouping(self._row_expression(meant)))
+        if divides is None:
+            raise self._source.error(
+                words,
+                "GROUP BY takes columns with public keys, and DATE_TRUNC, EXTRACT, WIDTH_BUCKET, "
+                f"BINS or CASE; {self._with_keys()}",
+            )
+        name = column or spoken(as_grouping(divides, self._dataset).expression)
+        if name in self._by:
+            raise self._source.error(words, f"{name!r} stands in GROUP BY twice")
+        by = {name: divides}
+        found = self._located(meant, lambda: keys_of(by, self._dataset, where))
+        self._by[name] = group_column(name, found[name])
+        self._groupings[name] = divides
+
+    def _row_expression(self, words: Words) -> Expression:
+        """The normal form of an expression of rows."""
+        names = list(self._dataset.columns)
+        found = read_words(self._source, words)
+        return normal(found, lambda column: column_named(column, names))
+
+    def _named_part(self, word: Word) -> Words:
+        """The words of the column of the result that is named so; none if there is no such one."""
+        for words in self._listed(TokenType.SELECT):
+            part, alias = self._alias(words)
+            if alias is not None and named(word, {alias: None}) is not None:
+                return part
+        return ()
+
+    def _grouped(self, words: Words) -> str | None:
+        """The name of the expression of GROUP BY that some words mean; None if they mean none."""
+        if not _is_row_expression(words):
+            return None
+        expression = self._located(words, lambda: self._row_expression(words))
+        for name, divides in self._groupings.items():
+            if isinstance(divides, Grouping) and divides.expression == expression:
+                return name
+        raise self._source.error(
+            words,
+            f"{self._source.within(words)} is not in GROUP BY, and rows are private; put it there, "
+            "or ask for an aggregate",
+        )
 
     def _select_part(self, number: Word) -> Words:
         """The words of the column of the result with this number, from 1 on."""
@@ -260,6 +315,11 @@ class StatementReader:
             if column not in self._by:
                 raise self._not_grouped(words, column)
             return [Item(alias or column, "key", of=column)]
+        grouped = self._grouped(words)
+        if grouped is not None:
+            title = alias or usual_name(self._source.within(words))
+            self._key_titles[title] = grouped
+            return [Item(title, "key", of=grouped)]
         node = self._released(words, aliases=False)
         name = alias or usual_name(self._source.within(words))
         if isinstance(node, ReleasedSeveral):
@@ -328,23 +388,28 @@ class StatementReader:
         )
 
     def _key_node(self, column: str) -> ReleasedNode:
-        keys = self._dataset.columns[column].keys or ("",)
-        return Key(kind_of(keys[0]), column)
+        return Key(kind_of(self._by[column].keys[0]), column)
 
     def _alias_or_key(self, word: Word) -> ReleasedNode:
         title = named(word, self._titles)
         if title is not None:
             return self._titles[title]
+        key_title = named(word, self._key_titles)
+        if key_title is not None:
+            return self._key_node(self._key_titles[key_title])
         end = named(word, self._ends)
         if end is not None and self._column(word) not in self._by:
             return self._ends[end]
         if self._column(word) is None:
-            raise self._no_column(word, "the result", [*self._by, *self._titles])
+            known = [*self._by, *self._key_titles, *self._titles]
+            raise self._no_column(word, "the result", known)
         return self._key(word)
 
-    def _aggregate_or_end(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
+    def _aggregate_or_end(
+        self, name: Word, inside: Words, within: Words, only: Words
+    ) -> ReleasedNode:
         if name.upper not in ENDS:
-            return self._aggregate(name, inside, within)
+            return self._aggregate(name, inside, within, only)
         title = named(inside[0], self._titles) if len(inside) == 1 else None
         if title is None:
             raise self._source.error(
@@ -356,17 +421,23 @@ class StatementReader:
 
     # Aggregates.
 
-    def _aggregate(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
+    def _aggregate(self, name: Word, inside: Words, within: Words, only: Words) -> ReleasedNode:
+        """An aggregate, of those rows alone on which the condition of FILTER holds."""
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
-        statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        if name.upper in COUNTS_IF:
+            statistic = self._count_if(name, inside, within)
+        else:
+            statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        if only:
+            statistic = statistic.filtered(self._both(statistic.where, self._predicate(only)))
         column = self._policy_of(statistic.column)
         if column is not None:
             self._located(inside, lambda: check_fits(statistic, column))
         domain = self._domain(statistic.column)
         self._located(inside, replace(statistic, domain=domain).check_domain)
         text = self._source.within([name, *inside, *within])
-        new_name = self._new_name(usual_name(f"{text})"))
+        new_name = self._new_name(usual_name(f"{text}) {self._source.within(only)}"))
         aggregate = ReleasedAggregate(
             kind_of_values(statistic, domain),
             self._aggregates.setdefault(statistic, new_name),
@@ -381,6 +452,22 @@ class StatementReader:
             for suffix in statistic.suffixes
         }
         return ReleasedSeveral(aggregate.kind, name.upper, answers)
+
+    def _count_if(self, name: Word, inside: Words, within: Words) -> Statistic:
+        """COUNTIF(condition): the number of rows on which it holds."""
+        if not inside or within:
+            raise self._source.error([name, *inside], f"write {name.upper}(x > 10): one condition")
+        return Count().filtered(self._predicate(inside))
+
+    def _predicate(self, words: Words) -> Predicate:
+        """A condition on rows, in normal form."""
+        return self._located(words, lambda: Predicate(self._row_expression(words)))
+
+    def _both(self, one: Predicate | None, other: Predicate) -> Predicate:
+        if one is None:
+            return other
+        both = And((one.expression, other.expression))
+        return Predicate(both).normal(list(self._dataset.columns))
 
     def _new_name(self, name: str) -> str:
         """A name for an aggregate that no other has: prices are shown by it."""
@@ -397,10 +484,8 @@ class StatementReader:
         return self._located(words, lambda: self._expression(words))
 
     def _expression(self, words: Words) -> str:
-        names = list(self._dataset.columns)
         domains = {name: column.domain for name, column in self._dataset.columns.items()}
-        tree = read_words(self._source, words)
-        expression = normal(tree, lambda column: column_named(column, names))
+        expression = self._row_expression(words)
         if isinstance(expression, Column):
             return expression.name
         if isinstance(expression, CONDITIONS):
@@ -443,6 +528,9 @@ class StatementReader:
             raise self._source.error(
                 self._clauses.starts[TokenType.ORDER_BY], "something is missing in ORDER BY"
             )
+        grouped = self._grouped(words)
+        if grouped is not None:
+            return self._key_node(grouped), descending
         node = self._released(words, aliases=True)
         if isinstance(node, Constant):
             node = self._item_at(node, words, items)
@@ -475,6 +563,14 @@ class StatementReader:
                 words or start, f"{start.upper} takes a whole number, such as 10"
             )
         return int(digits)
+
+
+def _is_row_expression(words: Words) -> bool:
+    """Whether words begin as an expression of a row does that can divide rows."""
+    if not words:
+        return False
+    is_called = len(words) > 1 and words[1].kind == TokenType.L_PAREN
+    return words[0].kind == TokenType.CASE or (is_called and words[0].upper in DIVIDING)
 
 
 def _end_of(end: Literal["low", "high"], node: ReleasedNode) -> ReleasedEnd:

@@ -341,8 +341,8 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
 
     It is as deep as one of rows may be, whatever is meant by the names in it.
 
-    `call` reads an aggregate from its name, the words inside its parentheses and those of WITHIN
-    GROUP; `name` reads a bare name.
+    `call` reads an aggregate from its name, the words inside its parentheses, those of WITHIN GROUP
+    and those of FILTER; `name` reads a bare name.
     """
 
     binary = frozenset(STRENGTH) - {TokenType.NULLSAFE_EQ}
@@ -354,7 +354,7 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         self,
         source: SqlText,
         words: Words,
-        call: Callable[[Word, Words, Words], ReleasedNode],
+        call: Callable[[Word, Words, Words, Words], ReleasedNode],
         name: Callable[[Word], ReleasedNode],
     ) -> None:
         super().__init__(source, words)
@@ -413,14 +413,28 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         return self._name(word)
 
     def _called(self, name: Word) -> ReleasedNode:
-        """A function with what stands in its parentheses, and what `WITHIN GROUP` adds to it."""
+        """A function with what stands in its parentheses, and what `WITHIN GROUP` and `FILTER` add
+        to it.
+        """
         inside = self._inside()
         within: Words = ()
         following = self.words[self._at : self._at + 2]
         if [word.upper for word in following] == ["WITHIN", "GROUP"]:
             self._at += 2
             within = self._inside()
-        return self._call(name, inside, within)
+        return self._call(name, inside, within, self._filter())
+
+    def _filter(self) -> Words:
+        """The condition of `FILTER (WHERE ...)`; no words if there is none."""
+        following = self.peek()
+        is_called = [word.kind for word in self.words[self._at + 1 : self._at + 2]]
+        if following is None or following.upper != "FILTER" or is_called != [TokenType.L_PAREN]:
+            return ()
+        self.next()
+        inside = self._inside()
+        if len(inside) < 2 or inside[0].kind != TokenType.WHERE:
+            self._refuse([following, *inside], "write FILTER (WHERE ...), with a condition")
+        return inside[1:]
 
     def _inside(self) -> Words:
         """The words up to the parenthesis that closes the one here."""

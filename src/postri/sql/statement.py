@@ -20,7 +20,7 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.expressions import Predicate
 from postri.privacy import Spend
-from postri.question.dataset import Computed
+from postri.question.dataset import By, Computed
 from postri.sql.released import ReleasedAggregate, ReleasedNode, Row, betas_of
 from postri.sql.shown_rows import ShownRows
 from postri.sql.text import SqlText, Words
@@ -44,8 +44,9 @@ class Statement:
     """One SELECT.
 
     `aggregates` are asked of the dataset once each; `computed` are the expressions among their
-    columns. `where` is in normal form, and `where_words` is what was written. `rows` says which of
-    the rows are shown, of which there is one for each of the public `groups`.
+    columns. `by` is what divides rows, by the name that the result has for it. `where` is in normal
+    form, and `where_words` is what was written. `rows` says which of the rows are shown, of which
+    there is one for each of the public `groups`.
     """
 
     source: SqlText
@@ -53,7 +54,7 @@ class Statement:
     items: Sequence[Item]
     aggregates: Mapping[str, Statistic]
     computed: Mapping[str, Computed] = field(default_factory=dict)
-    by: Sequence[str] = ()
+    by: By = field(default_factory=dict)
     where: Predicate | None = None
     where_words: Words = ()
     rows: ShownRows = field(default_factory=ShownRows)

@@ -13,14 +13,20 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from postri.errors import InputError, nearest
 from postri.exact import shown
+from postri.expressions import Predicate
 from postri.statistics.statistic import Fits, Statistic
 
 CALL = re.compile(r"\s*(?P<name>\w+)\s*\(\s*(?P<inside>.*?)\s*\)\s*", re.DOTALL)
 QUOTED = re.compile(r'"((?:[^"]|"")+)"')
+# A call, whose names are in quotes where they hold parentheses, and the filter behind it.
+FILTERED = re.compile(
+    r'(?P<call>\s*\w+\s*\((?:[^()"]|"(?:[^"]|"")*")*\)\s*)\bwhere\b(?P<where>.+)',
+    re.DOTALL | re.IGNORECASE,
+)
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
@@ -121,6 +127,10 @@ class Form:
         """How it is written in SQL, in words."""
         return self.sql_usage or "{function}(x): one column or expression"
 
+    def asked(self, *values: Any, where: str | Predicate | None = None, **named: Any) -> Statistic:
+        """The statistic with these parameters, of those rows alone on which `where` holds."""
+        return self.make(*values, **named).filtered(where)
+
     def described(self) -> StatisticFields:
         """As plain values: what a page needs to offer it and to write it."""
         inside = ", ".join(f"{{{parameter.name}}}" for parameter in self.parameters)
@@ -207,9 +217,17 @@ def read(given: object) -> Statistic:
 
     >>> read("quantile(fare, 0.9)").written()
     'quantile("fare", 9/10)'
+
+    A filter of its own may stand behind it.
+
+    >>> read("count() where delay > 15").text
+    'count() WHERE delay > 15'
     """
     if isinstance(given, Statistic):
         return given
+    filtered = FILTERED.fullmatch(given) if isinstance(given, str) else None
+    if filtered is not None:
+        return read(filtered["call"]).filtered(filtered["where"].strip())
     found = None
     if isinstance(given, str):
         found = CALL.fullmatch(given)

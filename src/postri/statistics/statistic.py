@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain
+from postri.expressions import Predicate
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
@@ -79,16 +80,22 @@ class Countable(Protocol):
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """One thing that is asked of a column, on a domain if the caller gives one."""
+    """One thing that is asked of a column, on a domain if the caller gives one.
+
+    A filter of its own, `where`, selects among the rows of the question.
+    """
 
     column: str | None = None
     domain: Domain | None = None
+    where: Predicate | None = field(default=None, kw_only=True)
 
     title: ClassVar[str]
     """What answers call it."""
     fits: ClassVar[Fits] = "any"
     batch: ClassVar[type[Batch]]
-    """What is counted for it: statistics of one batch, column and domain share their counts."""
+    """What is counted for it: statistics of one batch, column, domain and filter share their
+    counts.
+    """
     needs_column: ClassVar[bool] = True
     """Whether it is about cells; a number of rows is not."""
     needs_indexes: ClassVar[bool] = False
@@ -130,13 +137,24 @@ class Statistic(ABC):
         """Which cells that can be read it takes no account of, in words; None if there are none."""
         return None
 
+    def filtered(self, where: str | Predicate | None) -> Self:
+        """The same of those rows alone on which a predicate holds."""
+        return replace(self, where=Predicate.of(where))
+
+    @property
+    def text(self) -> str:
+        """As a text that reads back as the same; the domain is not a part of it."""
+        if self.where is None:
+            return self.written()
+        return f"{self.written()} WHERE {self.where}"
+
     @abstractmethod
     def written(self) -> str:
-        """As a text that reads back as the same; the domain is not a part of it."""
+        """The text without its filter."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """All that it is, in the order in which the key of a question has it."""
+        """All that it is but for its filter, in the order in which the key of a question has it."""
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """What its draw depends on beyond itself and its epsilon.

@@ -29,9 +29,14 @@ class QuestionFields(TypedDict, total=False):
     sql: Text | None
     dataset: str | None
     aggregates: Annotated[
-        dict[str, str] | None, 'By name, such as {"mid": "median(balance)", "n": "count()"}.'
+        dict[str, str] | None,
+        'By name, such as {"mid": "median(balance)", "late": "count() where delay > 15"}.',
     ]
-    by: Annotated[list[str] | None, "Columns that have public keys in the policy."]
+    by: Annotated[
+        list[str | dict[str, str]] | dict[str, str] | None,
+        "Columns that have public keys in the policy, and expressions by name, such as "
+        "{\"month\": \"DATE_TRUNC('month', t) BETWEEN '2024-01' AND '2024-12'\"}.",
+    ]
     where: Annotated[Text | None, "Which rows count, in SQL."]
     weights: Annotated[
         dict[str, Number] | None,

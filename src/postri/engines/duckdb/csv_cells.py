@@ -248,6 +248,9 @@ class TypedRecords:
         """A column of keys: of texts, of whole numbers, or of the numbers that keys have among all
         others.
         """
+        if keys.value is not None:
+            self.read(keys.value.inputs)
+            return keys
         if keys.type.kind == "text":
             text = self._typed(keys.column, TEXT)
             return KeyColumn(self._add(name, "VARCHAR", text), TEXT, keys.raws)

@@ -220,6 +220,19 @@ class DuckDialect:
         """A wide whole number as one of 64 bits; null where it does not fit."""
         return f"TRY_CAST({wide} AS BIGINT)"
 
+    def quotient(self, whole: str, divisor: int) -> str:
+        """A whole number that is not negative, divided and rounded down."""
+        return f"({whole} // {divisor})"
+
+    def of_day(self, function: str, days: str) -> str:
+        """A function of a day; `week` is the one of ISO 8601."""
+        day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+        if function.startswith("first of "):
+            unit = function.removeprefix("first of ")
+            return f"date_diff('day', DATE '1970-01-01', date_trunc('{unit}', {day}))"
+        name = "dayofyear" if function == "doy" else function
+        return f"{name}({day})"
+
     def let(self, value: str, body: Callable[[str], str]) -> str:
         """An expression of a name that stands for a value, which is computed once."""
         return f"list_transform([{value}], lambda v: {body('v')})[1]"

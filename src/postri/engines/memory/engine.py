@@ -185,7 +185,12 @@ def _rows_of_groups(
         raise SourceError(UNEVEN)
     numbers = np.where(present, np.int64(0), np.int64(NO_GROUP))
     for i, keys in enumerate(selection.keys):
-        found = column_of(keys.column).group_numbers(keys)
+        column: Column
+        if keys.value is None:
+            column = column_of(keys.column)
+        else:
+            column = computed_column(keys.value, column_of)
+        found = column.group_numbers(keys)
         outside = (found < 0) | (numbers < 0)
         numbers = np.where(outside, NO_GROUP, numbers + found * selection.place(i))
     if selection.where is not None:

@@ -165,6 +165,22 @@ class PostgresDialect:
             ),
         )
 
+    def quotient(self, whole: str, divisor: int) -> str:
+        """A whole number that is not negative, divided and rounded down."""
+        return f"({whole} / {divisor})"
+
+    def of_day(self, function: str, days: str) -> str:
+        """A function of a day; `week` is the one of ISO 8601.
+
+        A date that is truncated as it is would become a moment in the session's time zone.
+        """
+        day = f"(DATE '1970-01-01' + CAST({days} AS integer))"
+        if function.startswith("first of "):
+            unit = function.removeprefix("first of ")
+            first = f"CAST(date_trunc('{unit}', CAST({day} AS timestamp)) AS date)"
+            return f"({first} - DATE '1970-01-01')"
+        return f"extract({function} FROM {day})"
+
     def let(self, value: str, body: Callable[[str], str]) -> str:
         """An expression of a name that stands for a value, which is computed once.
 

@@ -172,6 +172,19 @@ class SparkDialect:
         """A wide whole number as one of 64 bits; null where it does not fit."""
         return f"try_cast({wide} AS BIGINT)"
 
+    def quotient(self, whole: str, divisor: int) -> str:
+        """A whole number that is not negative, divided and rounded down."""
+        return f"({whole} div {divisor})"
+
+    def of_day(self, function: str, days: str) -> str:
+        """A function of a day; `week` is the one of ISO 8601."""
+        day = f"date_add(DATE'1970-01-01', CAST({days} AS INT))"
+        if function.startswith("first of "):
+            unit = function.removeprefix("first of ")
+            return f"datediff(trunc({day}, '{unit}'), DATE'1970-01-01')"
+        names = {"day": "dayofmonth", "doy": "dayofyear", "week": "weekofyear"}
+        return f"{names.get(function, function)}({day})"
+
     def let(self, value: str, body: Callable[[str], str]) -> str:
         """An expression of a name that stands for a value, which is computed once."""
         return f"transform(array({value}), v -> {body('v')})[0]"

@@ -200,10 +200,15 @@ class RowSource:
         spans = []
         for key in self.rows.keys:
             raws = [raw for raw in key.raws if isinstance(raw, int)]
-            # A column that is computed does not stand in the table.
-            if not raws or not _is_integer(key.type) or key.column in self.computed:
+            if not raws or not (_is_integer(key.type) or key.value is not None):
                 return []
-            spans.append((self.dialect.name(key.column), min(raws), max(raws)))
+            # A column that is computed does not stand in the table.
+            if key.column in self.computed and key.value is None:
+                return []
+            name = self.dialect.name(key.column)
+            if key.value is not None:
+                name = self._raw_key(key)
+            spans.append((name, min(raws), max(raws)))
         return spans
 
     def _dense_cells(self, relation: str) -> str:
@@ -285,6 +290,8 @@ class RowSource:
 
     def _raw_key(self, key: KeyColumn) -> str:
         """The raw cell of a key column; a moment beyond the calendar is as good as its end."""
+        if key.value is not None:
+            return key.value.sql(self.dialect, self.input_cells)
         raw = self._cells_of(key.column).raw
         if key.ends is None:
             return raw

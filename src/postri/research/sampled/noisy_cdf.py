@@ -18,7 +18,7 @@ import numpy as np
 
 from postri.cost import rho_of
 from postri.grid import Grid
-from postri.mechanisms.coins import Draw, SeededCoins
+from postri.mechanisms.coins import Draw, SeededCoins, Wanted
 from postri.mechanisms.gaussian import gaussian_numbers
 from postri.mechanisms.laplace import discrete_laplace, discrete_laplaces
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -150,10 +150,10 @@ class PreparedCdf:
         return totals
 
     def _noises(self, number: int, draw: Draw, level: int) -> Sequence[int]:
-        key = ("noisy-cdf", level)
+        wanted = Wanted(draw, ("noisy-cdf", level), number)
         if isinstance(self.noise, DiscreteGaussian):
-            return gaussian_numbers(self.noise, number, draw, key)
-        return discrete_laplaces(self.noise, number, draw, key)
+            return gaussian_numbers([self.noise], [wanted])
+        return discrete_laplaces([self.noise], [wanted])
 
 
 @dataclass(frozen=True)

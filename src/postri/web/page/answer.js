@@ -15,10 +15,11 @@ import {
   overlapping,
   tellsNothing,
 } from "./chart.js";
+import { lineChart, lineWords, timePanels } from "./lines.js";
 import { copy, csvText, download, svgText } from "./files.js";
 import { inPython, inSql, inWords } from "./questions.js";
 import { plain } from "./rational.js";
-import { isNumber, percent, sentence, shown } from "./values.js";
+import { isNumber, keyText, percent, sentence, shown } from "./values.js";
 
 /** A result as a section with a heading, which can take the focus. */
 export function answerSection(question, result, level = "h2") {
@@ -69,6 +70,8 @@ function cost(result) {
 function aggregate(question, result, names, several) {
   const [name] = names;
   if (result.groups[0].answers[name].bin) return histogram(result, names, several);
+  const along = timePanels(result.groups, name);
+  if (along) return lines(result, name, along, several);
   const rows = chartRows(result.groups, name);
   const single = rows.length === 1 && !rows[0].label;
   return h(
@@ -85,6 +88,38 @@ function aggregate(question, result, names, several) {
   );
 }
 
+/** A line in its band, a panel for each key that is no time. */
+function lines(result, name, all, several) {
+  const drawn = all.slice(0, MOST_PANELS);
+  const rows = chartRows(result.groups, name);
+  return h(
+    "div",
+    { class: "aggregate" },
+    several ? h("h3", {}, name) : null,
+    fewer(all.length),
+    liveChart((width) => lineChart(drawn, width, drawn.map(lineWords).join(". "))),
+    h("p", { class: "population" }, sentence(`about ${result.populations[name]}`)),
+    h(
+      "p",
+      { class: "meaning" },
+      "Line: the released values, with noise that protects people. " +
+        `Band: where each group's exact ${rows[0].statistic} of these rows lies; ` +
+        `at least ${percent(rows[0].confidence)} of all draws give an interval that holds it.`,
+    ),
+    ...notes(rows),
+  );
+}
+
+/** What to say where there are more panels than a picture has room for. */
+function fewer(number) {
+  if (number <= MOST_PANELS) return null;
+  return h(
+    "p",
+    { class: "hint" },
+    `The picture shows the first ${MOST_PANELS} of ${number} groups; the table has all.`,
+  );
+}
+
 /** Bars with whiskers, a panel for each group. */
 function histogram(result, names, several) {
   const all = panels(result.groups, names);
@@ -95,13 +130,7 @@ function histogram(result, names, several) {
     "div",
     { class: "aggregate" },
     several ? h("h3", {}, family(names)) : null,
-    all.length > drawn.length
-      ? h(
-          "p",
-          { class: "hint" },
-          `The picture shows the first ${MOST_PANELS} of ${all.length} groups; the table has all.`,
-        )
-      : null,
+    fewer(all.length),
     liveChart((width) => barChart(drawn, width, drawn.map(panelWords).join(". "))),
     h("p", { class: "population" }, sentence(`about ${result.populations[names[0]]}`)),
     h(
@@ -272,6 +301,7 @@ function numbers(question, result) {
 function cellText({ title, what, name }, row, answers) {
   if (what === "low") return lowEnd(answers[name]);
   if (what === "high") return highEnd(answers[name]);
+  if (what === "key") return keyText(row[title]);
   return shown(row[title]);
 }
 
@@ -336,6 +366,11 @@ function drawing(result, names) {
     const all = panels(result.groups, names).slice(0, MOST_PANELS);
     const draw = (width, name) => barChart(all, width, name);
     return { draw, words: `bar: released count, whisker: ${interval}` };
+  }
+  const along = timePanels(result.groups, names[0]);
+  if (along) {
+    const draw = (width, name) => lineChart(along.slice(0, MOST_PANELS), width, name);
+    return { draw, words: `line: released values, band: ${interval}` };
   }
   const rows = byValue(chartRows(result.groups, names[0])).slice(0, MOST);
   const draw = (width, name) => dotChart(rows, width, name);

@@ -4,7 +4,7 @@
 import { svg } from "./dom.js";
 import { ends } from "./chart.js";
 import { fitting, scale, wholeTicks } from "./scale.js";
-import { place, shown } from "./values.js";
+import { keyText, place, shown } from "./values.js";
 
 const LETTER = 7;
 const SIDE = 14;
@@ -36,7 +36,7 @@ export function binWords({ low, high, closed }) {
 /** The bars of a histogram in each group, as panels of a chart. */
 export function panels(groups, names) {
   return groups.map(({ keys, answers }) => ({
-    label: Object.values(keys).map(shown).join(", "),
+    label: Object.values(keys).map(keyText).join(", "),
     bars: names.map((name) => answers[name]),
   }));
 }
@@ -87,7 +87,8 @@ function panelOf({ label, bars }, { marks, most, left, width, top }) {
   );
 }
 
-function mark(y, text, left, right) {
+/** A line of the grid with its text to the left. */
+export function mark(y, text, left, right) {
   return svg(
     "g",
     {},

@@ -3,7 +3,7 @@
 
 import { h, svg } from "./dom.js";
 import { fitting, scale, ticks, timeTicks, wholeTicks } from "./scale.js";
-import { isNumber, isWhole, place, shown } from "./values.js";
+import { isNumber, isWhole, keyText, place, shown } from "./values.js";
 
 const BARE = 28;
 const TEXT = 18;
@@ -16,7 +16,7 @@ export const MOST = 200;
 /** The answers of one aggregate as rows of a chart, as the result lists them. */
 export function chartRows(groups, name) {
   return groups.map(({ keys, answers }) => ({
-    label: Object.values(keys).map(shown).join(", "),
+    label: Object.values(keys).map(keyText).join(", "),
     ...answers[name],
   }));
 }
@@ -112,7 +112,8 @@ function axisOf(rows, width) {
   };
 }
 
-function ticksFor(rows) {
+/** What makes the ticks of an axis of values. */
+export function ticksFor(rows) {
   if (!rows.every((row) => isNumber(row.value))) return timeTicks;
   const points = rows.flatMap(({ value, low, high }) => [value, low, high]);
   return points.every(isWhole) ? wholeTicks : ticks;
@@ -122,7 +123,7 @@ function ticksFor(rows) {
  * What the axis shows: all values and ends, but for far edges of the domain, which would squeeze
  * the rest: arrows point to those.
  */
-function extent(all) {
+export function extent(all) {
   const telling = all.filter((row) => !tellsNothing(row));
   const rows = telling.length ? telling : all;
   const near = rows.flatMap((row) => [

@@ -17,6 +17,7 @@ const STYLE = `
   .bar { fill: #2563eb; fill-opacity: 0.35; }
   .end { stroke: #2563eb; stroke-width: 2; }
   .whisker { stroke: #1f2937; stroke-width: 1.5; }
+  .line { fill: none; stroke: #2563eb; stroke-width: 1.5; }
   .dot, .arrow { fill: #2563eb; }
   .dot { stroke: #ffffff; stroke-width: 1.5; }
   .pale .bar, .pale .dot, .pale .arrow { fill: #9ca3af; }

@@ -7,7 +7,7 @@ export function inWords(question) {
   if (question.sql) return question.sql.replace(/\s+/g, " ").trim();
   return sentence(
     Object.values(question.aggregates).map(aggregateWords),
-    question.by ?? [],
+    divisions(question.by).map(([name]) => name),
     question.where,
   );
 }
@@ -17,9 +17,16 @@ export function ledgerWords(text) {
   const { aggregates, by, where } = JSON.parse(text);
   return sentence(
     aggregates.map(entryWords),
-    by.map(([column]) => column),
+    // An expression stands behind the word for it, a column before its keys.
+    by.map(([column, expression]) => (typeof expression === "string" ? expression : column)),
     where,
   );
+}
+
+/** What divides rows, as pairs: its name in the result, and the column or expression. */
+function divisions(by = []) {
+  const listed = Array.isArray(by) ? by : [by];
+  return listed.flatMap((each) => (typeof each === "string" ? [[each, each]] : Object.entries(each)));
 }
 
 function sentence(aggregates, by, where) {
@@ -35,12 +42,17 @@ export function inSql(question) {
   if (question.weights) return null;
   const aggregates = Object.values(question.aggregates).map(aggregateSql);
   if (aggregates.includes(null)) return null;
-  const keys = (question.by ?? []).map(quoted);
+  const by = divisions(question.by);
+  // A range of keys has no place in SQL, but for the filter.
+  if (by.some(([name, divides]) => name !== divides && /\b(BETWEEN|IN)\b/i.test(divides))) return null;
+  const keys = by.map(([name, divides]) =>
+    name === divides ? quoted(name) : `${divides} AS ${quoted(name)}`,
+  );
   const names = Object.keys(question.aggregates).map(quoted);
   const values = aggregates.map((aggregate, place) => `${aggregate} AS ${names[place]}`);
   const lines = [`SELECT ${[...keys, ...values].join(", ")}`, `FROM ${quoted(question.dataset)}`];
   if (question.where) lines.push(`WHERE ${question.where}`);
-  if (keys.length) lines.push(`GROUP BY ${keys.join(", ")}`);
+  if (by.length) lines.push(`GROUP BY ${by.map(([name]) => quoted(name)).join(", ")}`);
   return lines.join("\n");
 }
 
@@ -71,7 +83,12 @@ function called({ sql, dataset, aggregates }) {
 /** The arguments by name; those that have their usual values are left out. */
 function how({ by, where, weights, epsilon, confidence, simultaneous }) {
   const named = [];
-  if (by?.length) named.push(["by", list(by)]);
+  const divided = divisions(by);
+  if (divided.every(([name, divides]) => name === divides)) {
+    if (divided.length) named.push(["by", list(divided.map(([name]) => name))]);
+  } else {
+    named.push(["by", dictionary(Object.fromEntries(divided))]);
+  }
   if (where) named.push(["where", literal(where)]);
   if (weights) named.push(["weights", dictionary(weights)]);
   named.push(["epsilon", literal(String(epsilon))]);

@@ -14,6 +14,7 @@ const RESERVED = new Set(
   outer over partition percentile_cont quantile_cont right row rows select set some sum table then
   time timestamp to true union unique using values when where window with within`.split(/\s+/),
 );
+const FILTERED = /^(\w+\s*\((?:[^()"]|"(?:[^"]|"")*")*\))\s*where\b\s*(.+)$/is;
 const CALL = /^(\w+)\((.*)\)$/s;
 const ARGUMENT = /"(?:[^"]|"")*"|[^,]+/g;
 const PLACE = /\{(\w+)\}/g;
@@ -83,13 +84,18 @@ export function aggregateName(statistic, given) {
 
 /** The aggregate of such a text, in words. */
 export function aggregateWords(text) {
-  const { name, given } = read(text);
-  return statisticWords(name, given);
+  const { name, given, filter } = read(text);
+  return statisticWords(name, given) + (filter ? ` where ${filter}` : "");
 }
 
 /** The aggregate of such a text, in SQL; null where SQL has no word for it. */
 export function aggregateSql(text) {
-  const { name, statistic, given } = read(text);
+  const { filter, ...call } = read(text);
+  const sql = callSql(call);
+  return sql && filter ? `${sql} FILTER (WHERE ${filter})` : sql;
+}
+
+function callSql({ name, statistic, given }) {
   if (!statistic?.sql) return null;
   // Half of the rows: SQL has a shorter word for it.
   const shorter = name === "quantile" && plain(given.p) === "0.5" ? find("median") : null;
@@ -105,7 +111,8 @@ const literal = (text) => (rational(text) === null ? `'${text}'` : plain(text));
 export function entryWords(fields) {
   const known = learned.find(({ name }) => name in fields);
   const name = known?.name ?? Object.keys(fields)[0];
-  return statisticWords(name, { ...fields, column: fields[name] });
+  const words = statisticWords(name, { ...fields, column: fields[name] });
+  return fields.where ? `${words} where ${fields.where}` : words;
 }
 
 /** The functions of SQL, as a reader would write them: "COUNT", "QUANTILE_CONT(column, p)". */
@@ -135,7 +142,8 @@ function filledIn(template, statistic, given, number) {
 
 /** The statistic of an aggregate's text, and the values of its parameters. */
 function read(text) {
-  const [, written, inside] = CALL.exec(text.trim()) ?? [null, text, ""];
+  const [, call, filter] = FILTERED.exec(text.trim()) ?? [null, text, ""];
+  const [, written, inside] = CALL.exec(call.trim()) ?? [null, text, ""];
   const name = written.toLowerCase();
   const statistic = find(name);
   const names = statistic
@@ -145,7 +153,8 @@ function read(text) {
   // A list is the last parameter, and has all values that are left.
   if (statistic?.parameters.some(isList))
     values.splice(names.length - 1, Infinity, values.slice(names.length - 1).join(", "));
-  return { name, statistic, given: Object.fromEntries(names.map((each, i) => [each, values[i]])) };
+  const given = Object.fromEntries(names.map((each, i) => [each, values[i]]));
+  return { name, statistic, given, filter };
 }
 
 function statisticWords(name, given) {

@@ -56,6 +56,16 @@ export function shown(value) {
   return sign.replace("-", "−") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + rest;
 }
 
+/** Whether a value is a date or a timestamp. */
+export function isMoment(value) {
+  return typeof value === "string" && MOMENT.test(value);
+}
+
+/** A key as people write it: a number without commas, for it may be a year. */
+export function keyText(value) {
+  return isNumber(value) ? String(value).replace("-", "−") : shown(value);
+}
+
 /** A date or timestamp as people write it; answers with a zone are in UTC. */
 function momentText(text) {
   const spaced = text.replace("T", " ").replace(/\+00:00$/, " UTC");
