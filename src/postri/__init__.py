@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         plan,
         quantile,
         quantiles,
+        share,
         sum,
     )
     from postri.domain import Domain
@@ -63,6 +64,7 @@ _HOMES = {
         "plan",
         "quantile",
         "quantiles",
+        "share",
         "sum",
     ),
     "postri.tree.distribution": ("Distribution",),
@@ -149,6 +151,7 @@ __all__ = [
     "plan",
     "quantile",
     "quantiles",
+    "share",
     "sum",
 ]
 

@@ -26,6 +26,7 @@ from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.histogram import Histogram, check_edges
 from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
+from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
 from postri.tree.distribution import Distribution
@@ -257,6 +258,36 @@ def mean(
     """The private mean of a column, whose cells are clamped to the domain."""
     return _one(
         Mean(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def share(
+    source: Any,
+    condition: str,
+    *,
+    epsilon: Number,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private share of the rows on which a condition in SQL holds, from 0 to 1.
+
+    A row on which the condition is unknown counts as one on which it does not hold.
+
+    >>> from postri import SeededCoins
+    >>> late = share({"x": list(range(1_000))}, "x < 250", epsilon=1, coins=SeededCoins(7))
+    >>> 0.25 in late.interval
+    True
+    """
+    return _one(
+        share_of(condition),
         source,
         epsilon=epsilon,
         where=where,

@@ -26,7 +26,7 @@ def test_every_statistic_of_the_registry_is_attacked():
     """
     added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
-    assert added == {"count", "sum", "mean", "histogram"}
+    assert added == {"count", "sum", "mean", "histogram", "share"}
     assert others == {"median", "quantile", "quantiles", "distribution"}
     assert list(STATISTICS) == [
         "count()",
@@ -34,6 +34,7 @@ def test_every_statistic_of_the_registry_is_attacked():
         'sum("x")',
         'mean("x")',
         'histogram("x", -1, 0, 2)',
+        "share(x > -1)",
     ]
 
 

@@ -26,6 +26,7 @@ WANTED = {
     "total": agg.sum("balance", domain=BALANCES),
     "average": agg.mean("balance", domain=BALANCES),
     "mid": agg.median("balance", domain=BALANCES),
+    "young": agg.share("age < 30 OR job = 'services'"),
 }
 QUESTIONS = {
     "all rows": {},

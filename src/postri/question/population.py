@@ -43,6 +43,8 @@ def cells_of_table(asked: Asked, table: Table) -> CellWords:
     statistic = asked.statistic
     if not statistic.needs_column and statistic.column is None:
         return CellWords()
+    if statistic.computed:
+        return CellWords(taken=statistic.left_out)
     column = table.column(statistic.column)
     declared = table.declared(column)
     if asked.terms.method.every_row and statistic.needs_column:
@@ -72,6 +74,8 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     statistic = asked.statistic
     if statistic.column is None:
         return CellWords()
+    if statistic.computed:
+        return CellWords(taken=statistic.left_out)
     known = dataset.columns.get(statistic.column)
     if known is None:
         return _cells_of_expression(statistic)

@@ -8,7 +8,7 @@ result.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -403,7 +403,16 @@ def plain_question(
         groups=groups,
         by=tuple(name for name, _ in columns),
         simultaneous=simultaneous,
+        computed=_own_columns(aggregates.values()),
     )
+
+
+def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:
+    """The columns that statistics bring, by name."""
+    found: dict[str, Expression] = {}
+    for statistic in statistics:
+        found.update(statistic.computed)
+    return found
 
 
 def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
@@ -454,10 +463,13 @@ def dataset_question(
     Nothing but the policy is looked at. `where` is a text, or a predicate in normal form, as SQL
     hands it over. `computed` are expressions that aggregates name as columns.
     """
-    expressions = computed or {}
+    columns = list(dataset.columns)
+    statistics = {
+        name: statistic.normal(columns) for name, statistic in check_aggregates(aggregates).items()
+    }
+    expressions = {**(computed or {}), **_computed_by(statistics.values())}
     wanted = {
-        name: on_dataset(statistic, dataset, expressions)
-        for name, statistic in check_aggregates(aggregates).items()
+        name: on_dataset(statistic, dataset, expressions) for name, statistic in statistics.items()
     }
     names = list(wanted)
     shares = dict(zip(names, shares_of(weights, names), strict=True))
@@ -481,7 +493,7 @@ def dataset_question(
     )
     predicate = question.where
     if isinstance(where, str) and predicate is not None:
-        predicate = predicate.normal(list(dataset.columns))
+        predicate = predicate.normal(columns)
     asked = tuple(
         _noted(each, *cautions(each.statistic, dataset, expressions)) for each in question.asked
     )
@@ -499,6 +511,16 @@ def dataset_question(
         computed={name: each.expression for name, each in expressions.items()},
         dataset=dataset,
     )
+
+
+def _computed_by(statistics: Iterable[Statistic]) -> dict[str, Computed]:
+    """The columns that statistics bring, with the domains on which these ask about them."""
+    found = {}
+    for statistic in statistics:
+        for name, expression in statistic.computed.items():
+            assert statistic.domain is not None
+            found[name] = Computed(expression, statistic.domain)
+    return found
 
 
 def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:

@@ -277,6 +277,10 @@ class Session(ABC):
         """The mean of a column, clamped to its domain."""
         return self._one(dataset, agg.mean(column), epsilon, **how)
 
+    def share(self, dataset: str, condition: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The share of the rows on which a condition in SQL holds."""
+        return self._one(dataset, agg.share(condition), epsilon, **how)
+
     def price(
         self,
         dataset: str,

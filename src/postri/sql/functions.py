@@ -9,6 +9,8 @@ from sqlglot import TokenType
 
 from postri.domain import Domain
 from postri.errors import InputError, nearest
+from postri.expressions import Predicate
+from postri.expressions.reader import read_words
 from postri.privacy import check_share
 from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Extent
 from postri.sql.released import Kind, digits_of
@@ -129,10 +131,20 @@ def _literal(source: SqlText, words: Words) -> str:
 def _value(source: SqlText, parameter: Parameter, words: Words, operand: Operand) -> object:
     if parameter.kind == "column":
         return operand(words)
+    if parameter.kind == "condition":
+        return _condition(source, words)
     try:
         return check_share(source.within(words), "the quantile")
     except InputError as error:
         raise source.error(words, str(error)) from None
+
+
+def _condition(source: SqlText, words: Words) -> Predicate:
+    """A condition on a row, as WHERE has it."""
+    try:
+        return Predicate(read_words(source, words))
+    except InputError as error:
+        raise source.located(words, error) from None
 
 
 def _ordered(

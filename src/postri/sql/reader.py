@@ -341,11 +341,13 @@ class StatementReader:
     def _aggregate(self, name: Word, inside: Words, within: Words) -> ReleasedNode:
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
-        statistic = aggregate_of(self._source, name, inside, within, self._operand)
+        asked = aggregate_of(self._source, name, inside, within, self._operand)
+        columns = list(self._dataset.columns)
+        statistic = self._located(inside, lambda: asked.normal(columns))
         column = self._policy_of(statistic.column)
         if column is not None:
             self._located(inside, lambda: check_fits(statistic, column))
-        domain = self._domain(statistic.column)
+        domain = statistic.domain or self._domain(statistic.column)
         self._located(inside, replace(statistic, domain=domain).check_domain)
         text = self._source.within([name, *inside, *within])
         new_name = self._new_name(usual_name(f"{text})"))

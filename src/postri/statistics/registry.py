@@ -24,8 +24,8 @@ QUOTED = re.compile(r'"((?:[^"]|"")+)"')
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
-ParameterKind = Literal["column", "share", "shares", "edges"]
-"""A column; a number between 0 and 1, or several; the edges of bins."""
+ParameterKind = Literal["column", "condition", "share", "shares", "edges"]
+"""A column; a condition in SQL; a number between 0 and 1, or several; the edges of bins."""
 
 
 class ParameterFields(TypedDict):

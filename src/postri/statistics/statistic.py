@@ -17,6 +17,7 @@ from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain
+from postri.expressions.tree import Expression
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
@@ -110,6 +111,19 @@ class Statistic(ABC):
         has one unless it says otherwise.
         """
         return ("",)
+
+    @property
+    def computed(self) -> Mapping[str, Expression]:
+        """The columns that it brings, by the names under which it is asked of them: expressions of
+        a row that have a value in every row.
+        """
+        return {}
+
+    def normal(self, names: Sequence[str]) -> Statistic:
+        """The same in normal form, on a table with these columns; InputError if an expression of
+        its own names another one.
+        """
+        return self
 
     @property
     def about_grid(self) -> bool:
