@@ -25,6 +25,7 @@ from postri.window import (
     Indexes,
     PointCounts,
     RankWindow,
+    SquareTotal,
     Target,
     Total,
     Windows,
@@ -259,6 +260,12 @@ class Table:
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
         return self._engine.totals(column, grid, rows)
+
+    def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
+        """For each group how many cells of a column count, the sum of their places on the grid, and
+        that of the squares.
+        """
+        return self._engine.square_totals(column, grid, rows)
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW

@@ -23,21 +23,11 @@ EXTREME = (
     "{0} is one person's value, so no private answer can be near it; ask for a quantile close to "
     "it, such as QUANTILE_CONT({1}, {2})"
 )
-SPREAD = (
-    "{0} is not answered; ask for two quantiles, such as QUANTILE_CONT({1}, 0.25) and "
-    "QUANTILE_CONT({1}, 0.75)"
-)
 SINGLE = "{0} shows single rows, which are private"
 DISCRETE = "{0} is not answered; QUANTILE_CONT({1}, p) is, and its interval holds this too"
 REASONS = {
     "MIN": EXTREME,
     "MAX": EXTREME,
-    "STDDEV": SPREAD,
-    "STDDEV_SAMP": SPREAD,
-    "STDDEV_POP": SPREAD,
-    "VARIANCE": SPREAD,
-    "VAR_SAMP": SPREAD,
-    "VAR_POP": SPREAD,
     "MODE": (
         "{0} is not answered; GROUP BY a column with public keys and COUNT(*) tell how often each "
         "occurs"

@@ -23,7 +23,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
-from postri.window import Indexes, PointCounts, Target, Total, Windows
+from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -64,6 +64,11 @@ class Countable(Protocol):
 
     def totals(self, column: str | None, grid: Grid, rows: Any) -> list[Total]:
         """For each group how many cells count, and the sum of their grid indexes."""
+
+    def square_totals(self, column: str | None, grid: Grid, rows: Any) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places on the grid, and that of
+        the squares.
+        """
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Any

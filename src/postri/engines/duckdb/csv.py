@@ -39,7 +39,7 @@ from postri.engines.sql.statements import grouped
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -166,6 +166,17 @@ class CsvEngine:
         def counted(lines: LineRelation) -> list[Total]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.totals(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
+
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+
+        def counted(lines: LineRelation) -> list[SquareTotal]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.square_totals(scan.column, scan.grid, scan.rows)
 
         return self._lines.read(counted)
 

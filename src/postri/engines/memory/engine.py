@@ -25,7 +25,7 @@ from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
@@ -115,6 +115,12 @@ class MemoryEngine:
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         return [counter.total() for counter in self._group_counters(column, grid, rows)]
+
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        return [counter.square_total() for counter in self._group_counters(column, grid, rows)]
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW

@@ -14,7 +14,7 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 
 class ProcessEngine:
@@ -87,6 +87,13 @@ class ProcessEngine:
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
         found: list[Total] = self._ask("totals", column, grid, rows)
+        return found
+
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        found: list[SquareTotal] = self._ask("square_totals", column, grid, rows)
         return found
 
     def counts_below(

@@ -40,6 +40,7 @@ CALLS = (
     "windows",
     "check_indexed",
     "totals",
+    "square_totals",
     "counts_below",
     "sizes",
     "matching",

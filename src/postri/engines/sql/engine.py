@@ -26,11 +26,17 @@ from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import Sample, sampled_guesses
 from postri.engines.sql.scan_result import ScanResult
 from postri.engines.sql.statements import Scan, grouped
-from postri.engines.sql.units import bounded_windows, indexed_keys, sizes, totals
+from postri.engines.sql.units import (
+    bounded_windows,
+    indexed_keys,
+    sizes,
+    square_totals,
+    totals,
+)
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -174,6 +180,15 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return totals(source.relation, source.columns, row_source, reading)
+
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return square_totals(source.relation, source.columns, row_source, reading)
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
