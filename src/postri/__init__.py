@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         quantile,
         quantiles,
         share,
+        std,
         sum,
+        variance,
     )
     from postri.domain import Domain
     from postri.engines.table import Table
@@ -65,7 +67,9 @@ _HOMES = {
         "quantile",
         "quantiles",
         "share",
+        "std",
         "sum",
+        "variance",
     ),
     "postri.tree.distribution": ("Distribution",),
     "postri.domain": ("Domain",),
@@ -152,7 +156,9 @@ __all__ = [
     "quantile",
     "quantiles",
     "share",
+    "std",
     "sum",
+    "variance",
 ]
 
 

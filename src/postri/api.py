@@ -29,6 +29,7 @@ from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
+from postri.statistics.variance import StandardDeviation, Variance
 from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
@@ -288,6 +289,62 @@ def share(
     """
     return _one(
         share_of(condition),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def variance(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private variance of a column, whose cells are clamped to the domain: of all rows that
+    count, divided by their number.
+
+    >>> from postri import SeededCoins
+    >>> ends = {"x": [0, 10] * 5_000}
+    >>> spread = variance(ends, "x", domain=Domain(0, 10), epsilon=1, coins=SeededCoins(7))
+    >>> 25 in spread.interval
+    True
+    """
+    return _one(
+        Variance(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def std(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private standard deviation of a column, whose cells are clamped to the domain: the root of
+    its variance.
+    """
+    return _one(
+        StandardDeviation(column, domain),
         source,
         epsilon=epsilon,
         where=where,

@@ -26,7 +26,10 @@ def test_every_statistic_of_the_registry_is_attacked():
     """
     added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
-    assert added == {"count", "sum", "mean", "histogram", "share"}
+    assert added == {
+        *("count", "sum", "mean", "histogram", "share"),
+        *("variance", "std", "sample_variance", "sample_std"),
+    }
     assert others == {"median", "quantile", "quantiles", "distribution"}
     assert list(STATISTICS) == [
         "count()",
@@ -35,6 +38,10 @@ def test_every_statistic_of_the_registry_is_attacked():
         'mean("x")',
         'histogram("x", -1, 0, 2)',
         "share(x > -1)",
+        'variance("x")',
+        'std("x")',
+        'sample_variance("x")',
+        'sample_std("x")',
     ]
 
 

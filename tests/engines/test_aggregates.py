@@ -27,6 +27,7 @@ WANTED = {
     "average": agg.mean("balance", domain=BALANCES),
     "mid": agg.median("balance", domain=BALANCES),
     "young": agg.share("age < 30 OR job = 'services'"),
+    "spread": agg.std("balance", domain=BALANCES),
 }
 QUESTIONS = {
     "all rows": {},

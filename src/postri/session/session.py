@@ -281,6 +281,14 @@ class Session(ABC):
         """The share of the rows on which a condition in SQL holds."""
         return self._one(dataset, agg.share(condition), epsilon, **how)
 
+    def variance(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The variance of a column, clamped to its domain."""
+        return self._one(dataset, agg.variance(column), epsilon, **how)
+
+    def std(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The standard deviation of a column, clamped to its domain."""
+        return self._one(dataset, agg.std(column), epsilon, **how)
+
     def price(
         self,
         dataset: str,

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+from flint import arb, ctx, fmpq
 
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
-
-if TYPE_CHECKING:
-    from flint import arb
 
 # The least spread of noise, in its unit: then the unit is hardly seen.
 WIDE = 1024
@@ -31,7 +29,18 @@ ROUNDED_UP = 1 + Fraction(1, 10**12)
 # How many bits are computed with, beyond those of beta.
 BITS = 128
 
-Weights = Sequence[Fraction]
+Weights = Sequence[fmpq]
+"""Exact rationals of a library in which they are quick."""
+
+
+def quick(number: Fraction | int) -> fmpq:
+    """A number as a quick rational."""
+    return fmpq(number.numerator, number.denominator)
+
+
+def slow(number: fmpq) -> Fraction:
+    """A quick rational as a fraction."""
+    return Fraction(int(number.p), int(number.q))
 
 
 def units_for(spread: float) -> int:
@@ -42,24 +51,27 @@ def units_for(spread: float) -> int:
     return parts
 
 
-def reach(noise: Noise, weights: Weights, beta: Fraction) -> Fraction:
+def reach(noise: Noise, weights: Weights, beta: Fraction) -> fmpq:
     """What the sum of three wide noises, times weights of at most these sizes, passes to either
     side with probability at most beta.
     """
-    largest = max(weights)
+    third, second, largest = sorted(weights)
     if largest == 0:
-        return Fraction(0)
-    second, third = sorted(-(-each * GRADES // largest) for each in weights)[1::-1]
-    of_one = _unit_reach(type(noise), second, third, beta)
+        return largest
+    grades = (int((each * GRADES / largest).ceil()) for each in (second, third))
+    of_one = _unit_reach(type(noise), *grades, beta)
     # A noise is less than a unit off the continuous one.
-    return largest * spread_of(noise) * of_one + sum(weights)
+    return largest * _quick_spread(noise) * of_one + third + second + largest
+
+
+@lru_cache(maxsize=256)
+def _quick_spread(noise: Noise) -> fmpq:
+    return quick(spread_of(noise))
 
 
 @lru_cache(maxsize=65_536)
-def _unit_reach(kind: type[Noise], second: int, third: int, beta: Fraction) -> Fraction:
+def _unit_reach(kind: type[Noise], second: int, third: int, beta: Fraction) -> fmpq:
     """The same for continuous noise of the spread 1 and the weights 1 and these of GRADES parts."""
-    from flint import ctx
-
     passes = _laplace_tail(second, third)
     if kind is DiscreteGaussian:
         beta = beta * (1 - LIKELIER)
@@ -76,7 +88,7 @@ def _unit_reach(kind: type[Noise], second: int, third: int, beta: Fraction) -> F
                 high = middle
             else:
                 low = middle
-    return high
+    return quick(high)
 
 
 def _laplace_tail(second: int, third: int) -> Callable[[arb], arb]:
@@ -112,9 +124,7 @@ def _normal_tail(second: int, third: int) -> Callable[[arb], arb]:
 
 
 def _ball(number: Fraction) -> arb:
-    from flint import arb, fmpq
-
-    return arb(fmpq(number.numerator, number.denominator))
+    return arb(quick(number))
 
 
 def spread_of(noise: Noise) -> Fraction:
@@ -124,13 +134,11 @@ def spread_of(noise: Noise) -> Fraction:
     return Fraction(noise.spread) * ROUNDED_UP
 
 
-IsOpen = Callable[[Fraction, Fraction], bool]
+IsOpen = Callable[[fmpq, fmpq], bool]
 """Whether a range of answers may hold one that is left open; False only if it surely holds none."""
 
 
-def left_open(
-    low: Fraction, high: Fraction, is_open: IsOpen, fine: Fraction
-) -> tuple[Fraction, Fraction] | None:
+def left_open(low: fmpq, high: fmpq, is_open: IsOpen, fine: fmpq) -> tuple[fmpq, fmpq] | None:
     """Beyond which answers from low to high none is left open; None if none is. Ranges shorter than
     `fine` are not divided.
     """
@@ -142,7 +150,7 @@ def left_open(
     return first, -last
 
 
-def _first(low: Fraction, high: Fraction, is_open: IsOpen, fine: Fraction) -> Fraction | None:
+def _first(low: fmpq, high: fmpq, is_open: IsOpen, fine: fmpq) -> fmpq | None:
     """The lower end of the first short range that may hold an answer."""
     waiting = [(low, high)]
     while waiting:

@@ -18,6 +18,8 @@ from fractions import Fraction
 from math import ceil, isqrt, log10
 from typing import Any, ClassVar, Self
 
+from flint import fmpq
+
 from postri.answer import Answer
 from postri.answer.drawn import Interval, Noisy, register_drawn
 from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
@@ -28,7 +30,7 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.noise import Noise
 from postri.privacy import moved_ends, moved_ends_squared
 from postri.statistics.additive import (
     additive_cost,
@@ -38,7 +40,7 @@ from postri.statistics.additive import (
     noise_of,
     released,
 )
-from postri.statistics.contrast import left_open, reach, spread_of, units_for
+from postri.statistics.contrast import left_open, quick, reach, slow, spread_of, units_for
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Batch, Countable, Fits, Statistic, Terms
 from postri.statistics.sum import CLAMPED
@@ -48,9 +50,12 @@ from postri.window import MOST_STEPS, SquareTotal
 MEANS_SHARE = Fraction(1, 20)
 # Ranges of answers are divided until a noisy number changes by this part of its spread in them.
 FINENESS = 256
-# Into how many ranges means are divided at most, and about how long one is.
+# Into how many ranges means are divided at most, and those of the whole domain.
 MOST_RANGES = 16
-RANGE = Fraction(1, 64)
+RANGES = 64
+# By how much smaller a beta is tried where nothing is left open, and how often.
+SELDOMER = 4
+MOST_TRIES = 20
 # How many digits a variance has at least beyond those of the squared step. Rounding moves it by no
 # more than its noise over ROUNDED.
 FINER = 3
@@ -58,10 +63,9 @@ ROUNDED = 100
 # At how many places of half a domain a forecast looks.
 LOOKED_AT = 8
 
-ZERO = Fraction(0)
-ONE = Fraction(1)
-HALF = Fraction(1, 2)
-QUARTER = Fraction(1, 4)
+ZERO = fmpq(0)
+ONE = fmpq(1)
+HALF = fmpq(1, 2)
 
 
 @dataclass(frozen=True)
@@ -88,122 +92,132 @@ class Sums:
         return self.all - self.less * self.row
 
     @property
-    def distances(self) -> Fraction:
+    def distances(self) -> fmpq:
         """The sum of u."""
-        return self.upper + Fraction(self.between, 2)
+        return fmpq(2 * self.upper + self.between, 2)
 
     @property
-    def largest(self) -> Fraction:
+    def largest(self) -> fmpq:
         """No variance is larger: that of two ends with as many rows each; of a sample of two rows,
         twice as much.
         """
-        return QUARTER * (1 + self.less)
+        return fmpq(1 + self.less, 4)
 
     @property
     def variance(self) -> Fraction:
         """The one that the numbers give."""
-        rows = Fraction(max(self.all, self.row))
-        mean = min(max(self.distances / rows, ZERO), ONE)
+        mean = min(max(self.distances / max(self.all, self.row), ZERO), ONE)
         # There is a variance only if there is a row.
         found = self.squares(mean) / max(self.divisor, self.row)
-        return min(max(found, ZERO), self.largest)
+        most = mean * (1 - mean) * (1 + self.less)
+        return slow(min(max(found, ZERO), most))
 
-    def squares(self, mean: Fraction) -> Fraction:
+    def squares(self, mean: fmpq) -> fmpq:
         """The sum of (u - mean)^2."""
-        return self.all * mean**2 - 2 * mean * self.distances + self.upper
+        return self.all * mean * mean - 2 * mean * self.distances + self.upper
 
     def left_open(self, beta: Fraction) -> tuple[Fraction, Fraction]:
         """The least and the largest variance that the numbers leave open. It is among them with
         probability at least 1 - beta, if there are rows enough to have one.
+
+        Where they leave none open, which happens no more often, those that they leave open at a
+        smaller beta. The variance that the numbers give is always among them.
         """
-        everything = (ZERO, self.largest)
-        if self.divisor <= 0:
-            return everything
+        found = None
+        for _ in range(MOST_TRIES):
+            if found is None and self.divisor > 0:
+                found = self._left_open(beta)
+                beta = beta / SELDOMER
+        low, high = found or (ZERO, self.largest)
+        given = self.variance
+        return min(slow(low), given), max(slow(high), given)
+
+    def _left_open(self, beta: Fraction) -> tuple[fmpq, fmpq] | None:
         means = self._means(beta * MEANS_SHARE)
         if means is None:
-            return everything
+            return None
         ranges = [MeanRange.of(self, *each) for each in _divided(*means)]
         own = beta * (1 - MEANS_SHARE)
 
-        def is_open(low: Fraction, high: Fraction) -> bool:
+        def is_open(low: fmpq, high: fmpq) -> bool:
             return any(each.leaves_open(low, high, own) for each in ranges)
 
-        return left_open(*everything, is_open, self._fine(self.divisor)) or everything
+        return left_open(ZERO, self.largest, is_open, self._fine(self.divisor))
 
-    def _means(self, beta: Fraction) -> tuple[Fraction, Fraction] | None:
+    def _means(self, beta: Fraction) -> tuple[fmpq, fmpq] | None:
         """The least and the largest mean of u that the numbers leave open: for the true one, the
         sum of u is the mean times the number of rows.
         """
+        distances = self.distances
+        rows = self.all
 
-        def is_open(low: Fraction, high: Fraction) -> bool:
-            weights = mean_weights(low, high)
-            far = reach(self.noise, weights, beta)
-            return self.distances - low * self.all >= -far and (
-                self.distances - high * self.all <= far
-            )
+        def is_open(low: fmpq, high: fmpq) -> bool:
+            far = reach(self.noise, mean_weights(low, high), beta)
+            return bool(distances - low * rows >= -far and distances - high * rows <= far)
 
-        return left_open(ZERO, ONE, is_open, self._fine(self.all))
+        return left_open(ZERO, ONE, is_open, self._fine(rows))
 
-    def _fine(self, rise: int) -> Fraction:
+    def _fine(self, rise: int) -> fmpq:
         """In how short a range of answers a number that rises so fast hardly changes."""
-        return spread_of(self.noise) / (FINENESS * rise)
+        return quick(spread_of(self.noise) / (FINENESS * rise))
 
 
-def mean_weights(low: Fraction, high: Fraction) -> list[Fraction]:
+def mean_weights(low: fmpq, high: fmpq) -> list[fmpq]:
     """The largest weights that the three numbers have where the mean is tested."""
     return [high, max(abs(HALF - low), abs(HALF - high)), 1 - low]
 
 
 @dataclass(frozen=True)
 class MeanRange:
-    """A range of means, the largest variance of u that goes with one of them, and between which
-    numbers the sum of squared distances from them lies.
+    """A range of means, the largest of u(1-u) that goes with one of them, and between which numbers
+    the sum of squared distances from them lies.
     """
 
     sums: Sums
-    low: Fraction
-    high: Fraction
-    least: Fraction
-    most: Fraction
+    low: fmpq
+    high: fmpq
+    widest: fmpq
+    least: fmpq
+    most: fmpq
 
     @classmethod
-    def of(cls, sums: Sums, low: Fraction, high: Fraction) -> MeanRange:
+    def of(cls, sums: Sums, low: fmpq, high: fmpq) -> MeanRange:
         """The range. The sum is a parabola, whose lowest point is at the mean of the numbers."""
         lowest = min(max(sums.distances / sums.all, low), high)
-        most = max(sums.squares(low), sums.squares(high))
-        return cls(sums, low, high, sums.squares(lowest), most)
-
-    @property
-    def _widest(self) -> Fraction:
-        """The largest mean of u(1-u)."""
-        nearest = min(max(HALF, self.low), self.high)
-        return nearest * (1 - nearest)
-
-    def leaves_open(self, low: Fraction, high: Fraction, beta: Fraction) -> bool:
-        """Whether one of these means may go with a variance from low to high."""
-        sums = self.sums
-        if low > self._widest * (1 + sums.less):
-            return False
-        far = reach(sums.noise, self.weights(low, high), beta)
-        return (
-            self.most - low * sums.divisor >= -far and self.least - high * sums.divisor <= far
+        nearest = min(max(HALF, low), high)
+        return cls(
+            sums,
+            low,
+            high,
+            nearest * (1 - nearest),
+            sums.squares(lowest),
+            max(sums.squares(low), sums.squares(high)),
         )
 
-    def weights(self, low: Fraction, high: Fraction) -> list[Fraction]:
+    def leaves_open(self, low: fmpq, high: fmpq, beta: Fraction) -> bool:
+        """Whether one of these means may go with a variance from low to high."""
+        sums = self.sums
+        if low > self.widest * (1 + sums.less):
+            return False
+        far = reach(sums.noise, self.weights(low, high), beta)
+        divisor = sums.divisor
+        return bool(self.most - low * divisor >= -far and self.least - high * divisor <= far)
+
+    def weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
         """The largest weights that the three numbers have in these ranges: the sizes of what is
         left of their parts of (u - mean)^2 less the variance.
         """
-        corners = [(mean, variance) for mean in (self.low, self.high) for variance in (low, high)]
+        from_lower, from_upper = 1 - self.low, 1 - self.high
         return [
-            max(abs(mean**2 - variance) for mean, variance in corners),
-            self._widest + high,
-            max(abs((1 - mean) ** 2 - variance) for mean, variance in corners),
+            max(self.high * self.high - low, high - self.low * self.low),
+            self.widest + high,
+            max(from_lower * from_lower - low, high - from_upper * from_upper),
         ]
 
 
-def _divided(low: Fraction, high: Fraction) -> list[tuple[Fraction, Fraction]]:
+def _divided(low: fmpq, high: fmpq) -> list[tuple[fmpq, fmpq]]:
     """A range of means in some ranges."""
-    number = min(max(ceil((high - low) / RANGE), 1), MOST_RANGES)
+    number = min(max(int(((high - low) * RANGES).ceil()), 1), MOST_RANGES)
     step = (high - low) / number
     return [(low + place * step, low + (place + 1) * step) for place in range(number)]
 
@@ -416,21 +430,20 @@ class Variance(Statistic):
 def _forecast(noise: Noise, row: int, rows: int, beta: Fraction, less: int) -> Fraction:
     """How far the interval of a variance of u reaches to one side at most."""
     own = beta * (1 - MEANS_SHARE)
-    sums = Sums(0, 0, 0, noise, row, less)
-    looked_at = [Fraction(number, 2 * LOOKED_AT) for number in range(LOOKED_AT + 1)]
-    places = [MeanRange(sums, mean, mean, ZERO, ZERO) for mean in looked_at]
-    most = max(
-        reach(noise, place.weights(variance, variance), own)
-        for place in places
-        for variance in (ZERO, place.low * (1 - place.low))
-    )
+    sums = Sums(0, 0, row, noise, row, less)
+    most = ZERO
+    for number in range(LOOKED_AT + 1):
+        mean = fmpq(number, 2 * LOOKED_AT)
+        place = MeanRange.of(sums, mean, mean)
+        for variance in (ZERO, place.widest):
+            most = max(most, reach(noise, place.weights(variance, variance), own))
     # Each of the three numbers may be off.
-    fewer = reach(noise, [ONE] * 3, own) / row
+    fewer = reach(noise, [ONE, ONE, ONE], own) / row
     left = max(rows - less - fewer, ONE)
     mean_off = reach(noise, mean_weights(ZERO, ZERO), beta * MEANS_SHARE) / (row * left)
-    # The ranges are rounded outward, and so are the ends.
-    off = most * (1 + Fraction(2, ROUNDED)) / (row * left) + mean_off**2
-    return min(off, sums.largest)
+    # Ranges are rounded outward, and so are the ends.
+    off = most * fmpq(ROUNDED + 2, ROUNDED) / (row * left) + mean_off * mean_off
+    return slow(min(off, sums.largest))
 
 
 def _check_steps(title: str, steps: int) -> None:
