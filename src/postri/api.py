@@ -340,8 +340,8 @@ def std(
     protect: ProtectedChange = ONE_ROW,
     coins: Coins | None = None,
 ) -> Answer:
-    """The private standard deviation of a column, whose cells are clamped to the domain: the root of
-    its variance.
+    """The private standard deviation of a column, whose cells are clamped to the domain: the root
+    of its variance.
     """
     return _one(
         StandardDeviation(column, domain),

@@ -21,19 +21,36 @@ from test_mean import chance
 
 import postri
 from bank import in_duckdb, seeded
-from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, InputError, ReplaceRows, SeededCoins
-from postri import agg
+from postri import (
+    AddOrRemoveRows,
+    AddOrRemoveUnits,
+    Domain,
+    InputError,
+    ReplaceRows,
+    SeededCoins,
+    agg,
+)
 from postri.answer.drawn import read_drawn
 from postri.answer.forecast import ExpectedRows, Reach
 from postri.audit.exact_additive import AdditiveCase, largest_loss
 from postri.columns import integer_type
 from postri.grid import grid_of
 from postri.noise import DiscreteLaplace, Noise
+from postri.privacy import replaces
 from postri.question.question import plain_question
 from postri.statistics import variance as module
-from postri.statistics.statistic import Terms
 from postri.statistics.contrast import quick, reach, slow
-from postri.statistics.variance import MEANS_SHARE, MeanRange, Sums, square_noise
+from postri.statistics.statistic import Terms
+from postri.statistics.variance import (
+    MEANS_SHARE,
+    SQUARE,
+    MeanRange,
+    Sums,
+    SumsFromEnds,
+    SumsFromMiddle,
+    rows_part,
+    square_noise,
+)
 from postri.window import SquareTotal
 from proving import WITH_SYSTEM_COINS, sized
 
@@ -45,12 +62,25 @@ CHANGES = pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(1)]
 NOISES = pytest.mark.parametrize("concentrated", [False, True], ids=["Laplace", "Gaussian"])
 
 
-def exact_sums(places: list[int], steps: int, noise: Noise, less: int) -> Sums:
-    """The three numbers without noise."""
+def exact_sums(
+    places: list[int], steps: int, noise: Noise, less: int, *, middle: bool = False, parts: int = 1
+) -> Sums:
+    """The three numbers without noise, by what they are sums of."""
+    if middle:
+        square = SQUARE * parts
+        rows = rows_part(noise) * steps**2 * parts
+        y = [Fraction(2 * place - steps, steps) for place in places]
+        one = sum(each**2 - Fraction(1, 2) for each in y) * square * steps**2
+        two = sum(y) * Fraction(3, 4) * square * steps**2
+        return SumsFromMiddle(
+            int(one), int(two), rows * len(places), noise, square * steps**2, less
+        )
     lower = sum((steps - place) ** 2 for place in places)
     between = sum(2 * place * (steps - place) for place in places)
     upper = sum(place**2 for place in places)
-    return Sums(lower, between, upper, noise, steps**2, less)
+    return SumsFromEnds(
+        lower * parts, between * parts, upper * parts, noise, steps**2 * parts, less
+    )
 
 
 def truth(places: list[int], steps: int, less: int) -> Fraction:
@@ -62,8 +92,8 @@ def truth(places: list[int], steps: int, less: int) -> Fraction:
 def noisy(exact: Sums, noise: tuple[int, int, int], told: Noise) -> Sums:
     """The numbers with noise on them, and the noise that the interval is computed for."""
     one, two, three = noise
-    return Sums(
-        exact.lower + one, exact.between + two, exact.upper + three, told, exact.row, exact.less
+    return replace(
+        exact, one=exact.one + one, two=exact.two + two, three=exact.three + three, noise=told
     )
 
 
@@ -89,7 +119,7 @@ NARROW, FAR = DiscreteLaplace(Fraction(1, 4)), 2
 @pytest.mark.parametrize("less", sized([0], [0, 1]), ids=sized(["n"], ["n", "n - 1"]))
 def test_an_interval_misses_the_variance_with_probability_beta_at_most(less):
     """Every table of a few rows on three points."""
-    rows = sized([[0, 1, 2]], list(combinations_with_replacement(range(3), 3)))
+    rows = sized([[0, 1, 2, 2] * 10], list(combinations_with_replacement(range(3), 3)))
     for places in rows:
         exact = exact_sums(list(places), 2, NARROW, less)
         found = missed(exact, truth(list(places), 2, less), NARROW, FAR)
@@ -104,45 +134,42 @@ def test_intervals_for_far_less_noise_than_is_drawn_are_found():
     assert missed(exact, truth([0, 1, 2, 2] * 20, 2, 0), told, FAR) > float(BETA)
 
 
+@CHANGES
 @NOISES
 @pytest.mark.parametrize("less", [0, 1], ids=["population", "sample"])
 @pytest.mark.parametrize("places", [[3, 5, 6, 9], [0, 0, 0, 1], [0, 10, 10, 0]], ids=str)
 def test_an_interval_holds_what_the_tests_of_mean_and_variance_keep_and_hardly_more(
-    places, less, concentrated
+    places, less, concentrated, change
 ):
     """For the true mean and variance, noise that moves the test of the variance to just within its
     reach is kept, and noise that moves it beyond is not: the proof, and that nothing is given away.
     """
     rows = places * 500
     steps = 10
-    own = Terms(Fraction(1), BETA, 1 - BETA, AddOrRemoveRows(1))
+    own = Terms(Fraction(1), BETA, 1 - BETA, change)
     if concentrated:
         own = replace(own, rho=Fraction(1, 2))
     parts, noise = square_noise(steps, own)
-    exact = exact_sums(rows, steps, noise, less)
-    wide = Sums(
-        *(number * parts for number in (exact.lower, exact.between, exact.upper)),
-        noise,
-        exact.row * parts,
-        less,
-    )
+    exact = exact_sums(rows, steps, noise, less, middle=replaces(change), parts=parts)
     right = truth(rows, steps, less)
     mean = quick(Fraction(sum(rows), steps * len(rows)))
-    place = MeanRange.of(wide, mean, mean)
-    weights = place.weights(quick(right), quick(right))
-    beta = BETA * (1 - MEANS_SHARE)
-    far = slow(reach(noise, weights, beta))
-    # The weights with their signs: what each number adds to the test.
-    t = slow(mean)
-    signed = [t**2 - right, -(t * (1 - t) + right), (1 - t) ** 2 - right]
-    largest = max(range(3), key=lambda number: abs(signed[number]))
+    weights = exact.weights(MeanRange.of(exact, mean, mean), quick(right), quick(right))
+    far = slow(reach(noise, weights, BETA * (1 - MEANS_SHARE)))
+
+    def tested(sums: Sums) -> Fraction:
+        return slow(sums.squares(mean) - quick(right) * sums.divisor)
+
+    assert tested(exact) == 0
+    largest = max(range(3), key=lambda number: weights[number])
     for share, holds in ((Fraction(99, 100), True), (Fraction(104, 100), False)):
         for side in (-1, 1):
             moved = [0, 0, 0]
-            moved[largest] = int(side * share * far / signed[largest])
-            low, high = noisy(wide, tuple(moved), noise).left_open(BETA)
-            # At 0 nothing is cut off: there is no variance below it.
-            if holds or (right > 0 and right < quick_largest(wide)):
+            moved[largest] = int(side * share * far / slow(weights[largest]))
+            drawn = noisy(exact, tuple(moved), noise)
+            assert abs(abs(tested(drawn)) - share * far) < Fraction(1, 1000) * far
+            low, high = drawn.left_open(BETA)
+            # At its ends nothing is cut off: there is no variance beyond them.
+            if holds or 0 < right < quick_largest(exact):
                 assert (low <= right <= high) == holds
 
 
@@ -153,12 +180,13 @@ def quick_largest(sums: Sums) -> Fraction:
 
 @pytest.mark.parametrize("less", [0, 1], ids=["population", "sample"])
 def test_the_numbers_without_noise_leave_the_variance_open(less):
-    """Of every table of two to four rows on four points, with wide noise and with hardly any."""
-    for number in (2, 3, 4):
+    """Of every table of two rows or more on four points, with wide noise and with hardly any."""
+    for number in sized((2, 3), (2, 3, 4, 5)):
         for places in combinations_with_replacement(range(4), number):
             right = truth(list(places), 3, less)
-            for scale in (Fraction(1, 100), Fraction(3)):
-                sums = exact_sums(list(places), 3, DiscreteLaplace(scale), less)
+            for scale, middle in product((Fraction(1, 100), Fraction(3)), (False, True)):
+                noise = DiscreteLaplace(scale)
+                sums = exact_sums(list(places), 3, noise, less, middle=middle)
                 assert sums.variance == right
                 low, high = sums.left_open(BETA)
                 assert low <= right <= high
@@ -260,19 +288,35 @@ def test_it_is_narrower_than_by_three_intervals_at_a_third_of_epsilon():
 
 
 def test_what_was_drawn_is_read_back():
-    for name in ("variance", "std", "sample_variance", "sample_std"):
-        drawn = asked(name, {"x": [1, 5]}, AddOrRemoveRows(1)).drawn
+    names = ("variance", "std", "sample_variance", "sample_std")
+    for name, change in product(names, (AddOrRemoveRows(1), ReplaceRows(1))):
+        drawn = asked(name, {"x": [1, 5]}, change).drawn
         again = read_drawn(json.loads(json.dumps(drawn.to_fields())))
         assert again == drawn
 
 
-def test_half_the_noise_of_a_replaced_row_is_found():
+def test_noise_for_an_added_row_is_found_where_rows_are_replaced():
+    """From the ends it is half of what it should be; from the middle, numbers of another size."""
+    small = Domain(-1, 2)
+    for groups in (("a",), ("a", "b")):
+        case = AdditiveCase(
+            agg.variance("x"), ReplaceRows(1), Fraction(1, 2), False, small, groups, most_rows=1
+        )
+        assert largest_loss(case)[0] == case.budget
+        with patch.object(module, "moved_squares", lambda terms: (Fraction(1), Fraction(1))):
+            assert largest_loss(case)[0] >= 2 * case.budget
+
+
+@NOISES
+def test_a_number_of_rows_with_a_little_less_noise_is_found(concentrated):
+    """One more for each row, in the number of rows of `SumsFromMiddle`: a row that becomes null
+    then costs too much.
+    """
     case = AdditiveCase(
-        agg.variance("x"), ReplaceRows(1), Fraction(1, 2), False, Domain(-1, 2), most_rows=1
+        agg.variance("x"), ReplaceRows(1), Fraction(1, 2), concentrated, Domain(-1, 2), most_rows=1
     )
-    assert largest_loss(case)[0] == case.budget
-    with patch.object(module, "moved_ends", lambda change: Fraction(1)):
-        assert largest_loss(case)[0] == 2 * case.budget
+    with patch.object(module, "rows_part", lambda noise: rows_part(noise) + 4):
+        assert largest_loss(case)[0] > case.budget
 
 
 def test_a_sum_of_products_with_the_noise_of_one_half_is_found():

@@ -1,5 +1,5 @@
-"""Three numbers with the same noise, of which a weighted sum is nothing for the true answer: how far
-its noise reaches, and which answers are left open.
+"""Three numbers with the same noise, of which a weighted sum is nothing for the true answer: how
+far its noise reaches, and which answers are left open.
 
 The noise is wide, so that it is nearly the continuous noise of the same name, whose sum has a
 closed form and reaches further the larger a weight is (Theorem 29). So a reach that holds for a
@@ -59,7 +59,7 @@ def reach(noise: Noise, weights: Weights, beta: Fraction) -> fmpq:
     if largest == 0:
         return largest
     grades = (int((each * GRADES / largest).ceil()) for each in (second, third))
-    of_one = _unit_reach(type(noise), *grades, beta)
+    of_one = _unit_reach(isinstance(noise, DiscreteGaussian), *grades, beta)
     # A noise is less than a unit off the continuous one.
     return largest * _quick_spread(noise) * of_one + third + second + largest
 
@@ -70,10 +70,10 @@ def _quick_spread(noise: Noise) -> fmpq:
 
 
 @lru_cache(maxsize=65_536)
-def _unit_reach(kind: type[Noise], second: int, third: int, beta: Fraction) -> fmpq:
+def _unit_reach(normal: bool, second: int, third: int, beta: Fraction) -> fmpq:
     """The same for continuous noise of the spread 1 and the weights 1 and these of GRADES parts."""
     passes = _laplace_tail(second, third)
-    if kind is DiscreteGaussian:
+    if normal:
         beta = beta * (1 - LIKELIER)
         passes = _normal_tail(second, third)
     low = Fraction(0)
@@ -108,7 +108,8 @@ def _laplace_tail(second: int, third: int) -> Callable[[arb], arb]:
         shares.append((Fraction(GRADES, weight), share))
 
     def passes(number: arb) -> arb:
-        return sum(_ball(share) * (-number * _ball(rate)).exp() for rate, share in shares)
+        parts = (_ball(share) * (-number * _ball(rate)).exp() for rate, share in shares)
+        return sum(parts, start=arb(0))
 
     return passes
 

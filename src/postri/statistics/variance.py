@@ -2,8 +2,10 @@
 
 Three numbers are drawn. With u from 0 to 1 for a cell's place between the ends of the domain, they
 are the sums of (1-u)^2, 2u(1-u) and u^2: what a row adds to them is 1 in all, so each has the whole
-epsilon (Theorem 29). The number of rows, the mean and the variance follow from them. The interval
-holds the variances that they leave open, for all means that they leave open.
+epsilon. Where rows are replaced and there is one group, they are those of the squared distances
+from the middle, of the distances, and the number of rows (Theorem 29). The number of rows, the mean
+and the variance follow from them. The interval holds the variances that they leave open, for all
+means that they leave open.
 
 Of the population, which is all rows that count, the sum of squared distances from the mean is
 divided by n; of a sample, by n - 1.
@@ -11,11 +13,12 @@ divided by n; of a sample, by n - 1.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, isqrt, log10
+from math import ceil, floor, isqrt, log10
 from typing import Any, ClassVar, Self
 
 from flint import fmpq
@@ -30,17 +33,19 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
-from postri.noise import Noise
-from postri.privacy import moved_ends, moved_ends_squared
+from postri.noise import DiscreteLaplace, Noise
+from postri.privacy import most_rows, moved_ends, moved_ends_squared
 from postri.statistics.additive import (
     additive_cost,
     additive_fields,
     check_total,
     drawn_noise,
+    ends,
     noise_of,
     released,
 )
 from postri.statistics.contrast import left_open, quick, reach, slow, spread_of, units_for
+from postri.statistics.mean import counts_rows
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Batch, Countable, Fits, Statistic, Terms
 from postri.statistics.sum import CLAMPED
@@ -63,38 +68,69 @@ ROUNDED = 100
 # At how many places of half a domain a forecast looks.
 LOOKED_AT = 8
 
+# What a row at an end of the domain adds to the sums from the middle, and the number of rows with
+# each noise: small whole numbers for which all moves of a row cost about the same (Theorem 29).
+SQUARE = 64
+DISTANCE = 48
+ROWS_LAPLACE = 41
+ROWS_GAUSSIAN = 76
+# By how much a row moves the three together, and the root of the sum of squares.
+MOVED_FROM_MIDDLE = 121
+MOVED_FROM_MIDDLE_SQUARED = 96**2
+
 ZERO = fmpq(0)
 ONE = fmpq(1)
 HALF = fmpq(1, 2)
+QUARTER = fmpq(1, 4)
+THREE_HALVES = fmpq(3, 2)
+DISTANCES = fmpq(SQUARE, DISTANCE)
 
 
 @dataclass(frozen=True)
-class Sums:
-    """The three noisy numbers: the sums of (1-u)^2, 2u(1-u) and u^2, in units of which `row` is
-    what one row adds to them together. A variance is of u, and is divided by n - `less`.
+class Sums(ABC):
+    """Three noisy numbers with the same noise, from which the number of rows, the sum of u and that
+    of u^2 follow, in units of which `row` is one row. A variance is of u, and is divided by
+    n - `less`.
     """
 
-    lower: int
-    between: int
-    upper: int
+    one: int
+    two: int
+    three: int
     noise: Noise
     row: int
     less: int
 
     @property
-    def all(self) -> int:
+    @abstractmethod
+    def all(self) -> fmpq:
         """The number of rows, in these units."""
-        return self.lower + self.between + self.upper
 
     @property
-    def divisor(self) -> int:
-        """What the sum of squared distances is divided by, in these units."""
-        return self.all - self.less * self.row
-
-    @property
+    @abstractmethod
     def distances(self) -> fmpq:
         """The sum of u."""
-        return fmpq(2 * self.upper + self.between, 2)
+
+    @property
+    @abstractmethod
+    def from_lower(self) -> fmpq:
+        """The sum of u^2."""
+
+    @abstractmethod
+    def mean_weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
+        """The largest sizes of the three numbers' weights in the sum of u less the mean times the
+        number of rows, for means from low to high.
+        """
+
+    @abstractmethod
+    def weights(self, means: MeanRange, low: fmpq, high: fmpq) -> list[fmpq]:
+        """The same in the sum of (u - mean)^2 less the variance times the number of rows, for a
+        range of means and variances from low to high.
+        """
+
+    @property
+    def divisor(self) -> fmpq:
+        """What the sum of squared distances is divided by, in these units."""
+        return self.all - self.less * self.row
 
     @property
     def largest(self) -> fmpq:
@@ -106,15 +142,16 @@ class Sums:
     @property
     def variance(self) -> Fraction:
         """The one that the numbers give."""
-        mean = min(max(self.distances / max(self.all, self.row), ZERO), ONE)
+        one_row = fmpq(self.row)
+        mean = min(max(self.distances / max(self.all, one_row), ZERO), ONE)
         # There is a variance only if there is a row.
-        found = self.squares(mean) / max(self.divisor, self.row)
+        found = self.squares(mean) / max(self.divisor, one_row)
         most = mean * (1 - mean) * (1 + self.less)
         return slow(min(max(found, ZERO), most))
 
     def squares(self, mean: fmpq) -> fmpq:
         """The sum of (u - mean)^2."""
-        return self.all * mean * mean - 2 * mean * self.distances + self.upper
+        return self.all * mean * mean - 2 * mean * self.distances + self.from_lower
 
     def left_open(self, beta: Fraction) -> tuple[Fraction, Fraction]:
         """The least and the largest variance that the numbers leave open. It is among them with
@@ -152,19 +189,94 @@ class Sums:
         rows = self.all
 
         def is_open(low: fmpq, high: fmpq) -> bool:
-            far = reach(self.noise, mean_weights(low, high), beta)
+            far = reach(self.noise, self.mean_weights(low, high), beta)
             return bool(distances - low * rows >= -far and distances - high * rows <= far)
 
         return left_open(ZERO, ONE, is_open, self._fine(rows))
 
-    def _fine(self, rise: int) -> fmpq:
+    def _fine(self, rise: fmpq) -> fmpq:
         """In how short a range of answers a number that rises so fast hardly changes."""
-        return quick(spread_of(self.noise) / (FINENESS * rise))
+        return quick(spread_of(self.noise)) / (FINENESS * rise)
 
 
-def mean_weights(low: fmpq, high: fmpq) -> list[fmpq]:
-    """The largest weights that the three numbers have where the mean is tested."""
-    return [high, max(abs(HALF - low), abs(HALF - high)), 1 - low]
+class SumsFromEnds(Sums):
+    """The sums of (1-u)^2, 2u(1-u) and u^2: a row adds `row` to them together."""
+
+    @property
+    def all(self) -> fmpq:
+        """All three together."""
+        return fmpq(self.one + self.two + self.three)
+
+    @property
+    def distances(self) -> fmpq:
+        """U = u^2 + u(1-u)."""
+        return fmpq(2 * self.three + self.two, 2)
+
+    @property
+    def from_lower(self) -> fmpq:
+        """The third."""
+        return fmpq(self.three)
+
+    def mean_weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
+        """U - t = -t(1-u)^2 + (1/2-t)2u(1-u) + (1-t)u^2."""
+        return [high, max(abs(HALF - low), abs(HALF - high)), 1 - low]
+
+    def weights(self, means: MeanRange, low: fmpq, high: fmpq) -> list[fmpq]:
+        """(u-t)^2 - v = (t^2-v)(1-u)^2 - (t(1-t)+v)2u(1-u) + ((1-t)^2-v)u^2."""
+        from_low, from_high = 1 - means.low, 1 - means.high
+        return [
+            max(means.high * means.high - low, high - means.low * means.low),
+            means.widest + high,
+            max(from_low * from_low - low, high - from_high * from_high),
+        ]
+
+
+class SumsFromMiddle(Sums):
+    """With y = 2u - 1: the sums of `SQUARE` times y^2 - 1/2, of `DISTANCE` times y, and the number
+    of rows times what `rows_part` says; a `row` is SQUARE.
+    """
+
+    @property
+    def all(self) -> fmpq:
+        """The third."""
+        return self.three * self._rows
+
+    @property
+    def _rows(self) -> fmpq:
+        return fmpq(SQUARE, rows_part(self.noise))
+
+    @property
+    def distances(self) -> fmpq:
+        """U = (1 + y)/2."""
+        return (self.all + self.two * DISTANCES) / 2
+
+    @property
+    def from_lower(self) -> fmpq:
+        """u^2 = (1 + 2y + y^2)/4."""
+        return (self.one + self.all * THREE_HALVES + 2 * self.two * DISTANCES) / 4
+
+    def mean_weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
+        """U - t = (y - (2t-1))/2."""
+        return [ZERO, DISTANCES / 2, _furthest(low, high) * self._rows / 2]
+
+    def weights(self, means: MeanRange, low: fmpq, high: fmpq) -> list[fmpq]:
+        """(u-t)^2 - v = ((y^2-1/2) - 2(2t-1)y + ((2t-1)^2+1/2-4v))/4."""
+        furthest = _furthest(means.low, means.high)
+        nearest = fmpq(1) - 4 * means.widest
+        left = max(abs(furthest * furthest + HALF - 4 * low), abs(nearest + HALF - 4 * high))
+        return [QUARTER, furthest * DISTANCES / 2, left * self._rows / 4]
+
+
+def _furthest(low: fmpq, high: fmpq) -> fmpq:
+    """How far the middle of the domain is from the further end of a range, in halves of it."""
+    return max(abs(2 * low - 1), abs(2 * high - 1))
+
+
+def rows_part(noise: Noise) -> int:
+    """How much a row adds to the third number of `SumsFromMiddle`."""
+    if isinstance(noise, DiscreteLaplace):
+        return ROWS_LAPLACE
+    return ROWS_GAUSSIAN
 
 
 @dataclass(frozen=True)
@@ -199,20 +311,9 @@ class MeanRange:
         sums = self.sums
         if low > self.widest * (1 + sums.less):
             return False
-        far = reach(sums.noise, self.weights(low, high), beta)
+        far = reach(sums.noise, sums.weights(self, low, high), beta)
         divisor = sums.divisor
         return bool(self.most - low * divisor >= -far and self.least - high * divisor <= far)
-
-    def weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
-        """The largest weights that the three numbers have in these ranges: the sizes of what is
-        left of their parts of (u - mean)^2 less the variance.
-        """
-        from_lower, from_upper = 1 - self.low, 1 - self.high
-        return [
-            max(self.high * self.high - low, high - self.low * self.low),
-            self.widest + high,
-            max(from_lower * from_lower - low, high - from_upper * from_upper),
-        ]
 
 
 def _divided(low: fmpq, high: fmpq) -> list[tuple[fmpq, fmpq]]:
@@ -223,19 +324,26 @@ def _divided(low: fmpq, high: fmpq) -> list[tuple[fmpq, fmpq]]:
 
 
 @dataclass(frozen=True)
-class DrawnVariance:
-    """The three noisy numbers of a column, and the domain. `sample` says that the divisor is n - 1,
+class DrawnVariance(ABC):
+    """Three noisy numbers of a column, and the domain. `sample` says that the divisor is n - 1,
     `root` that the answer is the root: the standard deviation.
     """
 
     one: Noisy
-    products: Noisy
-    other: Noisy
+    two: Noisy
+    three: Noisy
     lower: Fraction
     upper: Fraction
     step: Fraction
     sample: bool = False
     root: bool = False
+
+    names: ClassVar[tuple[str, str, str]]
+    """What records call the three numbers."""
+    sums: ClassVar[type[Sums]]
+    """What they are the sums of."""
+    row: ClassVar[int]
+    """What a row is in units of the squared width of the domain."""
 
     @property
     def noise(self) -> Noise:
@@ -257,11 +365,11 @@ class DrawnVariance:
 
     @property
     def _sums(self) -> Sums:
-        row = (self.upper - self.lower) ** 2 / self.one.unit
-        return Sums(
+        row = self.row * (self.upper - self.lower) ** 2 / self.one.unit
+        return self.sums(
             self.one.drawn,
-            self.products.drawn,
-            self.other.drawn,
+            self.two.drawn,
+            self.three.drawn,
             self.noise,
             int(row),
             int(self.sample),
@@ -272,7 +380,7 @@ class DrawnVariance:
         """Three digits beyond those of the step, or as many as tell a hundredth of the noise."""
         sums = self._sums
         width = float(self.upper - self.lower)
-        noise = self.noise.spread / max(sums.all, sums.row)
+        noise = self.noise.spread / float(slow(max(sums.all, fmpq(sums.row))))
         size = noise * width if self.root else noise * width**2
         digits = decimal_places(self.step) or 0
         usual = digits if self.root else 2 * digits
@@ -284,11 +392,11 @@ class DrawnVariance:
         """
         exact = variance * (self.upper - self.lower) ** 2
         if not self.root:
-            scaled = exact * 10**self._places
-            return ceil(scaled) if up else scaled.numerator // scaled.denominator
-        scaled = exact * 100**self._places
+            scaled = exact * Fraction(10) ** self._places
+            return ceil(scaled) if up else floor(scaled)
+        scaled = exact * Fraction(100) ** self._places
         if not up:
-            return isqrt(scaled.numerator // scaled.denominator)
+            return isqrt(floor(scaled))
         whole = ceil(scaled)
         root = isqrt(whole)
         return root if root * root == whole else root + 1
@@ -298,10 +406,9 @@ class DrawnVariance:
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values."""
+        numbers = (self.one, self.two, self.three)
         return {
-            "squares": self.one.to_fields(),
-            "products": self.products.to_fields(),
-            "other_squares": self.other.to_fields(),
+            **{name: each.to_fields() for name, each in zip(self.names, numbers, strict=True)},
             "lower": str(self.lower),
             "upper": str(self.upper),
             "step": str(self.step),
@@ -312,10 +419,11 @@ class DrawnVariance:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         """What `to_fields` wrote."""
+        one, two, three = (Noisy.from_fields(fields[name]) for name in cls.names)
         return cls(
-            Noisy.from_fields(fields["squares"]),
-            Noisy.from_fields(fields["products"]),
-            Noisy.from_fields(fields["other_squares"]),
+            one,
+            two,
+            three,
             Fraction(fields["lower"]),
             Fraction(fields["upper"]),
             Fraction(fields["step"]),
@@ -324,12 +432,27 @@ class DrawnVariance:
         )
 
 
+class VarianceFromEnds(DrawnVariance):
+    """The sums of squared distances from both ends of the domain, and of twice their products."""
+
+    names: ClassVar = ("squares", "products", "other_squares")
+    sums: ClassVar = SumsFromEnds
+    row: ClassVar = 1
+
+
+class VarianceFromMiddle(DrawnVariance):
+    """The sums of squared distances from the middle of the domain and of distances, and the number
+    of rows.
+    """
+
+    names: ClassVar = ("middle_squares", "middle_distances", "middle_rows")
+    sums: ClassVar = SumsFromMiddle
+    row: ClassVar = SQUARE
+
+
 def square_noise(steps: int, terms: Terms) -> tuple[int, Noise]:
     """Into how many parts a squared step is divided, and the noise of each of the three sums in
     these parts, on a domain of so many steps: both follow from public numbers.
-
-    A row adds what the squared number of steps comes to, in all; one that is replaced takes as much
-    away.
     """
     parts = units_for(_square_noise(steps, 1, terms).spread)
     return parts, _square_noise(steps, parts, terms)
@@ -337,9 +460,20 @@ def square_noise(steps: int, terms: Terms) -> tuple[int, Noise]:
 
 def _square_noise(steps: int, parts: int, terms: Terms) -> Noise:
     row = steps**2 * parts
-    return noise_of(
-        terms, moved_ends(terms.protect) * row, moved_ends_squared(terms.protect) * row**2
-    )
+    moved, squared = moved_squares(terms)
+    return noise_of(terms, moved * row, squared * row**2)
+
+
+def moved_squares(terms: Terms) -> tuple[Fraction, Fraction]:
+    """By how much one person moves the three sums together, in all groups, and the sum of the
+    squares of that, as multiples of the squared number of steps.
+
+    From the ends, a row adds 1 in all, and one that is replaced takes as much away.
+    """
+    if counts_rows(terms):
+        rows = most_rows(terms.protect)
+        return Fraction(rows * MOVED_FROM_MIDDLE), Fraction(rows**2 * MOVED_FROM_MIDDLE_SQUARED)
+    return moved_ends(terms.protect), moved_ends_squared(terms.protect)
 
 
 class SquareBatch(Batch):
@@ -385,17 +519,17 @@ class Variance(Statistic):
         assert grid is not None
         steps = grid.last - grid.first
         parts, noise = square_noise(steps, terms)
-        crossed = counted.places * steps - counted.squares
-        from_upper = counted.n * steps**2 - 2 * counted.places * steps + counted.squares
-        one, products, other = (
-            Noisy(exact * parts + drawn_noise(noise, coins), grid.step**2 / parts, noise)
-            for exact in (from_upper, 2 * crossed, counted.squares)
+        kind: type[DrawnVariance] = VarianceFromEnds
+        exact = _from_ends(counted, steps)
+        if counts_rows(terms):
+            kind = VarianceFromMiddle
+            exact = _from_middle(counted, steps, rows_part(noise))
+        unit = grid.step**2 / parts
+        one, two, three = (
+            Noisy(number * parts + drawn_noise(noise, coins), unit, noise) for number in exact
         )
-        lower = grid.base + grid.first * grid.step
-        upper = grid.base + grid.last * grid.step
-        drawn = DrawnVariance(
-            one, products, other, lower, upper, grid.step, sample=self.sample, root=self.root
-        )
+        lower, upper = ends(grid)
+        drawn = kind(one, two, three, lower, upper, grid.step, sample=self.sample, root=self.root)
         return released(self.title, drawn, terms, coins)
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
@@ -418,8 +552,12 @@ class Variance(Statistic):
         steps = int((upper - lower) / step)
         parts, noise = square_noise(steps, terms)
         group_rows = rows.rows // terms.groups
-        row = steps**2 * parts
-        share = _forecast(noise, row, group_rows, terms.beta, int(self.sample))
+        kind: type[DrawnVariance] = VarianceFromEnds
+        if counts_rows(terms):
+            kind = VarianceFromMiddle
+        row = kind.row * steps**2 * parts
+        sums = kind.sums(0, 0, 0, noise, row, int(self.sample))
+        share = _forecast(sums, group_rows, terms.beta)
         confidence = float(terms.confidence)
         found = share * (upper - lower) ** 2
         if self.root:
@@ -427,22 +565,44 @@ class Variance(Statistic):
         return Reach(self.title, found, confidence, group_rows, terms.groups)
 
 
-def _forecast(noise: Noise, row: int, rows: int, beta: Fraction, less: int) -> Fraction:
+def _from_ends(counted: SquareTotal, steps: int) -> tuple[int, int, int]:
+    """The sums of squared distances from the upper end, of twice the products of both distances,
+    and of squared distances from the lower end, in squared steps.
+    """
+    products = counted.places * steps - counted.squares
+    from_upper = counted.n * steps**2 - 2 * counted.places * steps + counted.squares
+    return from_upper, 2 * products, counted.squares
+
+
+def _from_middle(counted: SquareTotal, steps: int, rows: int) -> tuple[int, int, int]:
+    """The sums from the middle of the domain, and the number of rows times what a row adds."""
+    # Twice the distances from the middle, in steps: their sum, and that of their squares.
+    distances = 2 * counted.places - counted.n * steps
+    squares = 4 * counted.squares - 4 * counted.places * steps + counted.n * steps**2
+    half = SQUARE // 2
+    return (
+        SQUARE * squares - half * counted.n * steps**2,
+        DISTANCE * steps * distances,
+        rows * counted.n * steps**2,
+    )
+
+
+def _forecast(sums: Sums, rows: int, beta: Fraction) -> Fraction:
     """How far the interval of a variance of u reaches to one side at most."""
     own = beta * (1 - MEANS_SHARE)
-    sums = Sums(0, 0, row, noise, row, less)
+    noise = sums.noise
     most = ZERO
     for number in range(LOOKED_AT + 1):
         mean = fmpq(number, 2 * LOOKED_AT)
-        place = MeanRange.of(sums, mean, mean)
+        place = MeanRange(sums, mean, mean, mean * (1 - mean), ZERO, ZERO)
         for variance in (ZERO, place.widest):
-            most = max(most, reach(noise, place.weights(variance, variance), own))
-    # Each of the three numbers may be off.
-    fewer = reach(noise, [ONE, ONE, ONE], own) / row
-    left = max(rows - less - fewer, ONE)
-    mean_off = reach(noise, mean_weights(ZERO, ZERO), beta * MEANS_SHARE) / (row * left)
+            most = max(most, reach(noise, sums.weights(place, variance, variance), own))
+    # What the number of rows may be off by.
+    fewer = reach(noise, [ONE, ONE, ONE], own) / sums.row
+    left = max(rows - sums.less - fewer, ONE)
+    mean_off = reach(noise, sums.mean_weights(ZERO, ZERO), beta * MEANS_SHARE) / (sums.row * left)
     # Ranges are rounded outward, and so are the ends.
-    off = most * fmpq(ROUNDED + 2, ROUNDED) / (row * left) + mean_off * mean_off
+    off = most * fmpq(ROUNDED + 2, ROUNDED) / (sums.row * left) + mean_off * mean_off
     return slow(min(off, sums.largest))
 
 
@@ -527,7 +687,8 @@ FORMS: Sequence[tuple[type[Variance], Any, str, tuple[str, ...]]] = (
     ),
 )
 
-register_drawn("products", DrawnVariance)
+register_drawn("products", VarianceFromEnds)
+register_drawn("middle_squares", VarianceFromMiddle)
 for place, (kind, make, meaning, functions) in enumerate(FORMS):
     register_words(kind.title, explanation=CLAMPED)
     register(

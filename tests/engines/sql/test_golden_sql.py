@@ -108,6 +108,9 @@ class Spark(Recording, SparkSource):
 ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
 
 
+FARES = Domain(0, 1000)
+
+
 @dataclass(frozen=True)
 class Question:
     """What is counted of a column: the window of a quantile, the total, or cells below points."""
@@ -116,7 +119,7 @@ class Question:
     rows: Rows
     size: int = SMALL
     what: str = "window"
-    domain: Domain = Domain(0, 1000)
+    domain: Domain = FARES
 
 
 OSLO = Predicate.parse("city = 'Oslo' AND day >= DATE '2024-01-01'")

@@ -1,11 +1,9 @@
 SELECT grp,
     count(*) AS n,
-    CAST(sum(CAST((place - (0)) AS BIGINT)) // 281474976710656 AS BIGINT) AS high,
-    CAST(sum(CAST((place - (0)) AS BIGINT)) % 281474976710656 AS BIGINT) AS low,
-    CAST(sum((CAST((place - (0)) AS BIGINT) * CAST((place - (0)) AS BIGINT))) // 281474976710656 AS
-        BIGINT) AS high1,
-    CAST(sum((CAST((place - (0)) AS BIGINT) * CAST((place - (0)) AS BIGINT))) % 281474976710656 AS
-        BIGINT) AS low1
+    CAST(sum(place) // 281474976710656 AS BIGINT) AS high,
+    CAST(sum(place) % 281474976710656 AS BIGINT) AS low,
+    CAST(sum((place * place)) // 281474976710656 AS BIGINT) AS high1,
+    CAST(sum((place * place)) % 281474976710656 AS BIGINT) AS low1
 FROM (
     SELECT grp,
         CAST(CASE WHEN raw > 1000 THEN 1000 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw END END AS BIGINT)

@@ -1,21 +1,17 @@
 SELECT grp,
     count(*) AS n,
-    CAST(sum(CAST((place - (0)) AS BIGINT)) // 281474976710656 AS BIGINT) AS high,
-    CAST(sum(CAST((place - (0)) AS BIGINT)) % 281474976710656 AS BIGINT) AS low,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) - (CAST((place - (0)) AS BIGINT) // 2147483648) *
-        2147483648) * (CAST((place - (0)) AS BIGINT) - (CAST((place - (0)) AS BIGINT) // 2147483648)
-        * 2147483648))) // 281474976710656 AS BIGINT) AS high1,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) - (CAST((place - (0)) AS BIGINT) // 2147483648) *
-        2147483648) * (CAST((place - (0)) AS BIGINT) - (CAST((place - (0)) AS BIGINT) // 2147483648)
-        * 2147483648))) % 281474976710656 AS BIGINT) AS low1,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) // 2147483648) * (CAST((place - (0)) AS BIGINT) - (CAST((place
-        - (0)) AS BIGINT) // 2147483648) * 2147483648))) // 281474976710656 AS BIGINT) AS high2,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) // 2147483648) * (CAST((place - (0)) AS BIGINT) - (CAST((place
-        - (0)) AS BIGINT) // 2147483648) * 2147483648))) % 281474976710656 AS BIGINT) AS low2,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) // 2147483648) * (CAST((place - (0)) AS BIGINT) //
-        2147483648))) // 281474976710656 AS BIGINT) AS high3,
-    CAST(sum(((CAST((place - (0)) AS BIGINT) // 2147483648) * (CAST((place - (0)) AS BIGINT) //
-        2147483648))) % 281474976710656 AS BIGINT) AS low3
+    CAST(sum(place) // 281474976710656 AS BIGINT) AS high,
+    CAST(sum(place) % 281474976710656 AS BIGINT) AS low,
+    CAST(sum(((place - (place // 2147483648) * 2147483648) * (place - (place // 2147483648) *
+        2147483648))) // 281474976710656 AS BIGINT) AS high1,
+    CAST(sum(((place - (place // 2147483648) * 2147483648) * (place - (place // 2147483648) *
+        2147483648))) % 281474976710656 AS BIGINT) AS low1,
+    CAST(sum(((place // 2147483648) * (place - (place // 2147483648) * 2147483648))) //
+        281474976710656 AS BIGINT) AS high2,
+    CAST(sum(((place // 2147483648) * (place - (place // 2147483648) * 2147483648))) %
+        281474976710656 AS BIGINT) AS low2,
+    CAST(sum(((place // 2147483648) * (place // 2147483648))) // 281474976710656 AS BIGINT) AS high3,
+    CAST(sum(((place // 2147483648) * (place // 2147483648))) % 281474976710656 AS BIGINT) AS low3
 FROM (
     SELECT grp,
         CAST(CASE WHEN raw > 1099511627776 THEN 1099511627776 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw

@@ -1,11 +1,9 @@
 SELECT grp,
     count(*) AS n,
-    CAST(div(sum(CAST((place - (0)) AS bigint)), 281474976710656) AS bigint) AS high,
-    CAST(mod(sum(CAST((place - (0)) AS bigint)), 281474976710656) AS bigint) AS low,
-    CAST(div(sum((CAST((place - (0)) AS bigint) * CAST((place - (0)) AS bigint))), 281474976710656)
-        AS bigint) AS high1,
-    CAST(mod(sum((CAST((place - (0)) AS bigint) * CAST((place - (0)) AS bigint))), 281474976710656)
-        AS bigint) AS low1
+    CAST(div(sum(place), 281474976710656) AS bigint) AS high,
+    CAST(mod(sum(place), 281474976710656) AS bigint) AS low,
+    CAST(div(sum((place * place)), 281474976710656) AS bigint) AS high1,
+    CAST(mod(sum((place * place)), 281474976710656) AS bigint) AS low1
 FROM (
     SELECT grp, place
     FROM (
