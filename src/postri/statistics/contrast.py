@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from flint import arb, ctx, fmpq
 
-from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from postri.noise import MARGIN, DiscreteGaussian, DiscreteLaplace, Noise
+from postri.statistics.balance import least_reach
 
 # The least spread of noise, in its unit: then the unit is hardly seen.
 WIDE = 1024
@@ -23,7 +24,7 @@ LIKELIER = Fraction(1, 10**6)
 # Weights are rounded up to so many parts of the largest.
 GRADES = 256
 # How near a reach is to the least one, as a share of it.
-NEAR = Fraction(1, 2**12)
+NEAR = 2**-12
 # What a float may have lost of a root.
 ROUNDED_UP = 1 + Fraction(1, 10**12)
 # How many bits are computed with, beyond those of beta.
@@ -72,23 +73,19 @@ def _quick_spread(noise: Noise) -> fmpq:
 @lru_cache(maxsize=65_536)
 def _unit_reach(normal: bool, second: int, third: int, beta: Fraction) -> fmpq:
     """The same for continuous noise of the spread 1 and the weights 1 and these of GRADES parts."""
-    passes = _laplace_tail(second, third)
+    make = _laplace_tail
     if normal:
+        make = _normal_tail
         beta = beta * (1 - LIKELIER)
-        passes = _normal_tail(second, third)
-    low = Fraction(0)
-    high = Fraction(1)
     with ctx.workprec(BITS + 2 * beta.denominator.bit_length()):
         chance = _ball(beta)
-        while not passes(_ball(high)) <= chance:
-            high *= 2
-        while high - low > NEAR * high:
-            middle = (low + high) / 2
-            if passes(_ball(middle)) <= chance:
-                high = middle
-            else:
-                low = middle
-    return quick(high)
+        passes = make(second, third)
+
+        def missed(number: float) -> float:
+            """The chance of passing it, as a share of what may be missed."""
+            return float((passes(arb(number)) / chance).upper()) * MARGIN
+
+        return quick(Fraction(least_reach(missed, 1.0, NEAR)))
 
 
 def _laplace_tail(second: int, third: int) -> Callable[[arb], arb]:
@@ -105,11 +102,10 @@ def _laplace_tail(second: int, third: int) -> Callable[[arb], arb]:
         for other in weights:
             if other != weight:
                 share *= Fraction(weight**2, weight**2 - other**2)
-        shares.append((Fraction(GRADES, weight), share))
+        shares.append((_ball(Fraction(GRADES, weight)), _ball(share)))
 
     def passes(number: arb) -> arb:
-        parts = (_ball(share) * (-number * _ball(rate)).exp() for rate, share in shares)
-        return sum(parts, start=arb(0))
+        return sum((share * (-number * rate).exp() for rate, share in shares), start=arb(0))
 
     return passes
 
@@ -117,9 +113,10 @@ def _laplace_tail(second: int, third: int) -> Callable[[arb], arb]:
 def _normal_tail(second: int, third: int) -> Callable[[arb], arb]:
     """The same for normal noises."""
     square = 1 + Fraction(second**2 + third**2, GRADES**2)
+    width = (2 * _ball(square)).sqrt()
 
     def passes(number: arb) -> arb:
-        return (number / (2 * _ball(square)).sqrt()).erfc()
+        return (number / width).erfc()
 
     return passes
 
