@@ -29,6 +29,7 @@ def test_every_statistic_of_the_registry_is_attacked():
     assert added == {
         *("count", "sum", "mean", "histogram", "share"),
         *("variance", "std", "sample_variance", "sample_std"),
+        "distinct",
     }
     assert others == {"median", "quantile", "quantiles", "distribution"}
     assert list(STATISTICS) == [
@@ -42,6 +43,7 @@ def test_every_statistic_of_the_registry_is_attacked():
         'std("x")',
         'sample_variance("x")',
         'sample_std("x")',
+        'distinct("x", -1, 2)',
     ]
 
 

@@ -86,6 +86,7 @@ def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
         "column": "x",
         "edges": (domain.lower, domain.lower + domain.step, domain.upper),
         "condition": f"x > {domain.lower}",
+        "keys": (domain.lower, domain.upper),
     }
     for form in forms():
         kinds = [parameter.kind for parameter in form.parameters]

@@ -123,6 +123,11 @@ class Engine(Protocol):
         that can be read.
         """
 
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it. Of a unit's groups the first ones count,
+        as many as rows of it do, by the same order as rows.
+        """
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection
     ) -> list[PointCounts]:

@@ -80,7 +80,7 @@ def on_dataset(
     if not statistic.needs_column and statistic.column is None:
         return statistic
     check_no_domain(statistic)
-    if statistic.computed:
+    if statistic.computed or statistic.is_of_units(dataset.protect):
         return statistic
     expression = computed.get(str(statistic.column))
     if expression is not None:
@@ -90,7 +90,7 @@ def on_dataset(
     column = column_of(statistic.column, dataset)
     check_fits(statistic, column)
     if statistic.fits == "any":
-        return replace(statistic, column=column.name)
+        return replace(statistic, column=column.name).with_keys(column.keys)
     return _with_domain(replace(statistic, column=column.name, domain=column.domain))
 
 

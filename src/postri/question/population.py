@@ -77,6 +77,8 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
     if statistic.computed:
         return CellWords(taken=statistic.left_out)
     known = dataset.columns.get(statistic.column)
+    if known is None and statistic.is_of_units(dataset.protect):
+        return CellWords(f"on which {statistic.column} can be read")
     if known is None:
         return _cells_of_expression(statistic)
     rounded = True

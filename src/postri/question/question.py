@@ -151,6 +151,8 @@ class Question:
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
+            if statistic.public_keys is not None:
+                table.check_keys(column, statistic.public_keys, rows)
             together.setdefault((statistic.batch, column, statistic.domain), []).append(place)
         batches = []
         for (kind, column, domain), places in together.items():
@@ -352,6 +354,9 @@ def plain_question(
     total = check_epsilon(epsilon)
     for statistic in aggregates.values():
         check_domain(statistic.domain)
+        statistic.check_protect(check_protect(protect))
+        if statistic.public_keys is not None:
+            Groups.of({str(statistic.column): statistic.public_keys})
     shares = shares_of(weights, list(aggregates))
     sure = check_share(confidence, "confidence")
     usual = "depth"

@@ -22,6 +22,7 @@ from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
 from postri.expressions.tree import Column
+from postri.privacy import protected_unit
 from postri.question.dataset import Computed, KnownColumn, KnownDataset, check_fits
 from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
@@ -377,7 +378,9 @@ class StatementReader:
         if not words:
             raise self._source.error(words, "something is missing in the parentheses")
         if len(words) == 1 and words[0].is_name:
-            return self._known(words[0])
+            # The unit need not be a column that may be asked about: who is protected is public.
+            unit = named(words[0], protected_unit(self._dataset.protect))
+            return unit or self._known(words[0])
         return self._located(words, lambda: self._expression(words))
 
     def _expression(self, words: Words) -> str:

@@ -23,6 +23,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
+from postri.statistics.keys import Keys
 from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
 
 Fits = Literal["any", "ordered", "bounded"]
@@ -68,6 +69,14 @@ class Countable(Protocol):
     def square_totals(self, column: str | None, grid: Grid, rows: Any) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places on the grid, and that of
         the squares.
+        """
+
+    def key_counts(self, column: str | None, keys: Keys, rows: Any) -> list[list[int]]:
+        """For each group how many rows have each of these keys in a column."""
+
+    def unit_counts(self, rows: Any) -> list[int]:
+        """For each group how many units have a row in it; each counts in as many groups as rows of
+        it do.
         """
 
     def counts_below(
@@ -129,6 +138,23 @@ class Statistic(ABC):
         its own names another one.
         """
         return self
+
+    @property
+    def public_keys(self) -> Keys | None:
+        """Of which keys of its column it tells, if it tells of keys."""
+        return None
+
+    def with_keys(self, keys: Keys | None) -> Statistic:
+        """The same with the policy's keys of its column, where it needs some and was given none."""
+        return self
+
+    def is_of_units(self, protect: ProtectedChange) -> bool:
+        """Whether it is about the units that are protected, and not about a column of cells."""
+        return False
+
+    def check_protect(self, protect: ProtectedChange) -> None:
+        """InputError if it cannot be asked where this is protected."""
+        return
 
     @property
     def about_grid(self) -> bool:

@@ -205,6 +205,15 @@ class CsvEngine:
 
         return self._lines.read(counted)
 
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a record in it."""
+
+        def counted(lines: LineRelation) -> list[int]:
+            typed, selected = self._typed(rows)
+            return self._engine(lines, typed).unit_counts(selected)
+
+        return self._lines.read(counted)
+
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many records each condition holds, by one scan.
 

@@ -108,6 +108,11 @@ class ProcessEngine:
         found: list[int] = self._ask("sizes", column, rows)
         return found
 
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it."""
+        found: list[int] = self._ask("unit_counts", rows)
+        return found
+
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds."""
         found: list[int] = self._ask("matching", list(conditions))

@@ -43,6 +43,7 @@ CALLS = (
     "square_totals",
     "counts_below",
     "sizes",
+    "unit_counts",
     "matching",
 )
 

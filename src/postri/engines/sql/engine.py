@@ -32,6 +32,7 @@ from postri.engines.sql.units import (
     sizes,
     square_totals,
     totals,
+    unit_counts,
 )
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
@@ -204,6 +205,12 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return sizes(source.relation, source.columns, row_source)
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it."""
+        row_source = self._row_source(None, rows)
+        with self._still(row_source.columns) as source:
+            return unit_counts(source.relation, source.columns, row_source)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""

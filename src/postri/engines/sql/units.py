@@ -77,7 +77,7 @@ SIZES = """
 """
 ROWS_WITHOUT_INDEX = """
     (
-        SELECT grp, unit, 0 AS place
+        SELECT {distinct}grp, unit, 0 AS place
         FROM {rows}
     ) AS numbered
 """
@@ -316,9 +316,24 @@ def sizes(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
     """
     rows = row_source.rows_that_count(relation)
     if row_source.rows.units is not None:
-        # A mere row has an empty text in place of its index.
-        digits = row_source.dialect.text_literal("")
-        rows = _first_of_units(filled(ROWS_WITHOUT_INDEX, rows=rows), digits, row_source)
+        rows = _first_rows(rows, row_source)
+    return _sizes(rows, columns, row_source)
+
+
+def unit_counts(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
+    """For each group how many units have a row in it: each group of a unit is one row here."""
+    rows = _first_rows(row_source.rows_that_count(relation), row_source, distinct="DISTINCT ")
+    return _sizes(rows, columns, row_source)
+
+
+def _first_rows(rows: str, row_source: RowSource, distinct: str = "") -> str:
+    """Those of mere rows that stay: they have an empty text in place of an index."""
+    digits = row_source.dialect.text_literal("")
+    numbered = filled(ROWS_WITHOUT_INDEX, distinct=distinct, rows=rows)
+    return _first_of_units(numbered, digits, row_source)
+
+
+def _sizes(rows: str, columns: Columns, row_source: RowSource) -> list[int]:
     found = [0] * row_source.rows.number
     for group, n in zip(*columns(filled(SIZES, rows=rows)), strict=True):
         found[int(group)] = int(n)
