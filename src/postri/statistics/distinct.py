@@ -133,7 +133,8 @@ class Distinct(Statistic):
         """Values that are no keys."""
         if self.keys is None:
             return None
-        return f"values beside the {len(self.keys)} keys not counted"
+        keys = "key" if len(self.keys) == 1 else f"{len(self.keys)} keys"
+        return f"values beside the {keys} not counted"
 
     def written(self) -> str:
         """As text.

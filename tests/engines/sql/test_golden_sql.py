@@ -145,6 +145,9 @@ QUESTIONS = {
     "points_of_groups": Question("fare", Rows(groups=CITIES), what="uneven points"),
     "points_of_floats": Question("tip", Rows(), what="even points"),
     "points_of_units": Question("fare", Rows(units=Units("rider", 3)), what="uneven points"),
+    "numbers_of_units": Question(
+        "fare", Rows(where=OSLO, groups=CITIES, units=Units("rider", 3)), what="units"
+    ),
     "numbers_of_rows": Question("fare", Rows(where=OSLO, groups=CITIES), what="sizes"),
 }
 
@@ -164,6 +167,7 @@ def statements(engine_name: str, question: Question) -> list[str]:
         "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),
         "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
         "sizes": lambda: engine.sizes(question.column, rows),
+        "units": lambda: engine.unit_counts(rows),
     }
     with pytest.raises(RecordedError):
         counts[question.what]()
