@@ -139,8 +139,8 @@ class Distinct(Statistic):
     def written(self) -> str:
         """As text.
 
-        >>> distinct("city", keys=["Oslo", "Bergen"]).written()
-        'distinct("city", \'Oslo\', \'Bergen\')'
+        >>> print(distinct("city", keys=["Oslo", "Bergen"]).written())
+        distinct("city", 'Oslo', 'Bergen')
         """
         return written("distinct", self.column, *map(written_key, self.keys or ()))
 

@@ -74,7 +74,7 @@ SQUARE = 64
 DISTANCE = 48
 ROWS_LAPLACE = 41
 ROWS_GAUSSIAN = 76
-# By how much a row moves the three together, and the root of the sum of squares.
+# By how much a row moves the three together, and the sum of the squares of that.
 MOVED_FROM_MIDDLE = 121
 MOVED_FROM_MIDDLE_SQUARED = 96**2
 
@@ -209,7 +209,7 @@ class SumsFromEnds(Sums):
 
     @property
     def distances(self) -> fmpq:
-        """U = u^2 + u(1-u)."""
+        """By u = u^2 + u(1-u)."""
         return fmpq(2 * self.three + self.two, 2)
 
     @property
@@ -218,7 +218,7 @@ class SumsFromEnds(Sums):
         return fmpq(self.three)
 
     def mean_weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
-        """U - t = -t(1-u)^2 + (1/2-t)2u(1-u) + (1-t)u^2."""
+        """By u - t = -t(1-u)^2 + (1/2-t)2u(1-u) + (1-t)u^2."""
         return [high, max(abs(HALF - low), abs(HALF - high)), 1 - low]
 
     def weights(self, means: MeanRange, low: fmpq, high: fmpq) -> list[fmpq]:
@@ -247,7 +247,7 @@ class SumsFromMiddle(Sums):
 
     @property
     def distances(self) -> fmpq:
-        """U = (1 + y)/2."""
+        """By u = (1 + y)/2."""
         return (self.all + self.two * DISTANCES) / 2
 
     @property
@@ -256,7 +256,7 @@ class SumsFromMiddle(Sums):
         return (self.one + self.all * THREE_HALVES + 2 * self.two * DISTANCES) / 4
 
     def mean_weights(self, low: fmpq, high: fmpq) -> list[fmpq]:
-        """U - t = (y - (2t-1))/2."""
+        """By u - t = (y - (2t-1))/2."""
         return [ZERO, DISTANCES / 2, _furthest(low, high) * self._rows / 2]
 
     def weights(self, means: MeanRange, low: fmpq, high: fmpq) -> list[fmpq]:
