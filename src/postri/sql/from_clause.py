@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlglot import TokenType
@@ -92,7 +92,7 @@ def _without(source: SqlText, words: Words, qualifier: Word) -> list[Word]:
     return kept
 
 
-def named(word: Word, names: Mapping[str, object]) -> str | None:
+def named(word: Word, names: Collection[str]) -> str | None:
     """The name that a word means: to the letter in double quotes, otherwise in any case."""
     if word.text in names:
         return word.text

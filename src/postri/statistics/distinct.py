@@ -21,12 +21,11 @@ from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.noise import Noise
 from postri.privacy import (
-    AddOrRemoveUnits,
     ProtectedChange,
-    ReplaceUnits,
     moved_groups,
     moved_rows,
     moved_rows_squared,
+    protected_unit,
 )
 from postri.statistics.additive import (
     additive_cost,
@@ -77,7 +76,7 @@ class DistinctBatch(Batch):
 
     def count(self, table: Countable, rows: Any) -> Sequence[Mapping[Keys | None, int]]:
         """For each group and each list of keys how many occur; under None, how many units."""
-        wanted = {cast("Distinct", each.statistic).keys for each in self.asked}
+        wanted = {cast("DistinctCount", each.statistic).keys for each in self.asked}
         found: dict[Keys | None, list[int]] = {}
         for keys in wanted:
             if keys is None:
@@ -90,7 +89,7 @@ class DistinctBatch(Batch):
 
 
 @dataclass(frozen=True)
-class Distinct(Statistic):
+class DistinctCount(Statistic):
     """How many different values a column has: units, or some of the keys."""
 
     keys: Keys | None = None
@@ -113,15 +112,14 @@ class Distinct(Statistic):
 
     def is_of_units(self, protect: ProtectedChange) -> bool:
         """Whether the values of its column are the persons."""
-        is_units = isinstance(protect, AddOrRemoveUnits | ReplaceUnits)
-        return self.keys is None and is_units and protect.unit == self.column
+        return self.keys is None and self.column in protected_unit(protect)
 
     def check_protect(self, protect: ProtectedChange) -> None:
         """Without keys, only units can be counted."""
         if self.keys is None and not self.is_of_units(protect):
             units = "no unit is protected here"
-            if isinstance(protect, AddOrRemoveUnits | ReplaceUnits):
-                units = f"the unit that is protected is {protect.unit!r}"
+            for unit in protected_unit(protect):
+                units = f"the unit that is protected is {unit!r}"
             raise InputError(
                 f"the distinct values of {shown(self.column)} cannot be counted: one person may "
                 f"bring any number of them, and {units}; give the public keys to count, such as "
@@ -190,11 +188,11 @@ class Distinct(Statistic):
         )
 
 
-def distinct(column: str, keys: Sequence[Any] | None = None) -> Distinct:
+def distinct(column: str, keys: Sequence[Any] | None = None) -> DistinctCount:
     """How many different values a column has: persons, if it is the unit that is protected, or some
     of these keys.
     """
-    return Distinct(check_column(column), None, check_keys(keys))
+    return DistinctCount(check_column(column), None, check_keys(keys))
 
 
 register_drawn("keys_present", DrawnKeys)

@@ -146,7 +146,7 @@ class MemoryEngine:
         assert rows.units is not None
         units = self._column(rows.units.column).unit_texts()
         groups_of: dict[str, set[int]] = {}
-        for place in np.flatnonzero(numbers >= 0):
+        for place in np.flatnonzero(numbers >= 0).tolist():
             unit = units[place]
             if unit is not None:
                 groups_of.setdefault(unit, set()).add(int(numbers[place]))
