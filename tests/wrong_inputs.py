@@ -157,7 +157,7 @@ SQL = (
     "SELECT * FROM staff",
     "SELECT salary FROM staff",
     "SELECT MAX(salary) FROM staff",
-    "SELECT COUNT(DISTINCT team) FROM staff",
+    "SELECT COUNT(DISTINCT salary) FROM staff",
     "SELECT QUANTILE_CONT(salary, 50) FROM staff",
     "SELECT HISTOGRAM(salary) FROM staff",
     "SELECT HISTOGRAM(salary, 10, 0) FROM staff",

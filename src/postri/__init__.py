@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         plan,
         quantile,
         quantiles,
+        share,
+        std,
         sum,
+        variance,
     )
     from postri.domain import Domain
     from postri.engines.table import Table
@@ -63,7 +66,10 @@ _HOMES = {
         "plan",
         "quantile",
         "quantiles",
+        "share",
+        "std",
         "sum",
+        "variance",
     ),
     "postri.tree.distribution": ("Distribution",),
     "postri.domain": ("Domain",),
@@ -150,7 +156,10 @@ __all__ = [
     "plan",
     "quantile",
     "quantiles",
+    "share",
+    "std",
     "sum",
+    "variance",
 ]
 
 

@@ -28,8 +28,10 @@ from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.histogram import Histogram, check_edges
 from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
+from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
+from postri.statistics.variance import StandardDeviation, Variance
 from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
@@ -92,7 +94,7 @@ def median(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Answer: ...
 @overload
@@ -108,7 +110,7 @@ def median(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Result: ...
 def median(
@@ -123,7 +125,7 @@ def median(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Answer | Result:
     """The private median of a column, with an interval that holds the true one with probability
@@ -170,7 +172,7 @@ def quantile(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Answer: ...
 @overload
@@ -187,7 +189,7 @@ def quantile(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Result: ...
 def quantile(
@@ -203,7 +205,7 @@ def quantile(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method = "depth",
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Answer | Result:
     """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
@@ -236,7 +238,7 @@ def quantiles(
     protect: ProtectedChange = ONE_ROW,
     method: str | Method | None = None,
     split: Number = 0.5,
-    covers: Covers = "rows",
+    covers: Covers = "table",
     coins: Coins | None = None,
 ) -> Answers:
     """Several private quantiles of a column, in the order of `ps`; `epsilon` is what all cost
@@ -337,6 +339,92 @@ def mean(
     """The private mean of a column, whose cells are clamped to the domain."""
     return _one(
         Mean(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def share(
+    source: Any,
+    condition: str,
+    *,
+    epsilon: Number,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private share of the rows on which a condition in SQL holds, from 0 to 1.
+
+    A row on which the condition is unknown counts as one on which it does not hold.
+
+    >>> from postri import SeededCoins
+    >>> late = share({"x": list(range(1_000))}, "x < 250", epsilon=1, coins=SeededCoins(7))
+    >>> 0.25 in late.interval
+    True
+    """
+    return _one(
+        share_of(condition),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def variance(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private variance of a column, whose cells are clamped to the domain: of all rows that
+    count, divided by their number.
+
+    >>> from postri import SeededCoins
+    >>> ends = {"x": [0, 10] * 5_000}
+    >>> spread = variance(ends, "x", domain=Domain(0, 10), epsilon=1, coins=SeededCoins(7))
+    >>> 25 in spread.interval
+    True
+    """
+    return _one(
+        Variance(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def std(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private standard deviation of a column, whose cells are clamped to the domain: the root
+    of its variance.
+    """
+    return _one(
+        StandardDeviation(column, domain),
         source,
         epsilon=epsilon,
         where=where,
@@ -510,7 +598,7 @@ def plan(
     split: Number = 0.5,
     groups: int = 1,
     quantiles: int = 1,
-    covers: Covers = "rows",
+    covers: Covers = "table",
 ) -> Plan:
     """How far the interval will reach, before anything is spent: from public numbers alone, for
     smooth data.

@@ -234,6 +234,16 @@ def moved_rows(protect: ProtectedChange, groups: int) -> Fraction:
     return Fraction(most_rows(protect) * (2 if replaces(protect) and groups > 1 else 1))
 
 
+def moved_groups(protect: ProtectedChange, groups: int) -> Fraction:
+    """In how many groups one person may count or not, where a person counts once in each: in as
+    many as rows of it do. A replaced person may leave as many and enter as many others.
+    """
+    most = min(most_rows(protect), groups)
+    if replaces(protect):
+        most = min(2 * most, groups)
+    return Fraction(most)
+
+
 def moved_sum(protect: ProtectedChange, groups: int, lower: Fraction, upper: Fraction) -> Fraction:
     """By how much one person moves the sums of all groups together, of cells between two bounds.
 
@@ -290,6 +300,13 @@ def moved_ends_squared(protect: ProtectedChange) -> Fraction:
     domain's width squared.
     """
     return Fraction(most_rows(protect) ** 2 * (2 if replaces(protect) else 1))
+
+
+def protected_unit(protect: ProtectedChange) -> list[str]:
+    """The column whose values are persons, if there is one."""
+    if isinstance(protect, AddOrRemoveUnits | ReplaceUnits):
+        return [protect.unit]
+    return []
 
 
 def most_rows(protect: ProtectedChange) -> int:

@@ -138,6 +138,22 @@ class Total:
     indexes: int
 
 
+MOST_STEPS = 2**62
+"""A grid of more steps has no sums of squares: engines multiply places in 64 bits."""
+
+
+@dataclass(frozen=True)
+class SquareTotal:
+    """How many rows count, the sum of their places, and that of the squares of these.
+
+    A place is how many steps of the grid lie below a cell: 0 at its first point.
+    """
+
+    n: int
+    places: int
+    squares: int
+
+
 @dataclass(frozen=True, eq=False)
 class PointCounts:  # noqa: PLW1641  # counts are compared in tests, never hashed
     """How many cells of one group lie below each of some grid points, and how many there are.

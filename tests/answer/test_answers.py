@@ -145,7 +145,7 @@ class TestData:
             "method": "depth",
             "protects": "adding or removing any one row",
             "population": "all rows",
-            "covers": "rows",
+            "covers": "table",
             "private": True,
             "notes": [],
         }

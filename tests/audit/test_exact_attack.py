@@ -26,8 +26,12 @@ def test_every_statistic_of_the_registry_is_attacked():
     """
     added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
-    assert added == {"count", "sum", "mean", "histogram"}
     of_population = {"population_median", "population_quantile", "population_quantiles"}
+    assert added == {
+        *("count", "sum", "mean", "histogram", "share"),
+        *("variance", "std", "sample_variance", "sample_std"),
+        "distinct",
+    }
     assert others == {"median", "quantile", "quantiles", "distribution"} | of_population
     assert list(STATISTICS) == [
         "count()",
@@ -35,6 +39,12 @@ def test_every_statistic_of_the_registry_is_attacked():
         'sum("x")',
         'mean("x")',
         'histogram("x", -1, 0, 2)',
+        "share(x > -1)",
+        'variance("x")',
+        'std("x")',
+        'sample_variance("x")',
+        'sample_std("x")',
+        'distinct("x", -1, 2)',
     ]
 
 

@@ -149,6 +149,6 @@ def test_all_distributions_together_are_covered(found):
 
 def test_intervals_for_the_rows_miss_the_population():
     """So the tests above can fail: about half of them do, on one smooth distribution already."""
-    found = [misses(POPULATIONS["normal"], "rows")["least"] for _ in range(sized(15, 1))]
+    found = [misses(POPULATIONS["normal"], "table")["least"] for _ in range(sized(15, 1))]
     missed, runs = np.sum(found, axis=0)
     assert chance(int(missed), int(runs)) < SIGNIFICANCE

@@ -26,6 +26,8 @@ WANTED = {
     "total": agg.sum("balance", domain=BALANCES),
     "average": agg.mean("balance", domain=BALANCES),
     "mid": agg.median("balance", domain=BALANCES),
+    "young": agg.share("age < 30 OR job = 'services'"),
+    "spread": agg.std("balance", domain=BALANCES),
 }
 QUESTIONS = {
     "all rows": {},

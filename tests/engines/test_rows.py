@@ -36,7 +36,7 @@ from postri import (
 )
 from postri.engines.table import Table
 from postri.grid import Grid
-from postri.window import Target, Total
+from postri.window import MOST_STEPS, SquareTotal, Target, Total
 from proving import examples, sized
 from services.real_tables import (
     LOADERS,
@@ -128,6 +128,15 @@ def test_the_rows_that_count_are_those_of_the_rule(engine, name, opened):
         assert seen(table, asked, half) == true(counts, half)
 
 
+def _square_total(counts: Counter[int], first: int) -> SquareTotal:
+    places = {index - first: number for index, number in counts.items()}
+    return SquareTotal(
+        sum(places.values()),
+        sum(place * number for place, number in places.items()),
+        sum(place**2 * number for place, number in places.items()),
+    )
+
+
 @pytest.mark.parametrize(("engine", "name"), EVERYWHERE)
 def test_totals_and_sizes_are_those_of_the_rows_that_count(engine, name, opened):
     asked, table = ASKED[name], opened(engine)
@@ -138,6 +147,9 @@ def test_totals_and_sizes_are_those_of_the_rows_that_count(engine, name, opened)
         for counts in groups
     ]
     assert table.totals(asked.value, grid, selection(table, asked)) == expected
+    if grid.last - grid.first < MOST_STEPS:
+        squares = [_square_total(counts, grid.first) for counts in groups]
+        assert table.square_totals(asked.value, grid, selection(table, asked)) == squares
     # Without a declared type, the text "nan" is a cell like any other.
     undeclared = engine == "CSV" and pa.types.is_floating(
         odd_table().schema.field(asked.value).type

@@ -196,7 +196,7 @@ def test_no_population_is_missed_more_often_than_beta(case: Case, figures: Calla
 
 def test_an_interval_for_the_rows_misses_the_population():
     """So the check above can fail."""
-    rows = replace(SOUND, grid=POINTS, epsilon=HIGH, covers="rows")
+    rows = replace(SOUND, grid=POINTS, epsilon=HIGH, covers="table")
     assert worst_failure(rows, 11) > 2 * BETA
 
 

@@ -41,9 +41,11 @@ def chance(noise: Noise, number: int) -> float:
     return exp(-(number**2) / (2 * float(noise.variance)))
 
 
-def missed(exact: DrawnMean, mean: Fraction) -> float:
-    """The chance of an interval that does not hold the mean: over all noises of both numbers."""
-    numbers = range(-MOST, MOST + 1)
+def missed(exact: DrawnMean, mean: Fraction, most: int = MOST) -> float:
+    """The chance of an interval that does not hold the mean: over all noises of both numbers, up to
+    the most that matters.
+    """
+    numbers = range(-most, most + 1)
     one_sum = sum(chance(exact.one.noise, number) for number in numbers)
     other_sum = sum(chance(exact.other.noise, number) for number in numbers)
     total = 0.0

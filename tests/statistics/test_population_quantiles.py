@@ -29,10 +29,10 @@ def asked(covers: str, **how: object) -> postri.Answer:
 
 def test_the_interval_is_wider_than_that_of_the_rows():
     """By what 4,000 rows may be off."""
-    rows, population = asked("rows"), asked("population")
+    rows, population = asked("table"), asked("population")
     assert population.interval.width > 5 * rows.interval.width
     assert population.interval.low < rows.interval.low < rows.interval.high
-    assert rows.covers == "rows" and population.covers == "population"
+    assert rows.covers == "table" and population.covers == "population"
 
 
 def test_the_answer_says_what_it_covers():
@@ -43,15 +43,15 @@ def test_the_answer_says_what_it_covers():
     assert "of the population that these rows were drawn from lies between" in told
     assert "and sampling error" in told and "independently of one another" in told
     assert json.loads(answer.to_json())["covers"] == "population"
-    assert asked("rows").to_dict()["covers"] == "rows"
+    assert asked("table").to_dict()["covers"] == "table"
 
 
 def test_a_record_reads_back_as_the_same():
-    for covers in ("rows", "population"):
+    for covers in ("table", "population"):
         answer = asked(covers)
         ((read,),) = read_answers(write_answers([[answer]]), answer.protect)
         assert read.covers == covers
-    assert '"covers"' not in write_answers([[asked("rows")]])
+    assert '"covers"' not in write_answers([[asked("table")]])
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_rows_and_population_are_two_questions():
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"covers": "table"}, "covers must be 'rows'"),
-        ({"covers": None}, "covers must be 'rows'"),
+        ({"covers": "rows"}, "covers must be 'table'"),
+        ({"covers": None}, "covers must be 'table'"),
         ({"covers": "population", "method": "tree"}, "tree covers the rows alone"),
         ({"covers": "population", "method": "sun2023"}, "sun2023 covers the rows alone"),
         ({"covers": "population", "protect": AddOrRemoveRows(2)}, "one person may have 2"),
@@ -198,7 +198,7 @@ class TestSession:
     def test_sql_has_functions_for_it(self, db):
         select = "POPULATION_MEDIAN(age) AS mid, POPULATION_QUANTILE(age, 0.9) AS high"
         result = db.sql(f"SELECT {select}, MEDIAN(age) AS m FROM bank", epsilon=3)
-        assert [answer.covers for answer in result.answers] == ["population", "population", "rows"]
+        assert [answer.covers for answer in result.answers] == ["population", "population", "table"]
 
     def test_what_is_computed_from_it_covers_the_population(self, db):
         text = "SELECT POPULATION_MEDIAN(age) - MEDIAN(age) AS d FROM bank"

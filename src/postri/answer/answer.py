@@ -45,7 +45,7 @@ class Answer:
     drawn: Drawn | None = field(default=None, repr=False)
     rows: Population = field(default=ALL_ROWS, repr=False)
     bin: Bin | None = None
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     @property
     def population(self) -> str:

@@ -56,7 +56,7 @@ class Plan:
     rows_needed: int
     most_rows: int | None = None
     quantiles: int = 1
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     @property
     def low(self) -> float:

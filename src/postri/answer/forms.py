@@ -255,7 +255,7 @@ def answer_record(answer: Answer) -> AnswerRecord:
     if answer.bin is not None:
         own = answer.bin
         record["bin"] = [_tagged(own.low), _tagged(own.high), own.number, own.closed]
-    if answer.covers != "rows":
+    if answer.covers != "table":
         record["covers"] = answer.covers
     return record
 
@@ -285,7 +285,7 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         statistic=record["statistic"],
         drawn=drawn,
         bin=_read_bin(record),
-        covers=record.get("covers", "rows"),
+        covers=record.get("covers", "table"),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, get_args
 from postri.errors import InputError
 from postri.exact import shown
 
-Covers = Literal["rows", "population"]
+Covers = Literal["table", "population"]
 """Whose value an interval holds: that of the rows, or of the population they were drawn from."""
 
 # How many names are listed one by one.
@@ -184,6 +184,6 @@ def check_covers(covers: object) -> Covers:
             found: Covers = known
             return found
     raise InputError(
-        "covers must be 'rows' (the error that privacy adds) or 'population' (that of sampling "
+        "covers must be 'table' (the error that privacy adds) or 'population' (that of sampling "
         f"too), got {shown(covers)}"
     )

@@ -36,7 +36,7 @@ WHOLE_RANGE = (
 
 # Which errors an interval covers.
 _COVERED: dict[Covers, tuple[str, ...]] = {
-    "rows": (
+    "table": (
         "The interval covers the error that privacy added.",
         "It does not cover sampling error, which is how far these rows are from the people whom",
         "they stand for.",

@@ -24,7 +24,7 @@ from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import AddOrRemoveRows, ProtectedChange
 from postri.question import plain_question
 from postri.statistics import additive
-from postri.statistics.registry import Form, forms
+from postri.statistics.registry import Form, ParameterKind, forms
 from postri.statistics.statistic import Statistic
 
 Cell = float | None
@@ -78,23 +78,24 @@ class AdditiveCase:
 
 
 def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
-    """Every statistic of the registry that adds noise, about a column of cells if it takes one, and
-    with bins of the domain. Of those that look further by what they drew, no fixed list of numbers
-    can be compared.
+    """Every statistic of the registry that adds noise, about a column of cells if it takes one,
+    with bins of the domain, or with a condition that some of its cells meet. Of those that look
+    further by what they drew, no fixed list of numbers can be compared.
     """
-    bins = [domain.lower, domain.lower + domain.step, domain.upper]
+    values: dict[ParameterKind, Any] = {
+        "column": "x",
+        "edges": (domain.lower, domain.lower + domain.step, domain.upper),
+        "condition": f"x > {domain.lower}",
+        "keys": (domain.lower, domain.upper),
+    }
     for form in forms():
-        for inside in ((), ("x",), ("x", bins)):
-            statistic = None
-            if len(inside) < 2 or _takes_bins(form):
-                statistic = _made(form, inside)
+        kinds = [parameter.kind for parameter in form.parameters]
+        known = [values[kind] for kind in kinds if kind in values]
+        for inside in dict.fromkeys([(), tuple(known)]):
+            statistic = _made(form, inside)
             if statistic is None or statistic.draws_interval or statistic.looks_further:
                 continue
             yield form, statistic
-
-
-def _takes_bins(form: Form) -> bool:
-    return form.takes_list and form.parameters[-1].kind == "edges"
 
 
 def _made(form: Form, inside: tuple[Any, ...]) -> Statistic | None:

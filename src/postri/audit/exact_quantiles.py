@@ -47,7 +47,7 @@ class QuantileCase:
     grid: Grid = SMALL
     most_rows: int = 3
     groups: int = 1
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     @property
     def question(self) -> QuantileTerms:

@@ -25,7 +25,7 @@ class Protect(StrEnum):
 class Covers(StrEnum):
     """Whose quantile an interval holds."""
 
-    ROWS = "rows"
+    TABLE = "table"
     POPULATION = "population"
 
 

@@ -42,7 +42,7 @@ def median(
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
-    covers: o.Covered = o.Covers.ROWS,
+    covers: o.Covered = o.Covers.TABLE,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -103,7 +103,7 @@ def quantile(
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
-    covers: o.Covered = o.Covers.ROWS,
+    covers: o.Covered = o.Covers.TABLE,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -170,7 +170,7 @@ def plan(
     split: o.Split = "0.5",
     groups: Groups = 1,
     quantiles: Several = 1,
-    covers: o.Covered = o.Covers.ROWS,
+    covers: o.Covered = o.Covers.TABLE,
     json: o.Json = False,
 ) -> None:
     """How far the interval will reach, from public numbers alone. Touches no data and costs

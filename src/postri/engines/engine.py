@@ -20,7 +20,16 @@ from postri.engines.rows import Selection
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total, holds, trim
+from postri.window import (
+    Indexes,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+    holds,
+    trim,
+)
 
 # A table of at most this many rows is worth no guess.
 SMALL = 1 << 17
@@ -103,9 +112,20 @@ class Engine(Protocol):
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
 
+    def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and that of the squares.
+
+        The grid has fewer than `MOST_STEPS` steps.
+        """
+
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
+        """
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it. Of a unit's groups the first ones count,
+        as many as rows of it do, by the same order as rows.
         """
 
     def counts_below(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.doubts import checked
 from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
-from postri.engines.rows import EVERY_ROW, Rows, Selection, bind
+from postri.engines.rows import EVERY_ROW, MOST_GROUPS, Groups, Key, Rows, Selection, bind
 from postri.errors import InputError, SourceChanged, nearest
 from postri.exact import shown
 from postri.expressions import Bound, Predicate, Value
@@ -25,6 +25,7 @@ from postri.window import (
     Indexes,
     PointCounts,
     RankWindow,
+    SquareTotal,
     Target,
     Total,
     Windows,
@@ -281,6 +282,12 @@ class Table:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
         return self._engine.totals(column, grid, rows)
 
+    def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
+        """For each group how many cells of a column count, the sum of their places on the grid, and
+        that of the squares.
+        """
+        return self._engine.square_totals(column, grid, rows)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -302,6 +309,35 @@ class Table:
         that can be read.
         """
         return self._engine.sizes(column, rows)
+
+    def key_counts(
+        self, column: str | None, keys: Sequence[Key], rows: Selection
+    ) -> list[list[int]]:
+        """For each group how many rows have each of these keys in a column, by one scan."""
+        sizes = self._engine.sizes(None, self._divided(column, keys, rows))
+        number = len(keys)
+        return [sizes[start : start + number] for start in range(0, len(sizes), number)]
+
+    def check_keys(self, column: str | None, keys: Sequence[Key], rows: Selection) -> None:
+        """Refuse keys that do not fit the column, or too many of them. Looks at no cell."""
+        number = self._divided(column, keys, rows).number
+        if number > MOST_GROUPS:
+            raise InputError(
+                f"there may be at most {MOST_GROUPS:,} keys in all groups together, got "
+                f"{number:,}; name fewer"
+            )
+
+    def _divided(self, column: str | None, keys: Sequence[Key], rows: Selection) -> Selection:
+        """The same rows, each group divided by the keys of one more column."""
+        groups = Groups.of({str(column): keys})
+        (key_column,) = bind(Rows(groups=groups), self._engine.names, self._engine.type_of).keys
+        return replace(rows, keys=(*rows.keys, key_column))
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it; each counts in as many groups at most as
+        rows of it do.
+        """
+        return self._engine.unit_counts(rows)
 
     def _fetch(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
         """For each target the windows of all groups, cut from kept ones where those are as wide;

@@ -186,7 +186,7 @@ class Depth(WindowMethod):
         """
         nats_per_row = terms.spend.interval / terms.sensitivity
         rows_per_nat = rounded(1 / nats_per_row)
-        if terms.covers == "rows":
+        if terms.covers == "table":
             return with_irregular_rows(1 + self._mean_reach(terms) * rows_per_nat)
         leeway = needed_rows(terms.p, terms.beta, nats_per_row, rows or 0)
         return with_irregular_rows(self._mean_reach(terms, leeway / rows_per_nat) * rows_per_nat)
@@ -194,7 +194,7 @@ class Depth(WindowMethod):
     def rows_needed(self, terms: QuantileTerms, domain: Domain | None) -> int:
         """About how many rows it takes before value and interval stay off the domain's edges."""
         needed = self._rows_needed(terms, domain, 0)
-        if terms.covers == "rows":
+        if terms.covers == "table":
             return needed
         # More rows have a larger error of sampling, but less than in proportion: this ends.
         while (more := self._rows_needed(terms, domain, needed)) > needed:
@@ -218,16 +218,16 @@ class Depth(WindowMethod):
 
     def _reaching(self, reach_rows: float, terms: QuantileTerms, rows: int) -> QuantileTerms:
         """The terms at the epsilon whose interval reaches `reach_rows` of the rows."""
-        if terms.covers == "rows":
+        if terms.covers == "table":
             return _at(terms, self.epsilon_for(reach_rows, terms))
         sampling = self.reach_in_rows(_at(terms, LARGE_EPSILON), rows=rows)
         if sampling >= reach_rows:
             raise InputError(
                 f"the error of sampling alone reaches about {sampling / rows:.2g} of {rows:,} rows "
-                "to each side, whatever epsilon is; ask for a larger reach, or for covers='rows'"
+                "to each side, whatever epsilon is; ask for a larger reach, or for covers='table'"
             )
         # What the rows alone would take is too little, for sampling takes a part of the reach.
-        least = self.epsilon_for(reach_rows, replace(terms, covers="rows"))
+        least = self.epsilon_for(reach_rows, replace(terms, covers="table"))
         most = LARGE_EPSILON
         while most > least * CLOSE:
             middle = in_three_digits(sqrt(float(least) * float(most)))

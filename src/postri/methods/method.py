@@ -53,7 +53,7 @@ class QuantileTerms:
     protect: ProtectedChange
     groups: int = 1
     rho: Fraction | None = None
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     @cached_property
     def sensitivity(self) -> Fraction:
@@ -61,7 +61,7 @@ class QuantileTerms:
         there is a leeway, less that.
         """
         moved = self.protect.sensitivity(self.p, self.groups)
-        if self.covers == "rows":
+        if self.covers == "table":
             return moved
         return moved + moved_with_drift(self.protect, self.p, self.groups, self._drift)
 
@@ -71,7 +71,7 @@ class QuantileTerms:
 
         It is that of a clock, which has no factor 2 (Theorem 4).
         """
-        if self.covers == "rows":
+        if self.covers == "table":
             return None
         nats_per_row = self.spend.interval / self.sensitivity
         return Leeway(self.p, self.beta, nats_per_row, self._drift)

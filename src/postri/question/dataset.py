@@ -107,8 +107,9 @@ def on_dataset(
         statistic = replace(statistic, where=normal_where)
     if not statistic.needs_column and statistic.column is None:
         return statistic
-    if statistic.domain is not None:
-        raise own_domain(statistic)
+    check_no_domain(statistic)
+    if statistic.computed or statistic.is_of_units(dataset.protect):
+        return statistic
     expression = computed.get(str(statistic.column))
     if expression is not None:
         if statistic.fits == "any":
@@ -117,7 +118,7 @@ def on_dataset(
     column = column_of(statistic.column, dataset)
     check_fits(statistic, column)
     if statistic.fits == "any":
-        return replace(statistic, column=column.name)
+        return replace(statistic, column=column.name).with_keys(column.keys)
     return _with_domain(replace(statistic, column=column.name, domain=column.domain))
 
 
@@ -147,11 +148,15 @@ def cautions(
     return (accepted_loss(min(sum(accepted, start=Fraction(0)), Fraction(1))),)
 
 
-def own_domain(statistic: Statistic) -> InputError:
-    """The refusal of a statistic that brings a domain: bounds are the steward's."""
-    return InputError(
-        f"the domain of {shown(statistic.column)} is the policy's; leave it out of the aggregate"
-    )
+def check_no_domain(statistic: Statistic) -> None:
+    """InputError if a statistic brings a domain for a column of the policy: bounds are the
+    steward's. Those of a column that it brings itself are its own.
+    """
+    if statistic.domain is not None and not statistic.computed:
+        raise InputError(
+            f"the domain of {shown(statistic.column)} is the policy's; leave it out of the "
+            "aggregate"
+        )
 
 
 def check_fits(statistic: Statistic, column: KnownColumn) -> None:

@@ -56,6 +56,8 @@ def _cells_of_table(asked: Asked, table: Table) -> CellWords:
     statistic = asked.statistic
     if not statistic.needs_column and statistic.column is None:
         return CellWords()
+    if statistic.computed:
+        return CellWords(taken=statistic.left_out)
     column = table.column(statistic.column)
     declared = table.declared(column)
     if asked.terms.method.every_row and statistic.needs_column:
@@ -88,7 +90,11 @@ def cells_of_dataset(dataset: KnownDataset, asked: Asked) -> CellWords:
 def _cells_of_dataset(dataset: KnownDataset, statistic: Statistic) -> CellWords:
     if statistic.column is None:
         return CellWords()
+    if statistic.computed:
+        return CellWords(taken=statistic.left_out)
     known = dataset.columns.get(statistic.column)
+    if known is None and statistic.is_of_units(dataset.protect):
+        return CellWords(f"on which {statistic.column} can be read")
     if known is None:
         return _cells_of_expression(statistic)
     rounded = True

@@ -8,7 +8,7 @@ result.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -179,6 +179,8 @@ class Question:
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
+            if statistic.public_keys is not None:
+                table.check_keys(column, statistic.public_keys, rows[None])
             key = (statistic.batch, column, statistic.domain, statistic.where)
             together.setdefault(key, []).append(place)
         batches = []
@@ -418,6 +420,9 @@ def plain_question(
     total = check_epsilon(epsilon)
     for statistic in aggregates.values():
         check_domain(statistic.domain)
+        statistic.check_protect(check_protect(protect))
+        if statistic.public_keys is not None:
+            Groups.of({str(statistic.column): statistic.public_keys})
     shares = shares_of(weights, list(aggregates))
     sure = check_share(confidence, "confidence")
     usual = "depth"
@@ -472,7 +477,16 @@ def plain_question(
         groups=groups,
         by=tuple(column.name for column in columns),
         simultaneous=simultaneous,
+        computed=_own_columns(aggregates.values()),
     )
+
+
+def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:
+    """The columns that statistics bring, by name."""
+    found: dict[str, Expression] = {}
+    for statistic in statistics:
+        found.update(statistic.computed)
+    return found
 
 
 def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
@@ -524,10 +538,13 @@ def dataset_question(
     Nothing but the policy is looked at. `where` is a text, or a predicate in normal form, as SQL
     hands it over. `computed` are expressions that aggregates name as columns.
     """
-    expressions = computed or {}
+    columns = list(dataset.columns)
+    statistics = {
+        name: statistic.normal(columns) for name, statistic in check_aggregates(aggregates).items()
+    }
+    expressions = {**(computed or {}), **_computed_by(statistics.values())}
     wanted = {
-        name: on_dataset(statistic, dataset, expressions)
-        for name, statistic in check_aggregates(aggregates).items()
+        name: on_dataset(statistic, dataset, expressions) for name, statistic in statistics.items()
     }
     names = list(wanted)
     shares = dict(zip(names, shares_of(weights, names), strict=True))
@@ -575,6 +592,16 @@ def _in_normal_order(keys: Mapping[str, Keys]) -> dict[str, Keys]:
     """What divides rows in the order of the draws, whatever the result calls it."""
     order = sorted(keys, key=lambda name: group_column(name, keys[name]).source)
     return {name: keys[name] for name in order}
+
+
+def _computed_by(statistics: Iterable[Statistic]) -> dict[str, Computed]:
+    """The columns that statistics bring, with the domains on which these ask about them."""
+    found = {}
+    for statistic in statistics:
+        for name, expression in statistic.computed.items():
+            assert statistic.domain is not None
+            found[name] = Computed(expression, statistic.domain)
+    return found
 
 
 def _joint(simultaneous: bool, intervals: int) -> tuple[str, ...]:

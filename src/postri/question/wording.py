@@ -13,7 +13,7 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown, written
 from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
-from postri.question.dataset import By, own_domain
+from postri.question.dataset import By, check_no_domain
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -70,8 +70,7 @@ class Wording:
     def _structured(self) -> dict[str, Any]:
         aggregates = {}
         for name, statistic in check_aggregates(self.aggregates).items():
-            if statistic.domain is not None:
-                raise own_domain(statistic)
+            check_no_domain(statistic)
             aggregates[name] = _written(statistic)
         found: dict[str, Any] = {"dataset": self.dataset, "aggregates": aggregates}
         by = check_by(self.by)

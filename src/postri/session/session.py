@@ -184,7 +184,7 @@ class Session(ABC):
         return self.answer(wording, retry)
 
     def median(
-        self, dataset: str, column: str, *, epsilon: Number, covers: Covers = "rows", **how: Any
+        self, dataset: str, column: str, *, epsilon: Number, covers: Covers = "table", **how: Any
     ) -> Answer:
         """The median of a column; `where`, `confidence` and `fresh` as in `ask`.
 
@@ -199,7 +199,7 @@ class Session(ABC):
         p: Number,
         *,
         epsilon: Number,
-        covers: Covers = "rows",
+        covers: Covers = "table",
         **how: Any,
     ) -> Answer:
         """The p-quantile of a column: 0.9 is the 90th percentile."""
@@ -213,7 +213,7 @@ class Session(ABC):
         *,
         epsilon: Number,
         simultaneous: bool = False,
-        covers: Covers = "rows",
+        covers: Covers = "table",
         **how: Any,
     ) -> Answers:
         """Several quantiles of a column, in the order of `ps`; `epsilon` is what all cost together.
@@ -293,6 +293,18 @@ class Session(ABC):
     def mean(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
         """The mean of a column, clamped to its domain."""
         return self._one(dataset, agg.mean(column), epsilon, **how)
+
+    def share(self, dataset: str, condition: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The share of the rows on which a condition in SQL holds."""
+        return self._one(dataset, agg.share(condition), epsilon, **how)
+
+    def variance(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The variance of a column, clamped to its domain."""
+        return self._one(dataset, agg.variance(column), epsilon, **how)
+
+    def std(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The standard deviation of a column, clamped to its domain."""
+        return self._one(dataset, agg.std(column), epsilon, **how)
 
     def price(
         self,

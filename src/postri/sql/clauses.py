@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import TokenType
 
 from postri.sql.text import SqlText, Word, Words
+from postri.statistics.registry import distinct_functions
 
 ORDER = (
     TokenType.SELECT,
@@ -49,8 +50,7 @@ REFUSED = {
     "OVER": "windows are not answered: they tell of single rows; ask group by group with GROUP BY",
     "QUALIFY": "QUALIFY is not answered: there are no windows",
     "DISTINCT": (
-        "DISTINCT is not answered: a private count of distinct values is another mechanism; "
-        "GROUP BY a column with public keys"
+        "DISTINCT is answered in COUNT(DISTINCT x) alone; GROUP BY a column with public keys"
     ),
     "EXISTS": "subqueries are not answered: put the condition into WHERE",
     "INTO": ONLY_SELECT,
@@ -111,11 +111,20 @@ def _is_of_function(source: SqlText, place: int) -> bool:
 def _check_refused(source: SqlText, word: Word, place: int) -> None:
     if word.kind in LITERALS or word.upper not in REFUSED:
         return
+    if word.kind == TokenType.DISTINCT and _is_in_function(source.words[:place]):
+        return
     # A column may be called left, if it is used as one.
     following = source.words[place + 1 : place + 2]
     is_called = bool(following) and following[0].kind == TokenType.L_PAREN
     if word.kind != TokenType.VAR or is_called:
         raise source.error(word, REFUSED[word.upper].format(word.upper))
+
+
+def _is_in_function(before: Words) -> bool:
+    """Whether a word stands first in the parentheses of a function that takes DISTINCT."""
+    if len(before) < 2 or before[-1].kind != TokenType.L_PAREN:
+        return False
+    return before[-2].upper in distinct_functions()
 
 
 def _check_order(source: SqlText, clauses: Clauses, word: Word) -> None:

@@ -264,7 +264,7 @@ def _called(name: str, place: Words) -> Word:
     return Word(TokenType.IDENTIFIER, name, name.upper(), place[0].start, place[-1].end)
 
 
-def named(word: Word, names: Mapping[str, object]) -> str | None:
+def named(word: Word, names: Collection[str]) -> str | None:
     """The name that a word means: to the letter in double quotes, otherwise in any case."""
     if word.text in names:
         return word.text

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from sqlglot import TokenType
 
 from postri.domain import Domain
 from postri.errors import InputError, nearest
+from postri.expressions import Predicate
+from postri.expressions.reader import read_words
 from postri.privacy import check_share
 from postri.sql.bounds import EVERYTHING, MOST, Bounds, End, Extent
 from postri.sql.released import Kind, digits_of
 from postri.sql.text import SqlText, Word, Words
-from postri.statistics.registry import Form, Parameter, sql_functions
+from postri.statistics.keys import Key, read_keys
+from postri.statistics.registry import Form, Parameter, distinct_functions, sql_functions
 from postri.statistics.statistic import Statistic
 
 ENDS = ("LOW", "HIGH")
@@ -21,21 +24,11 @@ EXTREME = (
     "{0} is one person's value, so no private answer can be near it; ask for a quantile close to "
     "it, such as QUANTILE_CONT({1}, {2})"
 )
-SPREAD = (
-    "{0} is not answered; ask for two quantiles, such as QUANTILE_CONT({1}, 0.25) and "
-    "QUANTILE_CONT({1}, 0.75)"
-)
 SINGLE = "{0} shows single rows, which are private"
 DISCRETE = "{0} is not answered; QUANTILE_CONT({1}, p) is, and its interval holds this too"
 REASONS = {
     "MIN": EXTREME,
     "MAX": EXTREME,
-    "STDDEV": SPREAD,
-    "STDDEV_SAMP": SPREAD,
-    "STDDEV_POP": SPREAD,
-    "VARIANCE": SPREAD,
-    "VAR_SAMP": SPREAD,
-    "VAR_POP": SPREAD,
     "MODE": (
         "{0} is not answered; GROUP BY a column with public keys and COUNT(*) tell how often each "
         "occurs"
@@ -50,9 +43,7 @@ REASONS = {
     "PERCENTILE_DISC": DISCRETE,
     "QUANTILE_DISC": DISCRETE,
     "APPROX_QUANTILE": "{0} is not answered; ask for QUANTILE_CONT({1}, p)",
-    "APPROX_COUNT_DISTINCT": (
-        "{0} is not answered: a private count of distinct values is another mechanism"
-    ),
+    "APPROX_COUNT_DISTINCT": "{0} is not answered; ask for COUNT(DISTINCT {1})",
 }
 
 # What may stand before the text of a date or timestamp.
@@ -77,6 +68,9 @@ def aggregate_of(
         known = (*functions, *ENDS)
         raise source.error([name], f"there is no function {name.text}; {nearest(function, known)}")
     form = functions[function]
+    if inside and inside[0].kind == TokenType.DISTINCT:
+        form = distinct_functions()[function]
+        inside = inside[1:]
     if function in form.sql_ordered:
         return _ordered(source, name, inside, within, operand, form)
     if within:
@@ -98,7 +92,7 @@ def _values(
     arguments = commas(inside)
     if not form.parameters and not inside:
         return []
-    missing = len(form.parameters) - len(arguments)
+    missing = len(form.parameters) - form.takes_keys - len(arguments)
     if missing > 0 or (missing < 0 and not form.takes_list) or not arguments[0]:
         usage = form.usage.format(function=name.upper)
         # What is missing is marked where it should stand.
@@ -111,9 +105,20 @@ def _values(
         _value(source, parameter, words, operand)
         for parameter, words in zip(alone, arguments, strict=False)
     ]
-    if form.takes_list:
+    if form.takes_keys:
+        keys = [source.within(words) for words in arguments[len(alone) :]]
+        values.append(_located_keys(source, inside, keys) or None)
+    elif form.takes_list:
         values.append([_literal(source, words) for words in arguments[len(alone) :]])
     return values
+
+
+def _located_keys(source: SqlText, words: Words, texts: Sequence[str]) -> list[Key]:
+    """Keys as literals of SQL."""
+    try:
+        return read_keys(", ".join(texts))
+    except InputError as error:
+        raise source.error(words, str(error)) from None
 
 
 def _literal(source: SqlText, words: Words) -> str:
@@ -129,10 +134,20 @@ def _literal(source: SqlText, words: Words) -> str:
 def _value(source: SqlText, parameter: Parameter, words: Words, operand: Operand) -> object:
     if parameter.kind == "column":
         return operand(words)
+    if parameter.kind == "condition":
+        return _condition(source, words)
     try:
         return check_share(source.within(words), "the quantile")
     except InputError as error:
         raise source.error(words, str(error)) from None
+
+
+def _condition(source: SqlText, words: Words) -> Predicate:
+    """A condition on a row, as WHERE has it."""
+    try:
+        return Predicate(read_words(source, words))
+    except InputError as error:
+        raise source.located(words, error) from None
 
 
 def _ordered(

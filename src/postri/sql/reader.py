@@ -26,6 +26,7 @@ from postri.expressions.ranges import clamped, domain_of
 from postri.expressions.reader import read_words
 from postri.expressions.spoken import spoken
 from postri.expressions.tree import And, Cast, Column, Expression, IsNull, Not
+from postri.privacy import protected_unit
 from postri.question.dataset import (
     Computed,
     KnownColumn,
@@ -428,13 +429,15 @@ class StatementReader:
         if name.upper in COUNTS_IF:
             statistic = self._count_if(name, inside, within)
         else:
-            statistic = aggregate_of(self._source, name, inside, within, self._operand)
+            asked = aggregate_of(self._source, name, inside, within, self._operand)
+            columns = list(self._dataset.columns)
+            statistic = self._located(inside, lambda: asked.normal(columns))
         if only:
             statistic = statistic.filtered(self._both(statistic.where, self._predicate(only)))
         column = self._policy_of(statistic.column)
         if column is not None:
             self._located(inside, lambda: check_fits(statistic, column))
-        domain = self._domain(statistic.column)
+        domain = statistic.domain or self._domain(statistic.column)
         self._located(inside, replace(statistic, domain=domain).check_domain)
         text = self._source.within([name, *inside, *within])
         new_name = self._new_name(usual_name(f"{text}) {self._source.within(only)}"))
@@ -480,7 +483,9 @@ class StatementReader:
         if not words:
             raise self._source.error(words, "something is missing in the parentheses")
         if len(words) == 1 and words[0].is_name:
-            return self._known(words[0])
+            # The unit need not be a column that may be asked about: who is protected is public.
+            unit = named(words[0], protected_unit(self._dataset.protect))
+            return unit or self._known(words[0])
         return self._located(words, lambda: self._expression(words))
 
     def _expression(self, words: Words) -> str:

@@ -243,7 +243,7 @@ def _covers(parts: Sequence[Answer]) -> Covers:
     """What is computed from an interval for a population is about that population."""
     if any(part.covers == "population" for part in parts):
         return "population"
-    return "rows"
+    return "table"
 
 
 def _rho(parts: Sequence[Answer]) -> Fraction | None:

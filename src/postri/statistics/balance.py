@@ -194,10 +194,10 @@ def _reach(
 
     high = float(max(weights)) * noise.reach(beta / 4)
     high += float(max(other_weights)) * (other.reach(beta / 4) + step)
-    return Fraction(_least(missed, high, near))
+    return Fraction(least_reach(missed, high, near))
 
 
-def _least(missed: Callable[[float], float], high: float, near: float) -> float:
+def least_reach(missed: Callable[[float], float], high: float, near: float) -> float:
     """A reach that misses no more than it may, and is near to the least, as a share of it."""
     at_high = missed(high)
     while at_high > 1:

@@ -65,6 +65,8 @@ class DrawnMean(ABC):
 
     names: ClassVar[tuple[str, str]]
     """What records call the two numbers."""
+    clamps: ClassVar[bool] = True
+    """Whether cells may lie beyond the domain: then an end of it is "here or beyond"."""
 
     @property
     def noise(self) -> Noise:
@@ -89,8 +91,8 @@ class DrawnMean(ABC):
         return Interval(
             self._written(floor(self._scaled(least))),
             self._written(ceil(self._scaled(most))),
-            low_is_edge=least == self.lower,
-            high_is_edge=most == self.upper,
+            low_is_edge=self.clamps and least == self.lower,
+            high_is_edge=self.clamps and most == self.upper,
         )
 
     @property
@@ -238,6 +240,8 @@ class Mean(Statistic):
     batch = TotalBatch
     needs_indexes: ClassVar = True
     stays_in_domain: ClassVar = True
+    from_ends: ClassVar[type[MeanFromEnds]] = MeanFromEnds
+    from_middle: ClassVar[type[MeanFromMiddle]] = MeanFromMiddle
 
     def written(self) -> str:
         """As text."""
@@ -264,7 +268,7 @@ class Mean(Statistic):
             total = Noisy(int(from_middle / unit) + drawn_noise(noise, coins), unit, noise)
             rows = counted.n + drawn_noise(row_noise, coins)
             count = Noisy(rows, Fraction(1), row_noise, negative=False)
-            drawn = MeanFromMiddle(total, count, lower, upper, grid.step)
+            drawn = self.from_middle(total, count, lower, upper, grid.step)
         else:
             noise = ends_noise(grid.last - grid.first, terms)
             from_lower = counted.indexes - counted.n * grid.first
@@ -273,7 +277,7 @@ class Mean(Statistic):
                 Noisy(exact + drawn_noise(noise, coins), grid.step, noise, negative=False)
                 for exact in (from_lower, from_upper)
             )
-            drawn = MeanFromEnds(one, other, lower, upper, grid.step)
+            drawn = self.from_ends(one, other, lower, upper, grid.step)
         return released(self.title, drawn, terms, coins)
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:

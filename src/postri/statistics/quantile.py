@@ -148,7 +148,7 @@ class Quantile(Statistic):
     """
 
     p: Fraction = HALF
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     title: ClassVar = "quantile"
     fits: ClassVar[Fits] = "ordered"
@@ -264,7 +264,7 @@ class Quantile(Statistic):
 def named(name: str, covers: Covers) -> str:
     """The name of a form for the rows, or for the population.
 
-    >>> named("median", "rows"), named("median", "population")
+    >>> named("median", "table"), named("median", "population")
     ('median', 'population_median')
     """
     if covers == "population":
@@ -283,7 +283,7 @@ def check_population(terms: Terms) -> None:
         raise InputError(
             f"covers='population' takes rows for independent draws, and one person may have {rows} "
             "of them here, which resemble one another; let one row of each person count, or use "
-            "covers='rows'"
+            "covers='table'"
         )
 
 
@@ -344,7 +344,7 @@ def _ascending(ps: Sequence[Fraction]) -> list[int]:
     return sorted(range(len(ps)), key=lambda place: ps[place])
 
 
-def median(column: str, *, domain: Domain | None = None, covers: Covers = "rows") -> Quantile:
+def median(column: str, *, domain: Domain | None = None, covers: Covers = "table") -> Quantile:
     """The median of a column; with `covers` "population", that of the population from which its
     rows were drawn.
 
@@ -355,7 +355,7 @@ def median(column: str, *, domain: Domain | None = None, covers: Covers = "rows"
 
 
 def quantile(
-    column: str, p: Number, *, domain: Domain | None = None, covers: Covers = "rows"
+    column: str, p: Number, *, domain: Domain | None = None, covers: Covers = "table"
 ) -> Quantile:
     """The p-quantile of a column: `quantile("fare", 0.9)` is the 90th percentile."""
     return Quantile(

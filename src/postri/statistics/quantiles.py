@@ -27,7 +27,7 @@ class Quantiles(Statistic):
     """
 
     ps: tuple[Fraction, ...] = ()
-    covers: Covers = "rows"
+    covers: Covers = "table"
 
     title: ClassVar = "quantile"
     fits: ClassVar[Fits] = "ordered"
@@ -98,7 +98,7 @@ class Quantiles(Statistic):
 
 
 def quantiles(
-    column: str, ps: Sequence[Number], *, domain: Domain | None = None, covers: Covers = "rows"
+    column: str, ps: Sequence[Number], *, domain: Domain | None = None, covers: Covers = "table"
 ) -> Quantiles:
     """Several quantiles of a column: `quantiles("fare", [0.25, 0.5, 0.75])` are its quartiles."""
     checked = check_shares(ps, "ps")

@@ -18,6 +18,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import Predicate
+from postri.statistics.keys import read_keys, split_list
 from postri.statistics.statistic import Fits, Statistic
 
 CALL = re.compile(r"\s*(?P<name>\w+)\s*\(\s*(?P<inside>.*?)\s*\)\s*", re.DOTALL)
@@ -30,8 +31,10 @@ FILTERED = re.compile(
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
-ParameterKind = Literal["column", "share", "shares", "edges"]
-"""A column; a number between 0 and 1, or several; the edges of bins."""
+ParameterKind = Literal["column", "condition", "share", "shares", "edges", "number", "keys"]
+"""A column; a condition in SQL; a number between 0 and 1, or several; the edges of bins; a whole
+number; public keys of the column, which are those of the policy where none are given.
+"""
 
 
 class ParameterFields(TypedDict):
@@ -77,7 +80,7 @@ class Parameter:
     @property
     def is_list(self) -> bool:
         """Whether it takes all values that are left, as a list."""
-        return self.kind in ("edges", "shares")
+        return self.kind in ("edges", "shares", "keys")
 
     def described(self) -> ParameterFields:
         """As plain values."""
@@ -88,6 +91,8 @@ class Parameter:
         else:
             fields["meaning"] = self.meaning
             fields["default"] = self.usual
+            if self.optional:
+                fields["optional"] = True
         return fields
 
 
@@ -97,8 +102,8 @@ class Form:
 
     `also` are other names in `agg` and in texts, which lists do not show. `make` takes the values
     of the parameters in their order, as they were given, and checks them. `sql_ordered` are names
-    of functions that take the column behind WITHIN GROUP. `place` is where lists show it: the
-    lowest first.
+    of functions that take the column behind WITHIN GROUP, `sql_distinct` of those that take it
+    behind DISTINCT. `place` is where lists show it: the lowest first.
     """
 
     name: str
@@ -109,6 +114,7 @@ class Form:
     sql: tuple[str, ...] = ()
     sql_usage: str = ""
     sql_ordered: tuple[str, ...] = ()
+    sql_distinct: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     place: int = 100
 
@@ -121,6 +127,11 @@ class Form:
     def takes_list(self) -> bool:
         """Whether the last parameter is a list."""
         return bool(self.parameters) and self.parameters[-1].is_list
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether that list is one of keys."""
+        return self.takes_list and self.parameters[-1].kind == "keys"
 
     @property
     def usage(self) -> str:
@@ -137,6 +148,8 @@ class Form:
         sql = None
         if self.sql:
             sql = f"{self.sql[0]}({inside})"
+        elif self.sql_distinct:
+            sql = f"{self.sql_distinct[0]}(DISTINCT {{{self.parameters[0].name}}})"
         fields: StatisticFields = {
             "name": self.name,
             "meaning": self.meaning,
@@ -207,6 +220,11 @@ def sql_functions() -> Mapping[str, Form]:
     return {name: form for form in forms() for name in (*form.sql, *form.sql_ordered)}
 
 
+def distinct_functions() -> Mapping[str, Form]:
+    """Every form that is asked in SQL by DISTINCT in a function, by the name of that."""
+    return {name: form for form in forms() for name in form.sql_distinct}
+
+
 def described() -> list[StatisticFields]:
     """Every form as plain values: what a service tells its page."""
     return [form.described() for form in forms()]
@@ -253,7 +271,7 @@ def _examples() -> str:
     return " or ".join(examples)
 
 
-def _values(form: Form, inside: str) -> list[str | list[str]] | None:
+def _values(form: Form, inside: str) -> list[Any] | None:
     """What stands for each parameter; None if there are too many or too few.
 
     Only a column's name can hold a comma, so what follows it is cut off from the right. Before a
@@ -263,6 +281,8 @@ def _values(form: Form, inside: str) -> list[str | list[str]] | None:
         return None if inside else []
     if inside in ("", "*"):
         return [] if form.parameters[0].optional else None
+    if form.takes_keys:
+        return _column_and_keys(form, inside)
     if form.takes_list:
         return _column_and_list(inside)
     parts = [part.strip() for part in inside.rsplit(",", len(form.parameters) - 1)]
@@ -271,6 +291,19 @@ def _values(form: Form, inside: str) -> list[str | list[str]] | None:
     if form.takes_column:
         parts[0] = _column(parts[0])
     return [*parts]
+
+
+def _column_and_keys(form: Form, inside: str) -> list[Any] | None:
+    """A column, what stands by itself after it, and keys, which may be left out."""
+    found = FIRST.fullmatch(inside)
+    if found is None:
+        return None
+    parts = split_list((found["rest"] or "").strip())
+    alone = len(form.parameters) - 2
+    if len(parts) < alone:
+        return None
+    keys = read_keys(", ".join(parts[alone:])) or None
+    return [_column(found["column"].strip()), *parts[:alone], keys]
 
 
 def _column_and_list(inside: str) -> list[str | list[str]] | None:

@@ -18,12 +18,14 @@ from postri.answer.forecast import ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.domain import Domain
 from postri.expressions import Predicate
+from postri.expressions.tree import Expression
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
-from postri.window import Indexes, PointCounts, Target, Total, Windows
+from postri.statistics.keys import Keys
+from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -64,6 +66,19 @@ class Countable(Protocol):
 
     def totals(self, column: str | None, grid: Grid, rows: Any) -> list[Total]:
         """For each group how many cells count, and the sum of their grid indexes."""
+
+    def square_totals(self, column: str | None, grid: Grid, rows: Any) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places on the grid, and that of
+        the squares.
+        """
+
+    def key_counts(self, column: str | None, keys: Keys, rows: Any) -> list[list[int]]:
+        """For each group how many rows have each of these keys in a column."""
+
+    def unit_counts(self, rows: Any) -> list[int]:
+        """For each group how many units have a row in it; each counts in as many groups as rows of
+        it do.
+        """
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Any
@@ -124,6 +139,36 @@ class Statistic(ABC):
         has one unless it says otherwise.
         """
         return ("",)
+
+    @property
+    def computed(self) -> Mapping[str, Expression]:
+        """The columns that it brings, by the names under which it is asked of them: expressions of
+        a row that have a value in every row.
+        """
+        return {}
+
+    def normal(self, names: Sequence[str]) -> Statistic:
+        """The same in normal form, on a table with these columns; InputError if an expression of
+        its own names another one.
+        """
+        return self
+
+    @property
+    def public_keys(self) -> Keys | None:
+        """Of which keys of its column it tells, if it tells of keys."""
+        return None
+
+    def with_keys(self, keys: Keys | None) -> Statistic:
+        """The same with the policy's keys of its column, where it needs some and was given none."""
+        return self
+
+    def is_of_units(self, protect: ProtectedChange) -> bool:
+        """Whether it is about the units that are protected, and not about a column of cells."""
+        return False
+
+    def check_protect(self, protect: ProtectedChange) -> None:
+        """InputError if it cannot be asked where this is protected."""
+        return
 
     @property
     def about_grid(self) -> bool:

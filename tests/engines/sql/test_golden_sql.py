@@ -108,6 +108,9 @@ class Spark(Recording, SparkSource):
 ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
 
 
+FARES = Domain(0, 1000)
+
+
 @dataclass(frozen=True)
 class Question:
     """What is counted of a column: the window of a quantile, the total, or cells below points."""
@@ -116,6 +119,7 @@ class Question:
     rows: Rows
     size: int = SMALL
     what: str = "window"
+    domain: Domain = FARES
 
 
 OSLO = Predicate.parse("city = 'Oslo' AND day >= DATE '2024-01-01'")
@@ -132,11 +136,18 @@ QUESTIONS = {
     "totals": Question("fare", Rows(groups=CITIES), what="totals"),
     "totals_of_floats": Question("tip", Rows(), what="totals"),
     "totals_of_units": Question("fare", Rows(units=Units("rider", 3)), what="totals"),
+    "squares": Question("fare", Rows(groups=CITIES), what="squares"),
+    "squares_of_many_steps": Question("fare", Rows(), what="squares", domain=Domain(0, 2**40)),
+    "squares_of_floats": Question("tip", Rows(), what="squares"),
+    "squares_of_units": Question("fare", Rows(units=Units("rider", 3)), what="squares"),
     "even_points": Question("fare", Rows(where=OSLO), what="even points"),
     "uneven_points": Question("fare", Rows(), what="uneven points"),
     "points_of_groups": Question("fare", Rows(groups=CITIES), what="uneven points"),
     "points_of_floats": Question("tip", Rows(), what="even points"),
     "points_of_units": Question("fare", Rows(units=Units("rider", 3)), what="uneven points"),
+    "numbers_of_units": Question(
+        "fare", Rows(where=OSLO, groups=CITIES, units=Units("rider", 3)), what="units"
+    ),
     "numbers_of_rows": Question("fare", Rows(where=OSLO, groups=CITIES), what="sizes"),
 }
 
@@ -146,15 +157,17 @@ def statements(engine_name: str, question: Question) -> list[str]:
     source = ENGINES[engine_name]()
     source.start(question.size)
     engine = SqlEngine(source, dict(zip(COLUMNS, source.declared, strict=True)))
-    domain = TIPS if question.column == "tip" else Domain(0, 1000)
+    domain = TIPS if question.column == "tip" else question.domain
     grid = grid_of(engine.type_of(question.column), domain)
     rows = bind(question.rows, engine.names, engine.type_of)
     counts = {
         "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
         "totals": lambda: engine.totals(question.column, grid, rows),
+        "squares": lambda: engine.square_totals(question.column, grid, rows),
         "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),
         "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
         "sizes": lambda: engine.sizes(question.column, rows),
+        "units": lambda: engine.unit_counts(rows),
     }
     with pytest.raises(RecordedError):
         counts[question.what]()

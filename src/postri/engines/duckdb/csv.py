@@ -39,7 +39,7 @@ from postri.engines.sql.statements import grouped
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -169,6 +169,17 @@ class CsvEngine:
 
         return self._lines.read(counted)
 
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+
+        def counted(lines: LineRelation) -> list[SquareTotal]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.square_totals(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -191,6 +202,15 @@ class CsvEngine:
                 return self._computing(lines, typed, column).sizes(VALUE, selected)
             present = typed.present(column, self.type_of(column))
             return self._engine(lines, typed).sizes(present, selected)
+
+        return self._lines.read(counted)
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a record in it."""
+
+        def counted(lines: LineRelation) -> list[int]:
+            typed, selected = self._typed(rows)
+            return self._engine(lines, typed).unit_counts(selected)
 
         return self._lines.read(counted)
 

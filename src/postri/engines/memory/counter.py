@@ -21,7 +21,7 @@ from postri.engines.engine import (
 )
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 # How many cells are looked at in one go.
 STRETCH = 1 << 16
@@ -31,6 +31,9 @@ MOST_WAITING = 1 << 20
 NARROW = 1 << 16
 HALF_BITS = 32
 HALF_MASK = (1 << HALF_BITS) - 1
+# Two digits of so many bits make up a place on a grid whose squares are added up.
+DIGIT_BITS = 31
+DIGIT_MASK = (1 << DIGIT_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,28 @@ class MemoryCounter:
         for cells in self._stretches():
             indexes = self.reading.indexes(cells)
             n += len(indexes)
-            # The upper and the lower halves of a stretch each fit a sum of 64 bits.
-            upper = int((indexes >> HALF_BITS).sum())
-            lower = int((indexes & HALF_MASK).sum())
-            whole += (upper << HALF_BITS) + lower
+            whole += _exact_sum(indexes)
         return Total(n, whole)
+
+    def square_total(self) -> SquareTotal:
+        """One pass: how many cells count, the exact sum of their places, and of the squares."""
+        first = self.reading.grid.first
+        n = 0
+        places = 0
+        squares = 0
+        for cells in self._stretches():
+            # Fewer than 2^62 steps: the upper and the lower digits have 31 bits each, and so their
+            # products fit 64 bits.
+            here = self.reading.indexes(cells) - first
+            upper = here >> DIGIT_BITS
+            lower = here & DIGIT_MASK
+            n += len(here)
+            places += _exact_sum(here)
+            squares += _exact_sum(lower * lower)
+            if upper.any():
+                squares += _exact_sum(upper * lower) << (DIGIT_BITS + 1)
+                squares += _exact_sum(upper * upper) << (2 * DIGIT_BITS)
+        return SquareTotal(n, places, squares)
 
     def thresholds(self, points: Indexes) -> Thresholds:
         """The cells at which grid points begin: they are those of all groups of a column."""
@@ -150,6 +170,13 @@ class MemoryCounter:
             for counting in tallies:
                 counting.add(cells)
         return [counting.window(n) for counting in tallies]
+
+
+def _exact_sum(numbers: Indexes) -> int:
+    """The sum of a stretch, of which the upper and the lower halves each fit one of 64 bits."""
+    upper = int((numbers >> HALF_BITS).sum())
+    lower = int((numbers & HALF_MASK).sum())
+    return (upper << HALF_BITS) + lower
 
 
 class _Tally:

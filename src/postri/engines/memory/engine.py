@@ -25,7 +25,7 @@ from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
@@ -116,6 +116,12 @@ class MemoryEngine:
         """For each group how many cells count, and the sum of their indexes."""
         return [counter.total() for counter in self._group_counters(column, grid, rows)]
 
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        return [counter.square_total() for counter in self._group_counters(column, grid, rows)]
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -133,6 +139,24 @@ class MemoryEngine:
         # A mere row has an empty text in place of its index.
         groups = _rows_of_groups(rows, self._column, present, lambda here: [""] * len(here))
         return [len(here) for here in groups]
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it."""
+        present = np.ones(self._length(), np.bool_)
+        numbers = _group_numbers(rows, self._column, present)
+        assert rows.units is not None
+        units = self._column(rows.units.column).unit_texts()
+        groups_of: dict[str, set[int]] = {}
+        for place in np.flatnonzero(numbers >= 0).tolist():
+            unit = units[place]
+            if unit is not None:
+                groups_of.setdefault(unit, set()).add(int(numbers[place]))
+        counts = [0] * rows.number
+        for unit, groups in groups_of.items():
+            first = sorted(groups, key=lambda group: md5_of(f"{unit}::{group}"))
+            for group in first[: rows.units.rows]:
+                counts[group] += 1
+        return counts
 
     def _length(self) -> int:
         """How many rows there are, by a column that can be opened."""
@@ -181,6 +205,21 @@ def _rows_of_groups(
     """The rows of each group that count, of those that are present; with units, the first of each
     unit by `texts`, which tells the text of each row's index.
     """
+    numbers = _group_numbers(selection, column_of, present)
+    here = np.flatnonzero(numbers >= 0)
+    if selection.units is not None:
+        units = column_of(selection.units.column).unit_texts()
+        here = _first_of_units(here, numbers, units, texts(here), selection.units)
+    order = here[np.argsort(numbers[here], kind="stable")]
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, selection.number)))
+
+
+def _group_numbers(
+    selection: Selection, column_of: Callable[[str], Column], present: NDArray[np.bool_]
+) -> Indexes:
+    """The number of each row's group, of those rows that are present and that the predicate
+    keeps.
+    """
     if any(len(column_of(name)) != len(present) for name in selection.columns):
         raise SourceError(UNEVEN)
     numbers = np.where(present, np.int64(0), np.int64(NO_GROUP))
@@ -197,12 +236,7 @@ def _rows_of_groups(
         cells = {each: column_of(each.column).vector(each) for each in selection.where.inputs}
         mask = np.broadcast_to(selection.where.mask(cells), len(numbers))
         numbers[~mask] = NO_GROUP
-    here = np.flatnonzero(numbers >= 0)
-    if selection.units is not None:
-        units = column_of(selection.units.column).unit_texts()
-        here = _first_of_units(here, numbers, units, texts(here), selection.units)
-    order = here[np.argsort(numbers[here], kind="stable")]
-    return np.split(order, np.searchsorted(numbers[order], np.arange(1, selection.number)))
+    return numbers
 
 
 def _first_of_units(

@@ -14,7 +14,7 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 
 class ProcessEngine:
@@ -89,6 +89,13 @@ class ProcessEngine:
         found: list[Total] = self._ask("totals", column, grid, rows)
         return found
 
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        found: list[SquareTotal] = self._ask("square_totals", column, grid, rows)
+        return found
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -99,6 +106,11 @@ class ProcessEngine:
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
         found: list[int] = self._ask("sizes", column, rows)
+        return found
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it."""
+        found: list[int] = self._ask("unit_counts", rows)
         return found
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:

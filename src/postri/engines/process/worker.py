@@ -40,8 +40,10 @@ CALLS = (
     "windows",
     "check_indexed",
     "totals",
+    "square_totals",
     "counts_below",
     "sizes",
+    "unit_counts",
     "matching",
 )
 

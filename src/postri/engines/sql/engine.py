@@ -26,11 +26,18 @@ from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import Sample, sampled_guesses
 from postri.engines.sql.scan_result import ScanResult
 from postri.engines.sql.statements import Scan, grouped
-from postri.engines.sql.units import bounded_windows, indexed_keys, sizes, totals
+from postri.engines.sql.units import (
+    bounded_windows,
+    indexed_keys,
+    sizes,
+    square_totals,
+    totals,
+    unit_counts,
+)
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, Target, Total
+from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -175,6 +182,15 @@ class SqlEngine:
         with self._still(row_source.columns) as source:
             return totals(source.relation, source.columns, row_source, reading)
 
+    def square_totals(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> list[SquareTotal]:
+        """For each group how many cells count, the sum of their places, and of the squares."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return square_totals(source.relation, source.columns, row_source, reading)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -189,6 +205,12 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return sizes(source.relation, source.columns, row_source)
+
+    def unit_counts(self, rows: Selection) -> list[int]:
+        """For each group how many units have a row in it."""
+        row_source = self._row_source(None, rows)
+        with self._still(row_source.columns) as source:
+            return unit_counts(source.relation, source.columns, row_source)
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds, by one scan."""

@@ -22,9 +22,13 @@ from postri.engines.sql.index_keys import LARGEST, IndexKeys, keys_of
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import SPARE
 from postri.errors import InputError
-from postri.window import Indexes, RankWindow, Target, Total, trim
+from postri.window import Indexes, RankWindow, SquareTotal, Target, Total, trim
 
 Columns = Callable[[str], list[NDArray[Any]]]
+
+# Two digits of this base make up a place on a grid whose squares are added up: each product of two
+# of them has fewer than 63 bits.
+DIGIT = 2**31
 
 # The counts of all places, with the rows up to each and n, but none that lies far from all targets.
 COUNTS_NEAR = """
@@ -47,21 +51,21 @@ NEAR_TARGET = """
     (upto >= {p} * total - {reach} AND upto - number <= {p} * total + {reach})
 """
 
-# The sum of the places in two parts, of which each fits 64 bits.
+# Sums of the places, each in two parts, of which each fits 64 bits.
 TOTALS = """
-    SELECT grp, count(*) AS n, {high} AS high, {low} AS low
+    SELECT grp, count(*) AS n, {sums}
     FROM {rows}
     GROUP BY grp
 """
 # The same of floats: those whose index is beyond doubt are added up in the database, the others
 # come back by value.
 FLOAT_TOTALS = """
-    SELECT grp, 0 AS doubt, {zero} AS cell, count(*) AS n, {high} AS high, {low} AS low
+    SELECT grp, 0 AS doubt, {zero} AS cell, count(*) AS n, {sums}
     FROM {raws}
     WHERE NOT {doubtful}
     GROUP BY grp
     UNION ALL
-    SELECT grp, 1 AS doubt, raw AS cell, count(*) AS n, {none} AS high, {none} AS low
+    SELECT grp, 1 AS doubt, raw AS cell, count(*) AS n, {nothing}
     FROM {raws}
     WHERE {doubtful}
     GROUP BY grp, raw
@@ -73,7 +77,7 @@ SIZES = """
 """
 ROWS_WITHOUT_INDEX = """
     (
-        SELECT grp, unit, 0 AS place
+        SELECT {distinct}grp, unit, 0 AS place
         FROM {rows}
     ) AS numbered
 """
@@ -173,44 +177,132 @@ def _window(
     return trim(RankWindow(indexes[here], counts, below, n), target.p, target.half)
 
 
+@dataclass(frozen=True)
+class Summed:
+    """What is added up over the cells of a group: `texts` makes it of the text of a whole number
+    that is `shift` less than the index, and `numbers` of an index.
+    """
+
+    texts: Callable[[str, int], Sequence[str]]
+    numbers: Callable[[int], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """How many rows of a group count, and what was added up, of numbers that are `shift` less than
+    the indexes.
+    """
+
+    n: int
+    sums: Sequence[int]
+    shift: int = 0
+
+
 def totals(relation: str, columns: Columns, row_source: RowSource, reading: Reading) -> list[Total]:
     """For each group how many rows count, and the sum of their indexes, in one scan."""
+    summed = Summed(lambda place, _: [place], lambda index: [index])
+    groups = _group_sums(relation, columns, row_source, reading, summed)
+    return [Total(group.n, group.sums[0] + group.n * group.shift) for group in groups]
+
+
+def square_totals(
+    relation: str, columns: Columns, row_source: RowSource, reading: Reading
+) -> list[SquareTotal]:
+    """For each group how many rows count, the sum of their places from the first point of the grid,
+    and that of the squares, in one scan.
+
+    Squares of many steps are added up digit by digit, for a product has 64 bits.
+    """
     dialect = row_source.dialect
-    if row_source.rows.units is None and indexed_keys(reading, dialect).doubtful is not None:
-        return _float_totals(relation, columns, row_source, reading)
-    indexed = indexed_rows(relation, columns, row_source, reading)
-    high, low = dialect.total(indexed.number)
-    statement = filled(TOTALS, high=high, low=low, rows=rows_that_stay(indexed, row_source))
-    found = [Total(0, 0)] * row_source.rows.number
-    for group, n, above, below in zip(*columns(statement), strict=True):
-        found[int(group)] = Total(int(n), _joined(above, below) + int(n) * indexed.shift)
+    first = reading.grid.first
+    wide = reading.grid.last - first >= DIGIT
+
+    def texts(place: str, shift: int) -> list[str]:
+        here = place
+        if first != shift:
+            here = dialect.integer(f"({place} - ({first - shift}))", unsigned=False)
+        if not wide:
+            return [here, f"({here} * {here})"]
+        high = dialect.divided(here, DIGIT)
+        low = f"({here} - {high} * {DIGIT})"
+        return [here, f"({low} * {low})", f"({high} * {low})", f"({high} * {high})"]
+
+    def numbers(index: int) -> list[int]:
+        place = index - first
+        if not wide:
+            return [place, place**2]
+        high, low = divmod(place, DIGIT)
+        return [place, low**2, high * low, high**2]
+
+    found = []
+    for group in _group_sums(relation, columns, row_source, reading, Summed(texts, numbers)):
+        places, squares, *upper = group.sums
+        if upper:
+            squares += 2 * DIGIT * upper[0] + DIGIT**2 * upper[1]
+        found.append(SquareTotal(group.n, places, squares))
     return found
 
 
-def _float_totals(
-    relation: str, columns: Columns, row_source: RowSource, reading: Reading
-) -> list[Total]:
+def _group_sums(
+    relation: str, columns: Columns, row_source: RowSource, reading: Reading, summed: Summed
+) -> list[GroupSums]:
+    dialect = row_source.dialect
+    if row_source.rows.units is None and indexed_keys(reading, dialect).doubtful is not None:
+        return _float_sums(relation, columns, row_source, reading, summed)
+    indexed = indexed_rows(relation, columns, row_source, reading)
+    texts = summed.texts(indexed.number, indexed.shift)
+    sums = _listed_sums([part for text in texts for part in dialect.total(text)])
+    statement = filled(TOTALS, sums=sums, rows=rows_that_stay(indexed, row_source))
+    found = [GroupSums(0, [0] * len(texts))] * row_source.rows.number
+    for group, n, *parts in zip(*columns(statement), strict=True):
+        found[int(group)] = GroupSums(int(n), _joined_pairs(parts), indexed.shift)
+    return found
+
+
+def _float_sums(
+    relation: str, columns: Columns, row_source: RowSource, reading: Reading, summed: Summed
+) -> list[GroupSums]:
     dialect = row_source.dialect
     keys = indexed_keys(reading, dialect)
-    high, low = dialect.total(dialect.integer(keys.key, unsigned=False))
+    texts = summed.texts(dialect.integer(keys.key, unsigned=False), 0)
+    parts = [part for text in texts for part in dialect.total(text)]
     statement = filled(
         FLOAT_TOTALS,
         zero=dialect.double(0.0),
-        none=dialect.integer("0", unsigned=False),
-        high=high,
-        low=low,
+        nothing=_listed_sums([dialect.integer("0", unsigned=False)] * len(parts)),
+        sums=_listed_sums(parts),
         raws=row_source.raws_that_count(relation),
         doubtful=keys.doubtful,
     )
-    groups, doubts, cells, numbers, highs, lows = columns(statement)
+    groups, doubts, cells, numbers, *sums = columns(statement)
     indexes = reading.indexes(np.asarray(cells, np.float64))
-    found = [Total(0, 0)] * row_source.rows.number
-    for group, doubt, index, n, above, below in zip(
-        groups, doubts, indexes, numbers, highs, lows, strict=True
+    found = [GroupSums(0, [0] * len(texts))] * row_source.rows.number
+    for group, doubt, index, number, *halves in zip(
+        groups, doubts, indexes, numbers, *sums, strict=True
     ):
-        total = int(n) * int(index) if doubt else _joined(above, below)
-        found[group] = Total(found[group].n + int(n), found[group].indexes + total)
+        n = int(number)
+        added = _joined_pairs(halves)
+        if doubt:
+            added = [n * each for each in summed.numbers(int(index))]
+        before = found[group]
+        together = [one + other for one, other in zip(before.sums, added, strict=True)]
+        found[group] = GroupSums(before.n + n, together)
     return found
+
+
+def _listed_sums(parts: Sequence[str]) -> str:
+    """The upper and the lower part of each sum, under names of their own."""
+    named = []
+    for place, part in enumerate(parts):
+        number, is_low = divmod(place, 2)
+        name = "low" if is_low else "high"
+        named.append(f"{part} AS {name}{number or ''}")
+    return ", ".join(named)
+
+
+def _joined_pairs(parts: Sequence[Any]) -> list[int]:
+    """Sums whose two parts came back after one another."""
+    return [_joined(high, low) for high, low in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _joined(high: Any, low: Any) -> int:
@@ -224,9 +316,24 @@ def sizes(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
     """
     rows = row_source.rows_that_count(relation)
     if row_source.rows.units is not None:
-        # A mere row has an empty text in place of its index.
-        digits = row_source.dialect.text_literal("")
-        rows = _first_of_units(filled(ROWS_WITHOUT_INDEX, rows=rows), digits, row_source)
+        rows = _first_rows(rows, row_source)
+    return _sizes(rows, columns, row_source)
+
+
+def unit_counts(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
+    """For each group how many units have a row in it: each group of a unit is one row here."""
+    rows = _first_rows(row_source.rows_that_count(relation), row_source, distinct="DISTINCT ")
+    return _sizes(rows, columns, row_source)
+
+
+def _first_rows(rows: str, row_source: RowSource, distinct: str = "") -> str:
+    """Those of mere rows that stay: they have an empty text in place of an index."""
+    digits = row_source.dialect.text_literal("")
+    numbered = filled(ROWS_WITHOUT_INDEX, distinct=distinct, rows=rows)
+    return _first_of_units(numbered, digits, row_source)
+
+
+def _sizes(rows: str, columns: Columns, row_source: RowSource) -> list[int]:
     found = [0] * row_source.rows.number
     for group, n in zip(*columns(filled(SIZES, rows=rows)), strict=True):
         found[int(group)] = int(n)

@@ -28,7 +28,7 @@ export function parameterFields(changed) {
   function textField(key, parameter) {
     const control = h("input", {
       type: "text",
-      class: isList(parameter) ? null : "short",
+      class: isList(parameter) || parameter.kind === "condition" ? null : "short",
       autocomplete: "off",
       inputmode: parameter.kind === "share" ? "decimal" : null,
       prop: { value: typed.get(key) ?? parameter.default ?? "" },

@@ -20,7 +20,7 @@ const ARGUMENT = /"(?:[^"]|"")*"|[^,]+/g;
 const PLACE = /\{(\w+)\}/g;
 const NUMERIC = ["integer", "decimal", "float"];
 const ORDERED = [...NUMERIC, "date", "timestamp"];
-const LISTS = ["edges", "shares"];
+const LISTS = ["edges", "shares", "keys"];
 const FITS = {
   any: () => true,
   ordered: (column) => ORDERED.includes(column.type),
@@ -33,6 +33,7 @@ const CALLED = {
   quantile: ({ column, p }) => named(quantileWords(p), column),
   population_median: ({ column }) => `${named("median", column)} in the population`,
   population_quantile: ({ column, p }) => `${named(quantileWords(p), column)} in the population`,
+  share: ({ condition, column }) => `share of rows where ${condition ?? column}`,
 };
 
 let learned = [];
@@ -44,6 +45,9 @@ export function learnStatistics(statistics) {
 
 /** Whether a parameter takes several values, with commas between them. */
 export const isList = ({ kind }) => LISTS.includes(kind);
+
+/** Whether a parameter is a condition in SQL, which may hold commas and quotes of its own. */
+const isCondition = ({ kind }) => kind === "condition";
 
 /** The values of a list, each written by `number`. */
 const listed = (value, number) =>
@@ -136,6 +140,7 @@ function filledIn(template, statistic, given, number) {
     const parameter = statistic.parameters.find((each) => each.name === name) ?? {};
     const value = given[name] ?? "";
     if (parameter.kind === "column") return value && quoted(value);
+    if (isCondition(parameter)) return value;
     return isList(parameter) ? listed(value, number) : number(value);
   });
 }
@@ -149,7 +154,9 @@ function read(text) {
   const names = statistic
     ? [...statistic.text.matchAll(PLACE)].map(([, each]) => each)
     : ["column"];
-  const values = (inside.match(ARGUMENT) ?? []).map((value) => unquoted(value.trim()));
+  const isWhole = statistic?.parameters.some(isCondition);
+  const parts = isWhole ? [inside] : (inside.match(ARGUMENT) ?? []);
+  const values = parts.map((value) => (isWhole ? value : unquoted(value.trim())));
   // A list is the last parameter, and has all values that are left.
   if (statistic?.parameters.some(isList))
     values.splice(names.length - 1, Infinity, values.slice(names.length - 1).join(", "));

@@ -1,0 +1,36 @@
+SELECT grp,
+    count(*) AS n,
+    CAST(sum(CAST(place AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
+        high,
+    CAST(sum(CAST(place AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
+        low,
+    CAST(sum(CAST(((place - (place DIV 2147483648) * 2147483648) * (place - (place DIV 2147483648) *
+        2147483648)) AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
+        high1,
+    CAST(sum(CAST(((place - (place DIV 2147483648) * 2147483648) * (place - (place DIV 2147483648) *
+        2147483648)) AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS low1,
+    CAST(sum(CAST(((place DIV 2147483648) * (place - (place DIV 2147483648) * 2147483648)) AS
+        DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS high2,
+    CAST(sum(CAST(((place DIV 2147483648) * (place - (place DIV 2147483648) * 2147483648)) AS
+        DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS low2,
+    CAST(sum(CAST(((place DIV 2147483648) * (place DIV 2147483648)) AS DECIMAL(20,0))) DIV CAST(281474976710656
+        AS DECIMAL(20,0)) AS BIGINT) AS high3,
+    CAST(sum(CAST(((place DIV 2147483648) * (place DIV 2147483648)) AS DECIMAL(20,0))) % CAST(281474976710656
+        AS DECIMAL(20,0)) AS BIGINT) AS low3
+FROM (
+    SELECT grp,
+        CAST(CASE WHEN raw > 1099511627776 THEN 1099511627776 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw
+            END END AS BIGINT) AS place
+    FROM (
+        SELECT cell AS raw, grp
+        FROM (
+            SELECT cell, 0 AS grp
+            FROM (
+                SELECT CAST(`fare` AS BIGINT) AS cell
+                FROM {source}
+            ) AS cells
+            WHERE cell IS NOT NULL
+        ) AS kept
+    ) AS raws
+) AS numbered
+GROUP BY grp;
