@@ -68,7 +68,7 @@ class Leeway:
     >>> half = Fraction(1, 2)
     >>> leeway = Leeway(half, Fraction(1, 20), Fraction(1), Fraction(1, 16))
     >>> [round(leeway.rows(n), 1) for n in (100, 10_000, 1_000_000)]
-    [10.0, 99.2, 984.4]
+    [9.2, 97.4, 990.6]
     """
 
     p: Fraction
