@@ -150,7 +150,7 @@ FUNCTIONS = [
     "sqrt(x) > 1",
     "mod(x, 2) = 1",
     "trunc(x) = 1",
-    "date_trunc('day', d) = d",
+    "date_bin('day', d) = d",
 ]
 
 

@@ -133,7 +133,7 @@ def test_what_the_steward_changes_is_another_question(change, tmp_path):
         ({"by": ["secret"]}, "'bank' has no column 'secret'"),
         ({"by": ["age"]}, "'age' has no public keys in the policy"),
         ({"by": "job"}, "by must be a list of columns"),
-        ({"by": {"job": ["admin."]}}, "by must be a list of columns"),
+        ({"by": {"job": ["admin."]}}, "rows are divided by a column of the policy"),
         ({"by": ["job", "job"]}, "by names 'job' twice"),
         ({"simultaneous": 1}, "simultaneous must be true or false"),
         ({"epsilon": 0}, "epsilon must be positive"),

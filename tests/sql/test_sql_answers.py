@@ -14,9 +14,9 @@ from scipy.stats import binom
 import postri
 from bank import bank, seeded, session, write_policy
 from postri import agg
-from postri.expressions import Predicate
 from postri.expressions.reader import TreeReader
 from postri.expressions.words import SourceText
+from postri.sql import reader as sql_reader
 from proving import sized
 from result_columns import columns_of
 
@@ -48,7 +48,7 @@ def test_a_text_is_cut_into_words_once_and_its_filter_is_read_and_normalised_onc
         session(policy) as db,
         counted(SourceText, "__init__") as cut,
         counted(TreeReader, "read_all") as read,
-        counted(Predicate, "normal") as normalised,
+        counted(sql_reader, "normal") as normalised,
     ):
         db.sql("SELECT COUNT(*) AS n FROM bank WHERE age < 40 AND vip", epsilon=1)
     assert (cut.call_count, read.call_count, normalised.call_count) == (1, 1, 1)

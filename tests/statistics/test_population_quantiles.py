@@ -171,7 +171,7 @@ class TestCommandLine:
         assert "the population behind 10,000 rows" in told
 
     def test_another_word_is_refused(self, file):
-        _, told = run("median", file, "pay", "--epsilon", 1, "--covers", "table", code=2)
+        _, told = run("median", file, "pay", "--epsilon", 1, "--covers", "rows", code=2)
         assert "--covers" in told
 
 

@@ -20,6 +20,7 @@ from postri.expressions.plan import Input, Node, Vector, Vectors, Writer, both, 
 from postri.expressions.tree import Extremum, Operator, Rounding
 
 # Whole numbers of 64 bits with a sign.
+LARGEST_UNSIGNED = 2**64 - 1
 SMALLEST = -(2**63)
 LARGEST = 2**63 - 1
 # Floats of these sizes can be added, multiplied and divided: the result neither overflows nor
@@ -174,8 +175,8 @@ class Widened(Node):
     def vector(self, cells: Vectors) -> Vector:
         found = self.operand.vector(cells)
         values = np.asarray(found.values)
-        # Python's own numbers have room for all, and are slow.
-        fits = _largest(values) * self.factor <= LARGEST
+        # Python's own numbers have room for all, and are slow. The factor alone needs room, too.
+        fits = max(_largest(values), 1) * self.factor <= LARGEST
         kind = np.int64 if fits else object
         return Vector(values.astype(kind) * self.factor, found.valid)
 
@@ -555,9 +556,12 @@ class Place(Node):
             return writer.dialect.integer("NULL" if number is None else str(number), unsigned=False)
         middle = (first + last + 1) // 2
         cut = self.cuts[middle - 1]
-        limit = writer.dialect.double(cut) if isinstance(cut, float) else f"({cut})"
         below = self._between(value, first, middle - 1, writer)
         above = self._between(value, middle, last, writer)
+        if isinstance(cut, int) and not SMALLEST <= cut <= LARGEST_UNSIGNED:
+            # No whole number of 64 bits reaches it, and databases read such digits as they like.
+            return below if cut > 0 else above
+        limit = writer.dialect.double(cut) if isinstance(cut, float) else f"({cut})"
         return f"CASE WHEN {value} < {limit} THEN {below} ELSE {above} END"
 
 

@@ -18,12 +18,11 @@ from postri.domain import Domain
 from postri.engines.rows import GroupColumn, group_column
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
-from postri.expressions.allowed import FUNCTIONS
 from postri.expressions.binding import CONDITIONS, as_text, column_named
 from postri.expressions.grouping import Grouping
 from postri.expressions.normal import normal
 from postri.expressions.ranges import clamped, domain_of
-from postri.expressions.reader import read_words
+from postri.expressions.reader import OF_CALENDAR_OR_BINS, read_words
 from postri.expressions.spoken import spoken
 from postri.expressions.tree import And, Cast, Column, Expression, IsNull, Not
 from postri.privacy import protected_unit
@@ -59,7 +58,7 @@ from postri.statistics.statistic import Statistic
 MOST_ITEMS = 100
 COUNTS_IF = ("COUNTIF", "COUNT_IF")
 # The functions of a row that rows can be divided by.
-DIVIDING = FUNCTIONS - {"COALESCE"}
+DIVIDING = OF_CALENDAR_OR_BINS
 # The most digits of LIMIT and OFFSET.
 MOST_DIGITS = 9
 Found = TypeVar("Found")
