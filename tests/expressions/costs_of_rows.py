@@ -181,7 +181,7 @@ class InSpark:
     # How many characters of predicates one job may have, of the 10,000 that all may.
     CHARACTERS = 9_000
     # How many partitions, so that their rows find room in the test's JVM.
-    PARTITIONS = sized(60, 30)
+    PARTITIONS = sized(60, 15)
 
     def __init__(self, spark: Spark) -> None:
         self._spark = spark
