@@ -544,6 +544,21 @@ def test_sql_has_a_price_an_answer_and_errors_with_their_place(visit, service):
     assert service.spent("texts") == Fraction(1, 10)
 
 
+def test_groups_along_time_are_a_line_in_its_band(visit, service):
+    page = visit(service).sign_in("ann")
+    page.get_by_role("link", name="SQL").click()
+    page.get_by_role("textbox", name="SQL").fill(
+        "SELECT DATE_TRUNC('quarter', opened) AS quarter, COUNT(*) AS n FROM texts "
+        "WHERE opened >= '2021-01-01' AND opened < '2022-01-01' GROUP BY 1"
+    )
+    ask(page, "0.1")
+    expect(page.locator(".aggregate polyline.line")).to_have_count(1)
+    expect(page.locator(".aggregate polygon.band")).to_have_count(1)
+    expect(page.locator(".aggregate circle.point")).to_have_count(4)
+    quarters = [f"2021-{month}-01" for month in ("01", "04", "07", "10")]
+    assert [cell for cell, *_ in cells(page, "The numbers")] == quarters
+
+
 def test_the_copied_sql_and_python_give_the_same_answer_for_nothing(visit, service):
     reader = visit(service)
     reader.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=service.url)
