@@ -47,7 +47,7 @@ def ask(
     confidence: str | None = None,
 ) -> None:
     """Ask for a median."""
-    page.get_by_role("radio", name="median").check()
+    page.get_by_role("radio", name="median", exact=True).check()
     page.get_by_role("combobox", name="Column").select_option(column)
     for name in by:
         page.get_by_role("checkbox", name=name).check()
