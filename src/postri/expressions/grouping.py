@@ -69,6 +69,9 @@ class MomentRange:
         )
 
 
+ANY_MOMENT = MomentRange()
+
+
 def _second(moment: date) -> Fraction:
     if isinstance(moment, datetime):
         return position(moment)
@@ -112,10 +115,11 @@ class Grouping:
     def moments(self) -> tree.Column | None:
         """The column from whose limits the keys follow, if they do."""
         found = self.expression
-        is_limited = isinstance(found, tree.Truncate) or _is_year(found)
-        if self.first is not None or self.listed is not None or not is_limited:
+        if self.first is not None or self.listed is not None:
             return None
-        operand = found.operand  # type: ignore[attr-defined]  # both have one
+        if not isinstance(found, tree.Truncate) and not tree.is_year(found):
+            return None
+        operand = found.operand
         return operand if isinstance(operand, tree.Column) else None
 
     def named(self, change: Callable[[Expression], Expression]) -> Grouping:
@@ -130,7 +134,7 @@ class Grouping:
             return f"{text} IN ({', '.join(str(_literal(key)) for key in self.listed)})"
         return text
 
-    def keyed(self, limits: MomentRange = MomentRange()) -> KeyedExpression:  # noqa: B008 - it is frozen
+    def keyed(self, limits: MomentRange = ANY_MOMENT) -> KeyedExpression:
         """The keys, or InputError if nothing public tells them."""
         found = self.expression
         if isinstance(found, tree.Case):
@@ -175,7 +179,7 @@ class Grouping:
                 )
             low, high = self.first, self.last
             outside = self._outside(low, high)
-        elif _is_year(found) and self.listed is None:
+        elif tree.is_year(found) and self.listed is None:
             first, last = self._ends(limits)
             low, high = first.year, last.year
             outside = self._outside(low, high)
@@ -205,10 +209,6 @@ class Grouping:
 
     def _outside(self, first: Key, last: Key) -> str:
         return f"{spoken(self.expression)} outside of {_words(first)} to {_words(last)}"
-
-
-def _is_year(expression: Expression) -> bool:
-    return isinstance(expression, tree.Extract) and expression.field == "YEAR"
 
 
 def _how_to_limit(expression: Expression) -> str:

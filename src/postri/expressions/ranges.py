@@ -36,7 +36,7 @@ from fractions import Fraction
 from functools import reduce, singledispatch
 from math import ceil, floor, log10
 from operator import mul, truediv
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 from postri.columns import Kind
 from postri.domain import EPOCH, MICROSECOND, Domain, Point, kind_of, position
@@ -177,7 +177,7 @@ def clamped(expression: Expression, domains: Mapping[str, Domain | None]) -> Exp
         return tree.Case(whens, expression.otherwise and inside(expression.otherwise))
     if isinstance(expression, tree.LITERALS) or _is_cast_condition(expression):
         return expression
-    if isinstance(expression, tree.Truncate) or _is_year(expression):
+    if isinstance(expression, tree.Truncate) or tree.is_year(expression):
         return tree.mapped(expression, inside)
     if isinstance(expression, tree.Extract | tree.WidthBucket | tree.Bins):
         # A field or a bin is one of a few numbers, whatever its columns are.
@@ -430,7 +430,7 @@ def _(expression: tree.Truncate, known: Ranges) -> Range | None:
 @_found.register
 def _(expression: tree.Extract, known: Ranges) -> Range | None:
     low, high = FIELDS[expression.field]
-    if _is_year(expression):
+    if tree.is_year(expression):
         moments = _truncated_moments(expression, known)
         if moments is None:
             return None
@@ -446,11 +446,6 @@ def _(expression: tree.WidthBucket, known: Ranges) -> Range:
 @_found.register
 def _(expression: tree.Bins, known: Ranges) -> Range:
     return Range(Fraction(1), Fraction(len(expression.edges) - 1), Fraction(1))
-
-
-def _is_year(expression: Expression) -> TypeGuard[tree.Extract]:
-    """Whether what it can be follows from its operand."""
-    return isinstance(expression, tree.Extract) and expression.field == "YEAR"
 
 
 def _truncated_moments(expression: tree.Truncate | tree.Extract, known: Ranges) -> Range | None:

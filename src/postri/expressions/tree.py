@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
@@ -533,6 +533,11 @@ class Bins(Expression):
 
     def __str__(self) -> str:
         return f"BINS({', '.join(map(str, self.parts))})"
+
+
+def is_year(expression: Expression) -> TypeGuard[Extract]:
+    """Whether it is a year, which follows from its operand; other fields may be anything."""
+    return isinstance(expression, Extract) and expression.field == "YEAR"
 
 
 LITERALS = (Number, Text, Boolean, Null, Day, Moment)

@@ -207,7 +207,7 @@ class ReleasedSeveral(ReleasedNode):
         return tuple(self.answers.values())
 
     def value(self, row: Row) -> Any:
-        raise NotImplementedError
+        raise AssertionError(f"the answers of {self.function} are columns of their own")
 
 
 @dataclass(frozen=True)

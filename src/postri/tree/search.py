@@ -115,7 +115,7 @@ def find_intervals(
         Search(tree, p, end, float(beta / 2)) for p, beta in asked for end in ("low", "high")
     ]
     steps = [search.outermost(root) for search in searches]
-    found: dict[int, TreeNode | None] = {}
+    found: dict[int, TreeNode] = {}
     waiting = {number: next(each) for number, each in enumerate(steps)}
     while waiting:
         tested = _tested([searches[number].tests(node) for number, node in waiting.items()])
@@ -127,8 +127,8 @@ def find_intervals(
                 found[number] = stopped.value
         waiting = going_on
     ends = [found[number] for number in range(len(steps))]
-    # The node at the grid's end passes all its tests.
-    return [(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low and high]
+    assert None not in ends, "the node at the grid's end passes all its tests"
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def _tested(tests: Sequence[Tests]) -> list[Tested]:
