@@ -289,6 +289,7 @@ class TestResult:
         assert len(self.RESULT.plot().texts) == 4
         assert "epsilon 50" in ax.get_title(loc="left")
 
+    @pytest.mark.slow
     def test_many_groups_are_drawn_closely_and_too_many_not_at_all(self):
         ax = asked(by={"fare": list(range(40))}, aggregates={"mid": agg.median("fare")}).plot()
         assert [label.get_text() for label in ax.get_yticklabels()] == [str(i) for i in range(40)]

@@ -48,6 +48,7 @@ def test_every_statistic_of_the_registry_is_attacked():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(1)], ids=str)
 @pytest.mark.parametrize("name", STATISTICS)

@@ -146,6 +146,7 @@ class TestTables:
         with pytest.raises(LedgerError, match="index of answers does not fit"):
             filled.recorded("bank", "1", charge(3).key)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "statement",
         [
@@ -322,6 +323,7 @@ class TestHeads:
         with pytest.raises(LedgerError, match="head is missing"):
             store.open()
 
+    @pytest.mark.slow
     def test_it_grows_with_the_number_of_datasets(self, store, ledger):
         for number in range(200):
             ledger.reserve(charge(dataset=f"a dataset with quite a long name {number}"), ENOUGH)

@@ -60,6 +60,7 @@ def in_any_order(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)
 def test_nodes_drawn_in_any_order_have_the_same_noisy_counts(name: str, noise: Noise):
@@ -114,6 +115,7 @@ class Watched:
         return SeededCoins(len(self.keys)).draw().words(key, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_two_nodes_share_their_coins(name: str, noise: Noise):

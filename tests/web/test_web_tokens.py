@@ -173,6 +173,7 @@ def test_errors_name_the_file_of_tokens(tmp_path):
         Tokens(tmp_path / "nowhere" / "l.tokens")
 
 
+@pytest.mark.slow
 def test_processes_add_tokens_at_once(file):
     """Three processes open the file that is not there yet, and add tokens; all of them are there
     and valid.

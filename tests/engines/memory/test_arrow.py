@@ -386,6 +386,7 @@ def test_a_whole_table_is_refused(table: object) -> None:
 # Offsets, nulls, chunks.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [0, 1, 7, 8, 9, 15, 16, 17])
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 20])
 @pytest.mark.parametrize(
