@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         histogram,
         mean,
         median,
+        mode,
         open,
         plan,
         quantile,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         share,
         std,
         sum,
+        top_k,
         variance,
     )
     from postri.domain import Domain
@@ -62,6 +64,7 @@ _HOMES = {
         "histogram",
         "mean",
         "median",
+        "mode",
         "open",
         "plan",
         "quantile",
@@ -69,6 +72,7 @@ _HOMES = {
         "share",
         "std",
         "sum",
+        "top_k",
         "variance",
     ),
     "postri.tree.distribution": ("Distribution",),
@@ -152,6 +156,7 @@ __all__ = [
     "histogram",
     "mean",
     "median",
+    "mode",
     "open",
     "plan",
     "quantile",
@@ -159,6 +164,7 @@ __all__ = [
     "share",
     "std",
     "sum",
+    "top_k",
     "variance",
 ]
 

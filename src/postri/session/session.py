@@ -306,6 +306,37 @@ class Session(ABC):
         """The standard deviation of a column, clamped to its domain."""
         return self._one(dataset, agg.std(column), epsilon, **how)
 
+    def mode(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        keys: Sequence[Any] | None = None,
+        epsilon: Number,
+        **how: Any,
+    ) -> Answer:
+        """The key of a column that most rows have, as the answer's `key`, and by how many rows it
+        leads; of the policy's keys, if no others are given.
+        """
+        return self._one(dataset, agg.mode(column, keys), epsilon, **how)
+
+    def top_k(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        k: int,
+        keys: Sequence[Any] | None = None,
+        epsilon: Number,
+        **how: Any,
+    ) -> Result:
+        """The k keys of a column that most rows have, a row for each place; `epsilon` is what all
+        cost together.
+        """
+        self._check_how(how)
+        wanted = {"top": agg.top_k(column, k, keys)}
+        return self.ask(dataset, wanted, epsilon=epsilon, **how).by_place()
+
     def price(
         self,
         dataset: str,

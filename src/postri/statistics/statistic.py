@@ -119,6 +119,8 @@ class Statistic(ABC):
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+    finds_key: ClassVar[bool] = False
+    """Whether each of its answers is about one of its keys, which it finds."""
     looks_further: ClassVar[bool] = False
     """Whether it chooses what to draw next by what it has drawn."""
     draws_interval: ClassVar[bool] = False
