@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         count,
         distribution,
         histogram,
+        iqr,
         mean,
         median,
         mode,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
         std,
         sum,
         top_k,
+        trimmed_mean,
         variance,
+        winsorized_mean,
     )
     from postri.domain import Domain
     from postri.engines.table import Table
@@ -62,6 +65,7 @@ _HOMES = {
         "count",
         "distribution",
         "histogram",
+        "iqr",
         "mean",
         "median",
         "mode",
@@ -73,7 +77,9 @@ _HOMES = {
         "std",
         "sum",
         "top_k",
+        "trimmed_mean",
         "variance",
+        "winsorized_mean",
     ),
     "postri.tree.distribution": ("Distribution",),
     "postri.domain": ("Domain",),
@@ -154,6 +160,7 @@ __all__ = [
     "count",
     "distribution",
     "histogram",
+    "iqr",
     "mean",
     "median",
     "mode",
@@ -165,7 +172,9 @@ __all__ = [
     "std",
     "sum",
     "top_k",
+    "trimmed_mean",
     "variance",
+    "winsorized_mean",
 ]
 
 

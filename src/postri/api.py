@@ -20,12 +20,19 @@ from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
 from postri.methods import Method
-from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
+from postri.privacy import (
+    AddOrRemoveRows,
+    ProtectedChange,
+    check_outer,
+    check_share,
+    check_shares,
+)
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.histogram import Histogram, check_edges
+from postri.statistics.iqr import InterquartileRange
 from postri.statistics.mean import Mean
 from postri.statistics.mode import mode as mode_of
 from postri.statistics.mode import top_k as top_k_of
@@ -33,6 +40,7 @@ from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
+from postri.statistics.trimmed import TrimmedMean, WinsorizedMean
 from postri.statistics.variance import StandardDeviation, Variance
 from postri.tree.distribution import Distribution
 
@@ -427,6 +435,95 @@ def std(
     """
     return _one(
         StandardDeviation(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def trimmed_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column without a share `p` of its rows at each end; cells are clamped
+    to the domain, which the noise does not depend on.
+
+    >>> from postri import SeededCoins
+    >>> pay = {"x": [*range(10_000), 1_000_000]}
+    >>> everybody = Domain(0, 1_000_000)
+    >>> middle = trimmed_mean(pay, 0.1, "x", domain=everybody, epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in middle.interval, middle.interval.width < 50
+    (True, True)
+    """
+    return _one(
+        TrimmedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def winsorized_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column in which a share `p` of the rows at each end is moved inwards,
+    to the quantile there. Otherwise like `trimmed_mean`.
+    """
+    return _one(
+        WinsorizedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def iqr(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private interquartile range of a column: by how much its third quartile is more than its
+    first.
+
+    >>> from postri import SeededCoins
+    >>> spread = iqr(range(10_000), epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in spread.interval
+    True
+    """
+    return _one(
+        InterquartileRange(column, domain),
         source,
         epsilon=epsilon,
         where=where,

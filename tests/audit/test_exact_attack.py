@@ -30,7 +30,7 @@ def test_every_statistic_of_the_registry_is_attacked():
     assert added == {
         *("count", "sum", "mean", "histogram", "share"),
         *("variance", "std", "sample_variance", "sample_std"),
-        "distinct",
+        *("distinct", "mode", "top_k"),
     }
     assert others == {"median", "quantile", "quantiles", "distribution"} | of_population
     assert list(STATISTICS) == [

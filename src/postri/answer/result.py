@@ -109,9 +109,7 @@ class Result:
         self._places = {name: place for place, name in enumerate(self.names)}
 
     @staticmethod
-    def check_names(
-        keys: Sequence[str], names: Sequence[str], winners: Sequence[str] = ()
-    ) -> None:
+    def check_names(keys: Sequence[str], names: Sequence[str], winners: Sequence[str] = ()) -> None:
         """Refuse names that would give two columns of the same name; `winners` are those of the
         answers that find a key.
         """

@@ -306,6 +306,22 @@ class Session(ABC):
         """The standard deviation of a column, clamped to its domain."""
         return self._one(dataset, agg.std(column), epsilon, **how)
 
+    def trimmed_mean(
+        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+    ) -> Answer:
+        """The mean of a column without a share `p` of its rows at each end."""
+        return self._one(dataset, agg.trimmed_mean(column, p), epsilon, **how)
+
+    def winsorized_mean(
+        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+    ) -> Answer:
+        """The mean of a column in which a share `p` of the rows at each end is moved inwards."""
+        return self._one(dataset, agg.winsorized_mean(column, p), epsilon, **how)
+
+    def iqr(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+        """The interquartile range of a column: its third quartile less its first."""
+        return self._one(dataset, agg.iqr(column), epsilon, **how)
+
     def mode(
         self,
         dataset: str,
