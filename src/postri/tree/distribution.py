@@ -49,7 +49,7 @@ PERCENTILES = tuple(Fraction(k, 100) for k in range(1, 100))
 DIGITS = 6
 # At how many quantiles the mean of those between two is looked at, and how many digits it has
 # beyond those of the grid's step.
-LEVELS = 64
+LEVELS = 256
 FINER = 3
 # How many times the ends of a share's interval are halved.
 HALVINGS = 30
