@@ -78,8 +78,8 @@ def test_dates_have_no_mean_and_no_range_that_is_one():
     days = np.arange("2020-01-01", "2020-03-01", dtype="datetime64[D]")
     release = postri.distribution({"x": days}, column="x", epsilon=1)
     for ask in (release.iqr, lambda: release.trimmed_mean(0.1)):
-        with pytest.raises(InputError, match="of a column of dates; ask for its quantiles"):
+        with pytest.raises(InputError, match="of dates; ask for its quantiles"):
             ask()
     numbers = postri.distribution({"x": TABLES["odd"]}, column="x", epsilon=1)
-    with pytest.raises(InputError, match="must be below 0.5"):
+    with pytest.raises(InputError, match="must be below 0"):
         numbers.winsorized_mean(0.5)
