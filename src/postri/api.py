@@ -20,17 +20,27 @@ from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
 from postri.methods import Method
-from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
+from postri.privacy import (
+    AddOrRemoveRows,
+    ProtectedChange,
+    check_outer,
+    check_share,
+    check_shares,
+)
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.histogram import Histogram, check_edges
+from postri.statistics.iqr import InterquartileRange
 from postri.statistics.mean import Mean
+from postri.statistics.mode import mode as mode_of
+from postri.statistics.mode import top_k as top_k_of
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
 from postri.statistics.sum import Sum
+from postri.statistics.trimmed import TrimmedMean, WinsorizedMean
 from postri.statistics.variance import StandardDeviation, Variance
 from postri.tree.distribution import Distribution
 
@@ -434,6 +444,158 @@ def std(
     )
 
 
+def trimmed_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column without a share `p` of its rows at each end; cells are clamped
+    to the domain, which the noise does not depend on.
+
+    >>> from postri import SeededCoins
+    >>> pay = {"x": [*range(10_000), 1_000_000]}
+    >>> everybody = Domain(0, 1_000_000)
+    >>> middle = trimmed_mean(pay, 0.1, "x", domain=everybody, epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in middle.interval, middle.interval.width < 50
+    (True, True)
+    """
+    return _one(
+        TrimmedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def winsorized_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column in which a share `p` of the rows at each end is moved inwards,
+    to the quantile there. Otherwise like `trimmed_mean`.
+    """
+    return _one(
+        WinsorizedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def iqr(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private interquartile range of a column: by how much its third quartile is more than its
+    first.
+
+    >>> from postri import SeededCoins
+    >>> spread = iqr(range(10_000), epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in spread.interval
+    True
+    """
+    return _one(
+        InterquartileRange(column, domain),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def mode(
+    source: Any,
+    column: str,
+    *,
+    keys: Sequence[Any],
+    epsilon: Number,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The key of a column that most rows have, of some public keys, as the answer's `key`. Its
+    value is the key's lead: by how many rows it is ahead of all others.
+
+    If the interval of the lead holds no negative number, the key is the exact mode with probability
+    `confidence`.
+
+    >>> from postri import SeededCoins
+    >>> trips = {"city": ["Oslo"] * 500 + ["Bergen"] * 300}
+    >>> found = mode(trips, "city", keys=["Bergen", "Oslo"], epsilon=1, coins=SeededCoins(7))
+    >>> found.key, 200 in found.interval
+    ('Oslo', True)
+    """
+    return _one(
+        mode_of(column, keys),
+        source,
+        epsilon=epsilon,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def top_k(
+    source: Any,
+    column: str,
+    *,
+    k: int,
+    keys: Sequence[Any],
+    epsilon: Number,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Result:
+    """The k keys of a column that most rows have, of some public keys: a row a place, with the
+    key's lead, which is by how many rows it is ahead of the k-th of the others.
+
+    All together cost `epsilon`, whatever k is. All intervals hold at once with probability
+    `confidence`: a key whose lead is surely not negative is surely one of the k.
+    """
+    question = plain_question(
+        {"top": top_k_of(column, k, keys)},
+        epsilon=epsilon,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+        where=where,
+    )
+    return _result(question, source).by_place()
+
+
 @overload
 def distribution(
     source: Any,
@@ -582,7 +744,7 @@ def ask(
         weights=weights,
         simultaneous=simultaneous,
     )
-    Result.check_names(question.by, question.names)
+    Result.check_names(question.by, question.names, question.winners)
     return _result(question, source)
 
 
@@ -658,7 +820,7 @@ def _one_or_groups(
     if by is None:
         return _one(statistic, source, **how)
     question = plain_question({name: statistic}, by=by, **how)
-    Result.check_names(question.by, question.names)
+    Result.check_names(question.by, question.names, question.winners)
     return _result(question, source)
 
 

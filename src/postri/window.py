@@ -138,6 +138,22 @@ class Total:
     indexes: int
 
 
+Ends = tuple[int, int]
+"""Two grid indexes, the lower one first."""
+
+
+@dataclass(frozen=True)
+class MiddleTotal:
+    """How many rows lie at the lower of two grid points or below it, at the upper one or above it,
+    and between the two; and the sum of the latter's distances from the lower one, in steps.
+    """
+
+    below: int
+    between: int
+    above: int
+    distances: int
+
+
 MOST_STEPS = 2**62
 """A grid of more steps has no sums of squares: engines multiply places in 64 bits."""
 

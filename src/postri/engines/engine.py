@@ -21,7 +21,9 @@ from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
 from postri.window import (
+    Ends,
     Indexes,
+    MiddleTotal,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -116,6 +118,16 @@ class Engine(Protocol):
         """For each group how many cells count, the sum of their places, and that of the squares.
 
         The grid has fewer than `MOST_STEPS` steps.
+        """
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie up to the lower of its two ends, from the upper one on
+        and between them, and the sum of how far the latter lie above the lower end.
+
+        The grid has fewer than `MOST_STEPS` steps. Which rows of a unit count does not depend on
+        the ends.
         """
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:

@@ -22,7 +22,9 @@ from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import (
     WIDER,
+    Ends,
     Indexes,
+    MiddleTotal,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -287,6 +289,14 @@ class Table:
         that of the squares.
         """
         return self._engine.square_totals(column, grid, rows)
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection
+    ) -> list[MiddleTotal]:
+        """For each group how many cells of a column lie up to the lower of its two ends, from the
+        upper one on and between them, and the sum of how far the latter lie above the lower end.
+        """
+        return self._engine.middle_totals(column, grid, ends, rows)
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW

@@ -108,6 +108,17 @@ class Question:
             for suffix in self.asked[place].statistic.suffixes
         )
 
+    @property
+    def winners(self) -> list[str]:
+        """The names of those answers that are about a key which they find."""
+        statistics = [
+            self.asked[place].statistic
+            for place in self.places
+            for _ in self.asked[place].statistic.suffixes
+        ]
+        named = zip(self.names, statistics, strict=True)
+        return [name for name, statistic in named if statistic.finds_key]
+
     @cached_property
     def _answers_of(self) -> list[range]:
         """Where the answers of each statistic are among all of a group, in the order of the

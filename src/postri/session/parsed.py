@@ -43,7 +43,7 @@ def parsed_wording(
     if wording.sql is None:
         dataset = datasets[check_dataset(wording.dataset, datasets)]
         question = _question(wording, dataset, coins)
-        Result.check_names(question.by, question.names)
+        Result.check_names(question.by, question.names, question.winners)
         return ParsedWording(question, None)
     statement = read_sql(wording.sql, datasets)
     structured = replace(wording, aggregates=statement.aggregates, by=statement.by)

@@ -25,7 +25,16 @@ from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
 from postri.statistics.keys import Keys
-from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    SquareTotal,
+    Target,
+    Total,
+    Windows,
+)
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -70,6 +79,13 @@ class Countable(Protocol):
     def square_totals(self, column: str | None, grid: Grid, rows: Any) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places on the grid, and that of
         the squares.
+        """
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Any
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie up to the lower of its two ends, from the upper one on
+        and between them, and the sum of how far the latter lie above the lower end.
         """
 
     def key_counts(self, column: str | None, keys: Keys, rows: Any) -> list[list[int]]:
@@ -119,6 +135,8 @@ class Statistic(ABC):
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+    finds_key: ClassVar[bool] = False
+    """Whether each of its answers is about one of its keys, which it finds."""
     looks_further: ClassVar[bool] = False
     """Whether it chooses what to draw next by what it has drawn."""
     draws_interval: ClassVar[bool] = False

@@ -39,7 +39,16 @@ from postri.engines.sql.statements import grouped
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -177,6 +186,17 @@ class CsvEngine:
         def counted(lines: LineRelation) -> list[SquareTotal]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.square_totals(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+
+        def counted(lines: LineRelation) -> list[MiddleTotal]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.middle_totals(scan.column, scan.grid, ends, scan.rows)
 
         return self._lines.read(counted)
 

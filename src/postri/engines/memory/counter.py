@@ -21,7 +21,15 @@ from postri.engines.engine import (
 )
 from postri.engines.reading import Raw, Reading
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 # How many cells are looked at in one go.
 STRETCH = 1 << 16
@@ -129,6 +137,23 @@ class MemoryCounter:
                 squares += _exact_sum(upper * lower) << (DIGIT_BITS + 1)
                 squares += _exact_sum(upper * upper) << (2 * DIGIT_BITS)
         return SquareTotal(n, places, squares)
+
+    def middle_total(self, low: int, high: int) -> MiddleTotal:
+        """One pass: how many cells lie up to one index, from another on, and between the two; and
+        the exact sum of the latter's distances from the lower one.
+        """
+        below = 0
+        above = 0
+        between = 0
+        distances = 0
+        for cells in self._stretches():
+            indexes = self.reading.indexes(cells)
+            inside = indexes[(indexes > low) & (indexes < high)]
+            below += int(np.count_nonzero(indexes <= low))
+            above += int(np.count_nonzero(indexes >= high))
+            between += len(inside)
+            distances += _exact_sum(inside - low)
+        return MiddleTotal(below, between, above, distances)
 
     def thresholds(self, points: Indexes) -> Thresholds:
         """The cells at which grid points begin: they are those of all groups of a column."""

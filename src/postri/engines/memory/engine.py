@@ -25,7 +25,16 @@ from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
@@ -121,6 +130,16 @@ class MemoryEngine:
     ) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places, and of the squares."""
         return [counter.square_total() for counter in self._group_counters(column, grid, rows)]
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        counters = self._kept_counters(column, grid, rows)
+        return [
+            counter.middle_total(low, high)
+            for counter, (low, high) in zip(counters, ends, strict=True)
+        ]
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW

@@ -14,7 +14,16 @@ from postri.engines.rows import EVERY_ROW, Selection
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 
 class ProcessEngine:
@@ -94,6 +103,13 @@ class ProcessEngine:
     ) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places, and of the squares."""
         found: list[SquareTotal] = self._ask("square_totals", column, grid, rows)
+        return found
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        found: list[MiddleTotal] = self._ask("middle_totals", column, grid, list(ends), rows)
         return found
 
     def counts_below(

@@ -41,6 +41,7 @@ CALLS = (
     "check_indexed",
     "totals",
     "square_totals",
+    "middle_totals",
     "counts_below",
     "sizes",
     "unit_counts",

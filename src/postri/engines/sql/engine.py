@@ -29,6 +29,7 @@ from postri.engines.sql.statements import Scan, grouped
 from postri.engines.sql.units import (
     bounded_windows,
     indexed_keys,
+    middle_totals,
     sizes,
     square_totals,
     totals,
@@ -37,7 +38,16 @@ from postri.engines.sql.units import (
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -190,6 +200,15 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return square_totals(source.relation, source.columns, row_source, reading)
+
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return middle_totals(source.relation, source.columns, row_source, reading, ends)
 
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
