@@ -20,7 +20,7 @@ from postri.engines.memory.columns import (
     TextColumn,
     computed_column,
 )
-from postri.engines.memory.counter import MemoryCounter
+from postri.engines.memory.counter import FEW_CELLS, MemoryCounter
 from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
@@ -97,7 +97,7 @@ class MemoryEngine:
         return [
             window
             for counter in self._kept_counters(column, grid, rows)
-            for window in find_windows(counter, grid, targets)
+            for window in find_windows(counter, grid, targets, FEW_CELLS)
         ]
 
     def _kept_counters(
