@@ -26,8 +26,8 @@ from postri.columns import (
     timestamp_type,
 )
 from postri.engines.memory.arrow import is_arrow, read_column
-from postri.engines.memory.columns import Column, TextColumn, TypedColumn, UntypedColumn
 from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.columns import Column, TextColumn, TypedColumn, UntypedColumn
 from postri.engines.memory.engine import MemoryEngine
 from postri.engines.resolve import Types, accepted_sources
 from postri.errors import InputError, PostriError, SourceError
