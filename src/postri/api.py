@@ -1,13 +1,14 @@
 """The functions that users call: an engine and a query, no ledger.
 
-Parameters are checked before data is touched.
+Parameters are checked before data is touched. What an aggregate needs is loaded when it is first
+asked for: most processes ask for few of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.answer.population import Covers, check_covers
@@ -23,16 +24,11 @@ from postri.methods import Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
-from postri.statistics.count import Count
-from postri.statistics.distribution import ColumnDistribution
-from postri.statistics.histogram import Histogram, check_edges
-from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
-from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
-from postri.statistics.sum import Sum
-from postri.statistics.variance import StandardDeviation, Variance
-from postri.tree.distribution import Distribution
+
+if TYPE_CHECKING:
+    from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -284,6 +280,8 @@ def count(
     >>> print(count(range(1_000), epsilon=1, coins=SeededCoins(7)).population)
     all rows
     """
+    from postri.statistics.count import Count
+
     return _one(
         Count(column),
         source,
@@ -314,6 +312,8 @@ def sum(
     >>> 5_000 in total.interval
     True
     """
+    from postri.statistics.sum import Sum
+
     return _one(
         Sum(column, domain),
         source,
@@ -337,6 +337,8 @@ def mean(
     coins: Coins | None = None,
 ) -> Answer:
     """The private mean of a column, whose cells are clamped to the domain."""
+    from postri.statistics.mean import Mean
+
     return _one(
         Mean(column, domain),
         source,
@@ -367,6 +369,8 @@ def share(
     >>> 0.25 in late.interval
     True
     """
+    from postri.statistics.share import share as share_of
+
     return _one(
         share_of(condition),
         source,
@@ -398,6 +402,8 @@ def variance(
     >>> 25 in spread.interval
     True
     """
+    from postri.statistics.variance import Variance
+
     return _one(
         Variance(column, domain),
         source,
@@ -423,6 +429,8 @@ def std(
     """The private standard deviation of a column, whose cells are clamped to the domain: the root
     of its variance.
     """
+    from postri.statistics.variance import StandardDeviation
+
     return _one(
         StandardDeviation(column, domain),
         source,
@@ -483,6 +491,9 @@ def distribution(
     >>> len(pay.quantiles([k / 100 for k in range(1, 100)]))
     99
     """
+    from postri.statistics.distribution import ColumnDistribution
+    from postri.tree.distribution import Distribution
+
     question = plain_question(
         {"distribution": ColumnDistribution(column, domain)},
         epsilon=epsilon,
@@ -527,6 +538,8 @@ def histogram(
     >>> [(row["from"], row["to"]) for row in bars.rows]
     [(0, 10), (10, 100)]
     """
+    from postri.statistics.histogram import Histogram, check_edges
+
     question = plain_question(
         {"count": Histogram(column, domain, check_edges(edges))},
         epsilon=epsilon,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from hashlib import md5
 
 import numpy as np
 from numpy.typing import NDArray
@@ -262,4 +261,6 @@ def _first_of_units(
 
 def md5_of(text: str) -> str:
     """The digits of a fixed, public shuffle: no secret is kept by it."""
+    from hashlib import md5
+
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
