@@ -18,7 +18,7 @@ from postri.engines.memory.chunk import Chunk
 from postri.engines.progress import cancellable, watched
 
 # Fewer cells than this are counted before a second thread is on its feet.
-MANY_CELLS = 1 << 19
+MANY_CELLS = 1 << 22
 # Memory is no faster for more threads.
 MOST_THREADS = 8
 
