@@ -14,9 +14,7 @@ from postri import Domain
 from postri.columns import float_type
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import SMALL
-from postri.engines.memory.chunk import Chunk
-from postri.engines.memory.counter import MemoryCounter
-from postri.engines.reading import Reading
+from postri.engines.memory.counter import stride_of
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
@@ -45,7 +43,7 @@ PS = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 1000))
 SIZE = SMALL + 5_000
 STRIDED = 4 * SMALL
 # One cell in so many is in the sample of a table of that size.
-STRIDE = MemoryCounter([Chunk(np.empty(STRIDED))], Reading(WHOLE, Fraction(1))).stride
+STRIDE = stride_of(STRIDED)
 random = np.random.default_rng(3)
 places = np.arange(STRIDED)
 SEEN = places % STRIDE == 0

@@ -88,26 +88,27 @@ class MemoryCounter:
         for chunk in self.chunks:
             yield from chunk.stretches()
 
-    @property
-    def stride(self) -> int:
-        """One cell in so many is in the sample.
-
-        The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them
-        both take the same time, however many rows there are.
-        """
-        return max(1, round(cbrt(2 * self.rows)))
-
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""
-        parts = [cells for chunk in self.chunks for cells in chunk.every(self.stride).stretches()]
+        stride = stride_of(self.rows)
+        parts = [cells for chunk in self.chunks for cells in chunk.every(stride).stretches()]
         sample = np.sort(np.concatenate(parts))
-        yield from sampled_brackets(sample, 1 / self.stride, targets, self.reading)
+        yield from sampled_brackets(sample, 1 / stride, targets, self.reading)
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
         counts = [bracket_count(self.reading, request) for request in requests]
         scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
         return [each.window() for each in counts]
+
+
+def stride_of(rows: int) -> int:
+    """One cell in so many is in the sample.
+
+    The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them both
+    take the same time, however many rows there are.
+    """
+    return max(1, round(cbrt(2 * rows)))
 
 
 class _Together:
