@@ -26,8 +26,8 @@ PATIENCE = 60
 GRID = Grid(-1_000, 1_000, Fraction(0), Fraction(1))
 TARGET = Target(Fraction(1, 2), 5)
 random = np.random.default_rng(5)
-WHOLE = random.integers(-60, 60, 5_000)
-REAL = np.where(random.random(5_000) < 0.1, np.nan, random.normal(0, 40, 5_000))
+WHOLE = random.integers(-60, 60, 1_200)
+REAL = np.where(random.random(1_200) < 0.1, np.nan, random.normal(0, 40, 1_200))
 COLUMNS: dict[str, NDArray[Any]] = {
     "whole": WHOLE,
     "other bytes first": WHOLE.astype(">i8"),

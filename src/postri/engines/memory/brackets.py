@@ -125,7 +125,9 @@ class CellCount:
         last = high - 1 - below
         if first < 0 or last >= len(cells):
             return missed
-        cells.partition((first, last))
+        # One after the other: NumPy divides at one place several times faster than at two.
+        cells.partition(first)
+        cells[first:].partition(last - first)
         atoms, counts = np.unique(
             self._reading.indexes(cells[first : last + 1]), return_counts=True
         )
