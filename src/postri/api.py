@@ -1,13 +1,14 @@
 """The functions that users call: an engine and a query, no ledger.
 
-Parameters are checked before data is touched.
+Parameters are checked before data is touched. What an aggregate needs is loaded when it is first
+asked for: most processes ask for few of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.answer.population import Covers, check_covers
@@ -29,20 +30,11 @@ from postri.privacy import (
 )
 from postri.question import Question, plain_question
 from postri.question.rules import check_aggregates, check_method
-from postri.statistics.count import Count
-from postri.statistics.distribution import ColumnDistribution
-from postri.statistics.histogram import Histogram, check_edges
-from postri.statistics.iqr import InterquartileRange
-from postri.statistics.mean import Mean
-from postri.statistics.mode import mode as mode_of
-from postri.statistics.mode import top_k as top_k_of
 from postri.statistics.quantile import HALF, Quantile
-from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
-from postri.statistics.sum import Sum
-from postri.statistics.trimmed import TrimmedMean, WinsorizedMean
-from postri.statistics.variance import StandardDeviation, Variance
-from postri.tree.distribution import Distribution
+
+if TYPE_CHECKING:
+    from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -294,6 +286,8 @@ def count(
     >>> print(count(range(1_000), epsilon=1, coins=SeededCoins(7)).population)
     all rows
     """
+    from postri.statistics.count import Count
+
     return _one(
         Count(column),
         source,
@@ -324,6 +318,8 @@ def sum(
     >>> 5_000 in total.interval
     True
     """
+    from postri.statistics.sum import Sum
+
     return _one(
         Sum(column, domain),
         source,
@@ -347,6 +343,8 @@ def mean(
     coins: Coins | None = None,
 ) -> Answer:
     """The private mean of a column, whose cells are clamped to the domain."""
+    from postri.statistics.mean import Mean
+
     return _one(
         Mean(column, domain),
         source,
@@ -377,6 +375,8 @@ def share(
     >>> 0.25 in late.interval
     True
     """
+    from postri.statistics.share import share as share_of
+
     return _one(
         share_of(condition),
         source,
@@ -408,6 +408,8 @@ def variance(
     >>> 25 in spread.interval
     True
     """
+    from postri.statistics.variance import Variance
+
     return _one(
         Variance(column, domain),
         source,
@@ -433,6 +435,8 @@ def std(
     """The private standard deviation of a column, whose cells are clamped to the domain: the root
     of its variance.
     """
+    from postri.statistics.variance import StandardDeviation
+
     return _one(
         StandardDeviation(column, domain),
         source,
@@ -466,6 +470,8 @@ def trimmed_mean(
     >>> 5_000 in middle.interval, middle.interval.width < 50
     (True, True)
     """
+    from postri.statistics.trimmed import TrimmedMean
+
     return _one(
         TrimmedMean(column, domain, check_outer(p)),
         source,
@@ -492,6 +498,8 @@ def winsorized_mean(
     """The private mean of a column in which a share `p` of the rows at each end is moved inwards,
     to the quantile there. Otherwise like `trimmed_mean`.
     """
+    from postri.statistics.trimmed import WinsorizedMean
+
     return _one(
         WinsorizedMean(column, domain, check_outer(p)),
         source,
@@ -522,6 +530,8 @@ def iqr(
     >>> 5_000 in spread.interval
     True
     """
+    from postri.statistics.iqr import InterquartileRange
+
     return _one(
         InterquartileRange(column, domain),
         source,
@@ -556,6 +566,8 @@ def mode(
     >>> found.key, 200 in found.interval
     ('Oslo', True)
     """
+    from postri.statistics.mode import mode as mode_of
+
     return _one(
         mode_of(column, keys),
         source,
@@ -585,6 +597,8 @@ def top_k(
     All together cost `epsilon`, whatever k is. All intervals hold at once with probability
     `confidence`: a key whose lead is surely not negative is surely one of the k.
     """
+    from postri.statistics.mode import top_k as top_k_of
+
     question = plain_question(
         {"top": top_k_of(column, k, keys)},
         epsilon=epsilon,
@@ -645,6 +659,9 @@ def distribution(
     >>> len(pay.quantiles([k / 100 for k in range(1, 100)]))
     99
     """
+    from postri.statistics.distribution import ColumnDistribution
+    from postri.tree.distribution import Distribution
+
     question = plain_question(
         {"distribution": ColumnDistribution(column, domain)},
         epsilon=epsilon,
@@ -689,6 +706,8 @@ def histogram(
     >>> [(row["from"], row["to"]) for row in bars.rows]
     [(0, 10), (10, 100)]
     """
+    from postri.statistics.histogram import Histogram, check_edges
+
     question = plain_question(
         {"count": Histogram(column, domain, check_edges(edges))},
         epsilon=epsilon,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from postri.answer.population import Covers, listed
@@ -204,6 +203,8 @@ def _edges(interval: Interval) -> list[str]:
 
 def notebook(answer: Answer) -> str:
     """The answer as a line of HTML."""
+    from html import escape
+
     return f"<p><b>{escape(shown(answer.value))}</b> &nbsp; {escape(line(answer))}</p>"
 
 
@@ -436,6 +437,8 @@ def from_ledger(answer_id: str | None) -> str:
 
 def table_notebook(result: Result) -> str:
     """A result as an HTML table."""
+    from html import escape
+
     head = "".join(f"<th>{escape(name)}</th>" for name in titles(result))
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postri.columns import ColumnType
+from postri.engines.reading import Reading
 from postri.engines.rows import Selection
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
@@ -35,8 +37,6 @@ from postri.window import (
 
 # A table of at most this many rows is worth no guess.
 SMALL = 1 << 17
-# How many rows of a larger one are looked at in memory for a guess.
-SAMPLE = 1 << 18
 # How many standard errors a guess leaves to spare; a second one, by the same sample in memory,
 # leaves many more.
 SLACK = 4
@@ -182,13 +182,17 @@ def tally(indexes: Indexes, counts: Indexes) -> Counts:
     return atoms, totals
 
 
-def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
+def find_windows(
+    counter: Counter, grid: Grid, targets: Sequence[Target], small: int | None = None
+) -> list[list[RankWindow]]:
     """For each group the trimmed window of each target, in a constant number of scans: two guesses
     at most, then everything.
 
-    Few rows are worth no guess: neither those of a small table, nor those of the groups whose
-    windows a first guess missed.
+    Few rows, at most `small` or SMALL, are worth no guess: neither those of a small table, nor
+    those of the groups whose windows a first guess missed.
     """
+    if small is None:
+        small = SMALL
     asked = [(group, target) for group in range(counter.groups) for target in targets]
     everything = [Bracket(grid.first, grid.last)] * len(asked)
     guesses = guessed_brackets(counter, targets, grid)
@@ -197,7 +201,7 @@ def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> lis
     rows = counter.rows
     while missing:
         brackets = everything
-        if rows > SMALL:
+        if rows > small:
             brackets = next(guesses, everything)
         requests = [CountRequest(brackets[i], asked[i][1], asked[i][0]) for i in missing]
         rows = 0
@@ -226,26 +230,26 @@ def guessed_brackets(
 
 
 def sampled_brackets(
-    sample: Indexes, share: float, targets: Sequence[Target], grid: Grid
+    sample: NDArray[Any], share: float, targets: Sequence[Target], reading: Reading
 ) -> Iterator[list[Bracket]]:
-    """Guesses from a sorted sample in memory, which is this share of all rows."""
+    """Guesses from a sorted sample of raw cells in memory, which is this share of all rows."""
     for slack in (SLACK, WIDE_SLACK):
         brackets = []
         for target in targets:
             error = sqrt(len(sample) * target.p * (1 - target.p))
             spare = slack * error + target.half * share + 4
-            brackets.append(_between(sample, target, spare, grid))
+            brackets.append(_between(sample, target, spare, reading))
         yield brackets
 
 
-def _between(sample: Indexes, target: Target, spare: float, grid: Grid) -> Bracket:
+def _between(sample: NDArray[Any], target: Target, spare: float, reading: Reading) -> Bracket:
     """From `spare` places before p of the sample to `spare` places after."""
     low = floor(target.p * len(sample) - spare)
     high = ceil(target.p * len(sample) + spare)
-    first = grid.first
+    first = reading.grid.first
     if low >= 0:
-        first = int(sample[low])
-    last = grid.last
+        first = int(reading.indexes(sample[low : low + 1])[0])
+    last = reading.grid.last
     if high < len(sample):
-        last = int(sample[high])
+        last = int(reading.indexes(sample[high : high + 1])[0])
     return Bracket(first, last)

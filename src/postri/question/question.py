@@ -14,7 +14,6 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from hashlib import sha256
 from itertools import product
 from typing import Any
 
@@ -353,6 +352,8 @@ class DatasetQuestion(Question):
     @property
     def key(self) -> str:
         """By which an answer is found again."""
+        from hashlib import sha256
+
         return sha256(self.normal.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -20,7 +20,6 @@ from postri.exact import Number
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, QuantileTerms, Span
-from postri.methods.tree import Tree
 from postri.privacy import Spend, check_share, most_rows, split_spend
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import Asked, Batch, Countable, Fits, Statistic, Terms
@@ -71,11 +70,13 @@ class QuantileBatch(Batch):
         number = len(each_alone)
         epsilon = sum((terms.epsilon for _, terms in each_alone), start=Fraction(0))
         own = asked[0].terms.method.shared_by(number, epsilon)
-        tree = Tree(number, epsilon)
         best = own
         # A tree does not cover populations.
         may_follow = number > 1 and not any(each.statistic.errs_with_rows for each in asked)
         if may_follow and not fixed:
+            from postri.methods.tree import Tree
+
+            tree = Tree(number, epsilon)
             is_narrower = _reach(each_alone, tree, rows) < _reach(each_alone, own, rows)
             if is_narrower:
                 best = tree

@@ -40,7 +40,7 @@ from postri.engines.memory.arrow import (
     is_arrow,
     read_column,
 )
-from postri.engines.memory.counter import Chunk
+from postri.engines.memory.chunk import Chunk
 from postri.errors import InputError, SourceError
 
 TOLD = "which has no order of numbers; choose a column of numbers, dates or timestamps"

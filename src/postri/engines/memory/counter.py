@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, isinf
+from math import cbrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.cuts import Cuts
-from postri.engines.engine import (
-    SAMPLE,
-    Bracket,
-    CountRequest,
-    Counts,
-    sampled_brackets,
-    tally,
-)
-from postri.engines.reading import Raw, Reading
+from postri.engines.engine import Bracket, CountRequest, sampled_brackets
+from postri.engines.memory.brackets import bracket_count
+from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.scan import Tally, scan
+from postri.engines.reading import Reading
 from postri.grid import Grid
 from postri.window import (
     Indexes,
@@ -31,71 +27,13 @@ from postri.window import (
     Total,
 )
 
-# How many cells are looked at in one go.
-STRETCH = 1 << 16
-# How many cells inside a bracket wait until they are counted.
-MOST_WAITING = 1 << 20
-# A bracket of fewer indexes than this is counted in an array with a place for each.
-NARROW = 1 << 16
+# A column of at most this many cells is worth no guess: to divide it takes less time.
+FEW_CELLS = 1 << 12
 HALF_BITS = 32
 HALF_MASK = (1 << HALF_BITS) - 1
 # Two digits of so many bits make up a place on a grid whose squares are added up.
 DIGIT_BITS = 31
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Raw cells that lie together in memory, and which of them count (None: all)."""
-
-    values: NDArray[Any]
-    valid: NDArray[np.bool_] | None = None
-
-    @classmethod
-    def joined(cls, chunks: Sequence[Chunk]) -> Chunk:
-        """All chunks of a column as one."""
-        if len(chunks) == 1:
-            return chunks[0]
-        if not chunks:
-            return cls(np.empty(0, np.int64))
-        values = np.concatenate([chunk.values for chunk in chunks])
-        if all(chunk.valid is None for chunk in chunks):
-            return cls(values)
-        return cls(values, np.concatenate([chunk._known_valid() for chunk in chunks]))
-
-    def stretches(self) -> Iterator[NDArray[Any]]:
-        """The cells that count, a stretch at a time; NaN never does."""
-        for start in range(0, len(self.values), STRETCH):
-            cells = self.values[start : start + STRETCH]
-            if self.valid is not None:
-                cells = cells[self.valid[start : start + STRETCH]]
-            if cells.dtype.kind == "f":
-                missing = np.isnan(cells)
-                if missing.any():
-                    cells = cells[~missing]
-            yield cells
-
-    def counting(self) -> NDArray[np.bool_]:
-        """Which cells count; NaN never does."""
-        valid = self._known_valid()
-        if self.values.dtype.kind == "f":
-            valid = valid & ~np.isnan(self.values)
-        return valid
-
-    def _known_valid(self) -> NDArray[np.bool_]:
-        if self.valid is None:
-            return np.ones(len(self.values), np.bool_)
-        return self.valid
-
-    def every(self, stride: int) -> Chunk:
-        """One cell in each `stride`."""
-        return self.at(slice(None, None, stride))
-
-    def at(self, places: slice | NDArray[np.intp]) -> Chunk:
-        """Some of its cells."""
-        if self.valid is None:
-            return Chunk(self.values[places])
-        return Chunk(self.values[places], self.valid[places])
 
 
 class MemoryCounter:
@@ -177,24 +115,37 @@ class MemoryCounter:
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""
-        stride = max(1, ceil(self.rows / SAMPLE))
-        parts = [
-            self.reading.indexes(cells)
-            for chunk in self.chunks
-            for cells in chunk.every(stride).stretches()
-        ]
+        stride = stride_of(self.rows)
+        parts = [cells for chunk in self.chunks for cells in chunk.every(stride).stretches()]
         sample = np.sort(np.concatenate(parts))
-        yield from sampled_brackets(sample, 1 / stride, targets, grid)
+        yield from sampled_brackets(sample, 1 / stride, targets, self.reading)
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
-        tallies = [_Tally(self.reading, request.bracket) for request in requests]
-        n = 0
-        for cells in self._stretches():
-            n += len(cells)
-            for counting in tallies:
-                counting.add(cells)
-        return [counting.window(n) for counting in tallies]
+        counts = [bracket_count(self.reading, request) for request in requests]
+        scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
+        return [each.window() for each in counts]
+
+
+def stride_of(rows: int) -> int:
+    """One cell in so many is in the sample.
+
+    The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them both
+    take the same time, however many rows there are.
+    """
+    return max(1, round(cbrt(2 * rows)))
+
+
+class _Together:
+    """The tallies of several brackets: a stretch stays in the cache from one to the next."""
+
+    def __init__(self, tallies: Sequence[Tally]) -> None:
+        self._tallies = tallies
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        """Count a stretch of cells for each."""
+        for tally in self._tallies:
+            tally.add(cells, valid)
 
 
 def _exact_sum(numbers: Indexes) -> int:
@@ -202,65 +153,6 @@ def _exact_sum(numbers: Indexes) -> int:
     upper = int((numbers >> HALF_BITS).sum())
     lower = int((numbers & HALF_MASK).sum())
     return (upper << HALF_BITS) + lower
-
-
-class _Tally:
-    """The counts of one bracket so far."""
-
-    def __init__(self, reading: Reading, bracket: Bracket) -> None:
-        self.reading = reading
-        self.bracket = bracket
-        self.low = reading.cut(bracket.low)
-        self.end = reading.cut(bracket.high + 1)
-        self.below = 0
-        self.waiting: list[NDArray[Any]] = []
-        self.number_waiting = 0
-        self.counts: Counts = (np.empty(0, np.int64), np.empty(0, np.int64))
-
-    def add(self, cells: NDArray[Any]) -> None:
-        """Count a stretch of cells."""
-        under = _less(cells, self.low)
-        upto = _less(cells, self.end)
-        below = int(np.count_nonzero(under))
-        inside = int(np.count_nonzero(upto)) - below
-        self.below += below
-        self.number_waiting += inside
-        # Of a bracket of one index nothing but the number of cells matters.
-        if inside == 0 or self.bracket.low == self.bracket.high:
-            return
-        if inside < len(cells):
-            cells = cells[under ^ upto]
-        self.waiting.append(cells)
-        if self.number_waiting > MOST_WAITING:
-            self._merge()
-
-    def _merge(self) -> None:
-        """Turn the cells that wait into counts."""
-        if not self.number_waiting:
-            return
-        indexes, counts = self._waiting_counts()
-        self.counts = tally(
-            np.concatenate((self.counts[0], indexes)), np.concatenate((self.counts[1], counts))
-        )
-        self.waiting = []
-        self.number_waiting = 0
-
-    def _waiting_counts(self) -> Counts:
-        low, high = self.bracket.low, self.bracket.high
-        if low == high:
-            return np.array([low]), np.array([self.number_waiting])
-        indexes = self.reading.indexes(np.concatenate(self.waiting))
-        if high - low < NARROW:
-            counts = np.bincount(indexes - low)
-            inside = np.flatnonzero(counts)
-            return inside + low, counts[inside]
-        indexes, counts = np.unique(indexes, return_counts=True)
-        return indexes, counts
-
-    def window(self, n: int) -> RankWindow:
-        """What was counted, of n rows in all."""
-        self._merge()
-        return RankWindow(*self.counts, self.below, n)
 
 
 @dataclass(frozen=True)
@@ -291,12 +183,3 @@ class Thresholds:
         with np.errstate(over="ignore"):
             ordered = np.sort(cells.astype(self.cells.dtype, copy=False))
         return ordered.searchsorted(self.cells)
-
-
-def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
-    if isinf(threshold):
-        return np.full(len(cells), threshold > 0)
-    # A Python float would be cut down to the cells' precision.
-    exact = np.float64(threshold) if isinstance(threshold, float) else threshold
-    less: NDArray[np.bool_] = cells < exact
-    return less

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from hashlib import md5
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from postri.engines.memory.columns import (
     TextColumn,
     computed_column,
 )
-from postri.engines.memory.counter import MemoryCounter
+from postri.engines.memory.counter import FEW_CELLS, MemoryCounter
 from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
@@ -106,7 +105,7 @@ class MemoryEngine:
         return [
             window
             for counter in self._kept_counters(column, grid, rows)
-            for window in find_windows(counter, grid, targets)
+            for window in find_windows(counter, grid, targets, FEW_CELLS)
         ]
 
     def _kept_counters(
@@ -281,4 +280,6 @@ def _first_of_units(
 
 def md5_of(text: str) -> str:
     """The digits of a fixed, public shuffle: no secret is kept by it."""
+    from hashlib import md5
+
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
