@@ -22,6 +22,7 @@ from postri.mechanisms.coins import Coins
 from postri.methods import Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
+from postri.question.expected import PublicRows
 from postri.question.rules import check_aggregates, check_method
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
@@ -631,7 +632,7 @@ def plan(
         confidence=confidence,
         protect=protect,
         split=split,
-        rows=rows // groups,
+        public=PublicRows(rows // groups),
     )
     terms = replace(question.asked[0].terms, groups=groups)
     own = quantile.quantile_terms(terms)
