@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.answer.population import Covers, check_covers
+from postri.answer.within import Within
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import engine_of
@@ -23,7 +24,7 @@ from postri.methods import Method
 from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
 from postri.question import Question, plain_question
 from postri.question.expected import PublicRows
-from postri.question.rules import check_aggregates, check_method
+from postri.question.rules import check_aggregates, check_expect, check_method, with_wish
 from postri.statistics.count import Count
 from postri.statistics.distribution import ColumnDistribution
 from postri.statistics.histogram import Histogram, check_edges
@@ -87,7 +88,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -103,7 +106,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -118,7 +123,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -138,6 +145,10 @@ def median(
     the median of the population from which the rows were drawn, at random and independently. With
     `by`, as in `ask`, the result has a row for each group.
 
+    In place of epsilon, `within` tells how near the median is wanted, "1 percentile" or "75 rows":
+    then it costs the least epsilon with which its forecast is. `expect` is about how many rows
+    match, in each group: a public number, which that takes.
+
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(8))
     >>> answer.interval.low <= 499 <= answer.interval.high
@@ -149,6 +160,8 @@ def median(
         statistic,
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         by=by,
         confidence=confidence,
@@ -165,7 +178,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -182,7 +197,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -198,7 +215,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -216,6 +235,8 @@ def quantile(
         statistic,
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         by=by,
         confidence=confidence,
@@ -232,7 +253,9 @@ def quantiles(
     column: str | None = None,
     *,
     simultaneous: bool = False,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -255,9 +278,11 @@ def quantiles(
     """
     checked = check_shares(ps, "ps")
     whose = check_covers(covers)
-    question = plain_question(
+    question = _question(
         {str(place): Quantile(column, domain, p, whose) for place, p in enumerate(checked)},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         method=method,
@@ -273,7 +298,9 @@ def count(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -289,6 +316,8 @@ def count(
         Count(column),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -300,7 +329,9 @@ def sum(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -319,6 +350,8 @@ def sum(
         Sum(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -330,7 +363,9 @@ def mean(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -342,6 +377,8 @@ def mean(
         Mean(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -353,7 +390,9 @@ def share(
     source: Any,
     condition: str,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -372,6 +411,8 @@ def share(
         share_of(condition),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -383,7 +424,9 @@ def variance(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -403,6 +446,8 @@ def variance(
         Variance(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -414,7 +459,9 @@ def std(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -428,6 +475,8 @@ def std(
         StandardDeviation(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -440,7 +489,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -453,7 +504,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -465,7 +518,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -484,9 +539,11 @@ def distribution(
     >>> len(pay.quantiles([k / 100 for k in range(1, 100)]))
     99
     """
-    question = plain_question(
+    question = _question(
         {"distribution": ColumnDistribution(column, domain)},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -507,7 +564,9 @@ def histogram(
     column: str | None = None,
     *,
     edges: Sequence[Any],
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -528,9 +587,11 @@ def histogram(
     >>> [(row["from"], row["to"]) for row in bars.rows]
     [(0, 10), (10, 100)]
     """
-    question = plain_question(
+    question = _question(
         {"count": Histogram(column, domain, check_edges(edges))},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -544,7 +605,9 @@ def ask(
     source: Any,
     aggregates: Mapping[str, Statistic | str],
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     by: Mapping[str, Keys] | None = None,
     where: str | None = None,
     weights: Mapping[str, Number] | None = None,
@@ -562,6 +625,10 @@ def ask(
     disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each interval holds
     its true value with probability `confidence`; with `simultaneous`, all of them do at once.
 
+    `within` is a wish for all aggregates that have none of their own, as `agg.count(within=50)`
+    has. Without epsilon each costs the least with which its forecast is within its wish; with
+    epsilon, that is divided so that each is as near as it can be in parts of its wish.
+
     >>> from postri import SeededCoins, agg
     >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
     >>> cities = {"city": ["Oslo", "Bergen"]}
@@ -572,9 +639,12 @@ def ask(
     >>> print(result.population)
     rows of each city whose fare is a number
     """
-    question = plain_question(
+    question = _question(
         check_aggregates(aggregates),
         epsilon=epsilon,
+        within=within,
+        expect=expect,
+        divides=True,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -647,9 +717,39 @@ def _table(source: Any) -> Table:
     return Table(engine_of(source, None, CsvFormat()))
 
 
+def _question(
+    aggregates: Mapping[str, Statistic],
+    *,
+    epsilon: Number | None,
+    within: Number | Within | None,
+    expect: int | None,
+    divides: bool = False,
+    **how: Any,
+) -> Question:
+    """A question that costs epsilon, or what its wishes take; only if it `divides` the one by the
+    others may it have both.
+    """
+    wishing = with_wish(aggregates, within)
+    has_wish = any(each.within is not None for each in wishing.values())
+    if epsilon is not None and has_wish and not divides:
+        raise InputError(
+            "give either epsilon (what the answer may cost) or within (how near it is wanted, "
+            "which tells the epsilon)"
+        )
+    public = PublicRows()
+    if expect is not None:
+        public = PublicRows(expect=check_expect(expect))
+        if not has_wish:
+            raise InputError(
+                "expect, about how many rows match, is for within alone, which tells the epsilon: "
+                "leave it out"
+            )
+    return plain_question(wishing, epsilon=epsilon, public=public, **how)
+
+
 def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
     """The answer to one statistic alone."""
-    return _answers(plain_question({"answer": statistic}, **how), source)[0]
+    return _answers(_question({"answer": statistic}, **how), source)[0]
 
 
 def _one_or_groups(
@@ -658,7 +758,7 @@ def _one_or_groups(
     """The answer to one statistic alone; with groups, the result that has it under a name."""
     if by is None:
         return _one(statistic, source, **how)
-    question = plain_question({name: statistic}, by=by, **how)
+    question = _question({name: statistic}, by=by, **how)
     Result.check_names(question.by, question.names)
     return _result(question, source)
 

@@ -118,7 +118,7 @@ class LocalSession(Session):
         """
         parsed = self._asked(wording)
         question = parsed.question
-        attempt = Attempt(wording.text, retry)
+        attempt = Attempt(parsed.settled.text, retry)
         try:
             with self._turn(question, retry, fresh=wording.fresh):
                 self._release.begin()

@@ -11,16 +11,21 @@ from postri.expressions import Predicate
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset
 from postri.question import DatasetQuestion, Wording, dataset_question
+from postri.question.rules import check_aggregates, with_wish
 from postri.session.session import check_dataset
 from postri.sql import Statement, read_sql
 
 
 @dataclass(frozen=True)
 class ParsedWording:
-    """A wording that was understood: the question, and the statement if it was put in SQL."""
+    """A wording that was understood: the question, and the statement if it was put in SQL.
+
+    `settled` is the wording as it is kept: what followed from its wishes stands in it.
+    """
 
     question: DatasetQuestion
     statement: Statement | None
+    settled: Wording
 
     def shaped(self, result: Result) -> Result:
         """The result with the rows and columns that the statement asks for."""
@@ -44,11 +49,19 @@ def parsed_wording(
         dataset = datasets[check_dataset(wording.dataset, datasets)]
         question = _question(wording, dataset, coins)
         Result.check_names(question.by, question.names)
-        return ParsedWording(question, None)
+        return ParsedWording(question, None, _settled(wording, question))
     statement = read_sql(wording.sql, datasets)
     structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
     dataset = datasets[check_dataset(statement.dataset, datasets)]
-    return ParsedWording(_question(structured, dataset, coins, statement), statement)
+    question = _question(structured, dataset, coins, statement)
+    return ParsedWording(question, statement, _settled(wording, question))
+
+
+def _settled(wording: Wording, question: DatasetQuestion) -> Wording:
+    if not any(asked.statistic.within for asked in question.asked):
+        return wording
+    places = zip(question.aggregates, question.places, strict=True)
+    return wording.settled({name: question.asked[place].terms.epsilon for name, place in places})
 
 
 def _question(
@@ -67,7 +80,7 @@ def _question(
             selected = statement.selected()
     return dataset_question(
         dataset,
-        wording.aggregates,
+        with_wish(check_aggregates(wording.aggregates), wording.within),
         epsilon=wording.epsilon,
         by=wording.by,
         where=where,
@@ -78,4 +91,6 @@ def _question(
         computed=computed,
         parts=parts,
         selected=selected,
+        expect=wording.expect,
+        least=dataset.least_epsilon,
     )

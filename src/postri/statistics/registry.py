@@ -33,6 +33,7 @@ FILTERED = re.compile(
 WISHED = re.compile(
     r"(?P<rest>.+?)\bwithin\b\s*(?P<within>[0-9.][^()'\"]*)", re.DOTALL | re.IGNORECASE
 )
+WISH = re.compile(r"\bwithin\s+[0-9.][0-9.e]*(?:\s+(?:percentiles?|rows?)\b)?", re.IGNORECASE)
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
@@ -375,7 +376,13 @@ def usual_name(text: str) -> str:
 
     >>> usual_name("histogram(fare, 0, 10, 100)")
     'histogram_fare'
+
+    Nor is a wish.
+
+    >>> usual_name("MEDIAN(balance) WITHIN 1 PERCENTILE")
+    'median_balance'
     """
+    text = WISH.sub(" ", text)
     call = CALL.fullmatch(text)
     if call is not None:
         form = form_named(call["name"].lower()) or sql_functions().get(call["name"].upper())
