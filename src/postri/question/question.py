@@ -50,6 +50,7 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.expected import PublicRows
 from postri.question.population import (
     CellWords,
     about,
@@ -59,7 +60,6 @@ from postri.question.population import (
     texts_of_dataset,
     texts_of_table,
 )
-from postri.question.expected import PublicRows
 from postri.question.rules import (
     check_aggregates,
     check_by,
@@ -150,7 +150,7 @@ class Question:
             units = Units(self.protect.unit, self.protect.rows)
         return Rows(self.where, self.groups, units)
 
-    def _rows_where(self, own: Predicate | None) -> Rows:
+    def rows_where(self, own: Predicate | None) -> Rows:
         """Those of them that count for statistics with a filter of their own."""
         filters = [each.expression for each in (self.where, own) if each is not None]
         if len(filters) < 2:
@@ -192,7 +192,7 @@ class Question:
         for (kind, column, domain, where), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
             if where not in rows:
-                rows[where] = table.bind(self._rows_where(where))
+                rows[where] = table.bind(self.rows_where(where))
             batches.append(BoundBatch(self._places_of_answers(places), batch, rows[where]))
         cells = self._cells(table)
         return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
@@ -273,9 +273,7 @@ class Question:
         interval = answer.interval
         if answer.drawn is not None:
             interval = answer.drawn.interval(self.beta)
-        notes = tuple(
-            note for note in answer.notes if note != JOINT and not is_wish_note(note)
-        )
+        notes = tuple(note for note in answer.notes if note != JOINT and not is_wish_note(note))
         notes += tuple(note for note in asked.terms.notes if is_wish_note(note))
         return replace(
             answer,
@@ -532,9 +530,7 @@ class Choice:
             found.append(replace(each, terms=replace(each.terms, epsilon=epsilon, rho=rho)))
         return found
 
-    def wished(
-        self, names: Sequence[str], total: Fraction | None, least: Fraction
-    ) -> list[Asked]:
+    def wished(self, names: Sequence[str], total: Fraction | None, least: Fraction) -> list[Asked]:
         """Each with the epsilon that its wish takes, or with its part of a total."""
         wishers = [
             Wisher(name, each, rows)

@@ -107,13 +107,27 @@ class Wording:
         return replace(self, epsilon=total, weights=weights)
 
     @property
+    def words(self) -> str:
+        """The question in a line."""
+        if self.sql is not None:
+            return " ".join(self.sql.split())
+        fields = self._structured()
+        words = f"{', '.join(fields['aggregates'].values())} of {self.dataset}"
+        if self.within is not None:
+            words += f" within {Within.of(self.within).words}"
+        if self.where is not None:
+            words += f" where {self.where}"
+        if by := check_by(self.by):
+            words += f" by {', '.join(by)}"
+        return words
+
+    @property
     def text(self) -> str:
         """The question as JSON, whatever was expected of it for its forecast."""
         fields = self.to_fields()
         if not self._may_wish:
             fields.pop("expect", None)
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
-
 
     @property
     def _may_wish(self) -> bool:

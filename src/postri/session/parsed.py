@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from postri.answer import Result
+from postri.answer.within import Within
 from postri.errors import InputError
 from postri.expressions import Predicate
 from postri.mechanisms.coins import Coins
@@ -42,19 +43,35 @@ class ParsedWording:
 
 
 def parsed_wording(
-    wording: Wording, datasets: Mapping[str, Dataset], coins: Coins | None
+    wording: Wording,
+    datasets: Mapping[str, Dataset],
+    coins: Coins | None,
+    wishes: Mapping[str, Within] | None = None,
 ) -> ParsedWording:
-    """The question. A wording in SQL has its dataset and its aggregates in its text."""
+    """The question. A wording in SQL has its dataset and its aggregates in its text.
+
+    With `wishes`, by the names of its aggregates, these tell its epsilon, whatever the words say.
+    """
     if wording.sql is None:
         dataset = datasets[check_dataset(wording.dataset, datasets)]
-        question = _question(wording, dataset, coins)
+        question = _question(_wishing(wording, wishes), dataset, coins)
         Result.check_names(question.by, question.names)
         return ParsedWording(question, None, _settled(wording, question))
     statement = read_sql(wording.sql, datasets)
     structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
     dataset = datasets[check_dataset(statement.dataset, datasets)]
-    question = _question(structured, dataset, coins, statement)
+    question = _question(_wishing(structured, wishes), dataset, coins, statement)
     return ParsedWording(question, statement, _settled(wording, question))
+
+
+def _wishing(wording: Wording, wishes: Mapping[str, Within] | None) -> Wording:
+    if wishes is None:
+        return wording
+    aggregates = {
+        name: statistic.wished(wishes[name])
+        for name, statistic in check_aggregates(wording.aggregates).items()
+    }
+    return replace(wording, aggregates=aggregates, epsilon=None, weights=None)
 
 
 def _settled(wording: Wording, question: DatasetQuestion) -> Wording:

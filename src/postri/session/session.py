@@ -19,9 +19,10 @@ from postri.answer import Answer, Answers, Result
 from postri.answer.population import Covers
 from postri.answer.within import Within
 from postri.errors import InputError, nearest
-from postri.exact import Number, shown
+from postri.exact import Number, parameter, shown
+from postri.ledger import ZCDP
 from postri.privacy import check_shares
-from postri.question import Price, Wording
+from postri.question import Price, QuestionPlan, Wording, read_wording
 from postri.question.dataset import By
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
@@ -34,6 +35,8 @@ load()
 MEDIAN = "0.5"
 # How many past answers one call gives at most.
 MOST_PAST = 200
+# How many questions a plan has at most.
+MOST_PLANNED = 100
 # The digits of an answer's number: SQLite's whole numbers have no more.
 LONGEST_NUMBER = 18
 
@@ -82,6 +85,10 @@ class Session(ABC):
     @abstractmethod
     def quote(self, wording: Wording) -> Price:
         """The price of a question as it was put."""
+
+    @abstractmethod
+    def _planned(self, questions: Sequence[Wording], delta: Fraction | None) -> QuestionPlan:
+        """The plan of some questions, with rhos told at this delta, or at that of the policy."""
 
     @abstractmethod
     def close(self) -> None:
@@ -195,7 +202,13 @@ class Session(ABC):
         return self.answer(wording, retry)
 
     def median(
-        self, dataset: str, column: str, *, epsilon: Number | None = None, covers: Covers = "table", **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        covers: Covers = "table",
+        **how: Any,
     ) -> Answer:
         """The median of a column; `within`, `where`, `confidence` and `fresh` as in `ask`.
 
@@ -241,11 +254,23 @@ class Session(ABC):
 
     @overload
     def distribution(
-        self, dataset: str, column: str, *, epsilon: Number | None = None, by: tuple[()] = (), **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        by: tuple[()] = (),
+        **how: Any,
     ) -> Distribution: ...
     @overload
     def distribution(
-        self, dataset: str, column: str, *, epsilon: Number | None = None, by: By | Sequence[str | By], **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        by: By | Sequence[str | By],
+        **how: Any,
     ) -> dict[Any, Distribution]: ...
     def distribution(
         self,
@@ -297,23 +322,33 @@ class Session(ABC):
         """The number of rows, or of those in which a column has a cell that can be read."""
         return self._one(dataset, agg.count(column), epsilon, **how)
 
-    def sum(self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any) -> Answer:
+    def sum(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The sum of a column, clamped to its domain."""
         return self._one(dataset, agg.sum(column), epsilon, **how)
 
-    def mean(self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any) -> Answer:
+    def mean(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The mean of a column, clamped to its domain."""
         return self._one(dataset, agg.mean(column), epsilon, **how)
 
-    def share(self, dataset: str, condition: str, *, epsilon: Number | None = None, **how: Any) -> Answer:
+    def share(
+        self, dataset: str, condition: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The share of the rows on which a condition in SQL holds."""
         return self._one(dataset, agg.share(condition), epsilon, **how)
 
-    def variance(self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any) -> Answer:
+    def variance(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The variance of a column, clamped to its domain."""
         return self._one(dataset, agg.variance(column), epsilon, **how)
 
-    def std(self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any) -> Answer:
+    def std(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The standard deviation of a column, clamped to its domain."""
         return self._one(dataset, agg.std(column), epsilon, **how)
 
@@ -356,6 +391,32 @@ class Session(ABC):
         )
         return self.quote(wording)
 
+    def plan(
+        self,
+        questions: Sequence[Wording | Mapping[str, Any] | str],
+        *,
+        delta: Number | None = None,
+    ) -> QuestionPlan:
+        """What some questions cost together, where epsilons add up and where rhos do, and which
+        quantiles to merge into one distribution: from public numbers, free. No table is looked at.
+
+        A question is a text in SQL, such as `SELECT COUNT(*) WITHIN 50 FROM bank`, or a dictionary
+        of what `ask` takes. `delta` is that of the policy, or 1e-6, if none is given.
+        """
+        if isinstance(questions, str | Mapping) or not isinstance(questions, Sequence):
+            raise InputError(
+                'a plan is made of a list of questions, such as ["SELECT COUNT(*) WITHIN 50 FROM '
+                f'bank"], got {shown(questions)}'
+            )
+        if not 1 <= len(questions) <= MOST_PLANNED:
+            raise InputError(
+                f"a plan is made of 1 to {MOST_PLANNED} questions, got {len(questions)}"
+            )
+        checked = None
+        if delta is not None:
+            checked = check_delta(delta)
+        return self._planned([_wording(question) for question in questions], checked)
+
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
         budgets = self._budgets()
@@ -382,7 +443,9 @@ class Session(ABC):
     ) -> None:
         self.close()
 
-    def _one(self, dataset: str, aggregate: Statistic, epsilon: Number | None, **how: Any) -> Answer:
+    def _one(
+        self, dataset: str, aggregate: Statistic, epsilon: Number | None, **how: Any
+    ) -> Answer:
         self._check_how(how)
         if epsilon is not None and how.get("within") is not None:
             raise InputError(
@@ -408,6 +471,19 @@ def check_dataset(name: object, datasets: Mapping[str, object]) -> str:
     if not isinstance(name, str) or name not in datasets:
         raise InputError(f"the policy has no dataset {shown(name)}; {nearest(str(name), datasets)}")
     return name
+
+
+def check_delta(delta: Number) -> Fraction:
+    """A delta at which rhos can be told."""
+    return ZCDP(parameter(delta, "delta")).delta
+
+
+def _wording(question: Wording | Mapping[str, Any] | str) -> Wording:
+    if isinstance(question, str):
+        return Wording(sql=question)
+    if isinstance(question, Wording):
+        return question
+    return read_wording(question)
 
 
 def _sql_text(text: object) -> str:

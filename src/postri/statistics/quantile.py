@@ -203,6 +203,11 @@ class Quantile(Statistic):
         """Whether the population is meant."""
         return self.covers == "population"
 
+    @property
+    def follows_from_distribution(self) -> bool:
+        """If it is about the rows."""
+        return self.covers == "table"
+
     def check_terms(self, terms: Terms) -> None:
         """A population needs a method that covers it, and rows that are independent."""
         if self.covers == "population":

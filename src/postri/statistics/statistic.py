@@ -138,6 +138,11 @@ class Statistic(ABC):
         return False
 
     @property
+    def follows_from_distribution(self) -> bool:
+        """Whether its answers follow from a release of the column's distribution."""
+        return False
+
+    @property
     def suffixes(self) -> tuple[str, ...]:
         """What follows the name of an aggregate in the names of its answers, of which a statistic
         has one unless it says otherwise.
@@ -212,9 +217,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """All that it is but for its filter and its wish, in the order in which the key of a question
-        has it.
-        """
+        """All that it is but for its filter and its wish, in the order of a question's key."""
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """What its draw depends on beyond itself and its epsilon.
@@ -285,7 +288,6 @@ class Asked:
         """
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecasts(terms, rows)
-
 
     def ratio(self, rows: ExpectedRows | Unknown, *, met: bool = False) -> float | None:
         """How far the furthest of its intervals will reach, in parts of what is wished; infinite,
