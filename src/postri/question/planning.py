@@ -112,7 +112,7 @@ class QuestionPlan:
 
     def _cells(self) -> list[tuple[str, ...]]:
         """The table, row by row."""
-        cells = []
+        cells: list[tuple[str, ...]] = []
         for number, each in enumerate(self.questions, start=1):
             cost = (plain(each.pure), plain(each.zcdp))
             if each.repeats is not None:

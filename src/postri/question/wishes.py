@@ -49,7 +49,7 @@ def epsilon_at(index: int) -> Fraction:
     ['999/1000', '1', '101/100', '10']
     """
     power, place = divmod(index, IN_DECADE)
-    return (10 ** (DIGITS - 1) + place) * Fraction(10) ** (power - DIGITS + 1)
+    return (10 ** (DIGITS - 1) + place) * _ten_to(power - DIGITS + 1)
 
 
 def index_from(epsilon: Fraction) -> int:
@@ -59,12 +59,18 @@ def index_from(epsilon: Fraction) -> int:
     (0, 901)
     """
     power = floor(log10(epsilon))
-    if Fraction(10) ** power > epsilon:
+    if _ten_to(power) > epsilon:
         power -= 1
-    elif Fraction(10) ** (power + 1) <= epsilon:
+    elif _ten_to(power + 1) <= epsilon:
         power += 1
-    digits = ceil(epsilon * Fraction(10) ** (DIGITS - 1 - power))
+    digits = ceil(epsilon * _ten_to(DIGITS - 1 - power))
     return power * IN_DECADE + digits - 10 ** (DIGITS - 1)
+
+
+def _ten_to(power: int) -> Fraction:
+    if power < 0:
+        return Fraction(1, 10**-power)
+    return Fraction(10**power)
 
 
 def rounded_up(epsilon: Fraction) -> Fraction:

@@ -188,7 +188,7 @@ class LocalSession(Session):
         own = self._asked(wording).question
         dataset = self._dataset(own.dataset.name)
         deltas[dataset.name] = delta or dataset.delta or USUAL_DELTA
-        under = {dataset.accountant: own}
+        under: dict[str, DatasetQuestion] = {dataset.accountant: own}
         for name in get_args(AccountantName):
             if name not in under:
                 under[name] = self._under(replace(dataset, accountant=name), wording, own)

@@ -59,7 +59,7 @@ def past_answer(past: Reservation, parse: Parse, parsed: ParsedWording | None) -
     if epsilon is None:
         # Gaussian noise has no pure epsilon: what was asked for is told.
         epsilon = question_epsilon(past.cost)
-        if wording is not None:
+        if wording is not None and wording.epsilon is not None:
             epsilon = check_epsilon(wording.epsilon)
     found = PastAnswer(
         answer_id=str(past.id),
