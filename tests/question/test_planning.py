@@ -11,7 +11,7 @@ import pytest
 from bank import session, write_policy
 from postri import InputError
 from postri.cost import NOTHING
-from postri.ledger import Pure, ZCDP
+from postri.ledger import ZCDP, Pure
 from postri.policy import read_policy
 from postri.question import Wording
 from postri.question.planning import merged, parts_of
@@ -20,11 +20,13 @@ from postri.session.parsed import parsed_wording
 MEDIANS = [
     {"dataset": "bank", "aggregates": {"q": f"quantile(balance, {p})"}, "within": wish}
     for p, wish in (
+        ("0.2", "4 percentiles"),
         ("0.3", "4 percentiles"),
-        ("0.4", "4 percentiles"),
-        ("0.5", "5 percentiles"),
+        ("0.4", "5 percentiles"),
         ("0.6", "4 percentiles"),
-        ("0.7", "0.8 percentiles"),
+        ("0.7", "4 percentiles"),
+        ("0.8", "4 percentiles"),
+        ("0.5", "0.5 percentiles"),
     )
 ]
 ZCDP_LINES = 'accountant = "zcdp"\ndelta = "1e-6"'
@@ -43,11 +45,6 @@ def cost_of_all(asked, accountant):
     return accountant.epsilon(sum((part.asked.cost for part in asked), start=NOTHING))
 
 
-def needed_by_all(asked):
-    """The least epsilon of a release that is within all wishes: that of the neediest."""
-    return max(part.needs() for part in asked)
-
-
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 def test_what_is_merged_saves_as_much_as_any_subset_would(tmp_path, accountant):
     """One is wanted far nearer than the others: a release that serves it too is dearer."""
@@ -56,26 +53,24 @@ def test_what_is_merged_saves_as_much_as_any_subset_would(tmp_path, accountant):
     adds_up = ZCDP(Fraction("1e-6")) if accountant == "zcdp" else Pure()
     merges, together = merged(asked, adds_up)
     every = cost_of_all(asked, adds_up)
+    needs = {part.number: part.needs() for part in asked}
+    release = {"dataset": "bank", "aggregates": {"d": "distribution(balance)"}}
+    releases = {
+        epsilon: parts(tmp_path / "postri.toml", [{**release, "epsilon": epsilon}])
+        for epsilon in set(needs.values())
+    }
     least = every
     for number in range(2, len(asked) + 1):
         for some in combinations(asked, number):
-            release = parts(
-                tmp_path / "postri.toml",
-                [
-                    {
-                        "dataset": "bank",
-                        "aggregates": {"d": "distribution(balance)"},
-                        "epsilon": needed_by_all(some),
-                    }
-                ],
-            )
+            # A release that is within all wishes is as dear as the neediest makes it.
+            one = releases[max(needs[part.number] for part in some)]
             rest = [part for part in asked if part not in some]
-            least = min(least, cost_of_all([*rest, *release], adds_up))
+            least = min(least, cost_of_all([*rest, *one], adds_up))
     assert together == least
     assert sum(merge.saved for merge in merges) == every - together
     if accountant == "pure":
         (merge,) = merges
-        assert set(merge.questions) == {1, 2, 3, 4} and merge.column == "balance"
+        assert set(merge.questions) == {1, 2, 3, 4, 5, 6} and merge.column == "balance"
 
 
 def test_what_one_release_cannot_serve_is_not_merged(tmp_path):
@@ -97,24 +92,24 @@ def test_what_one_release_cannot_serve_is_not_merged(tmp_path):
 def test_both_totals_are_of_the_same_widths(tmp_path):
     """A count by epsilon is as near under zCDP as it is where epsilons add up."""
     count = {"dataset": "bank", "aggregates": {"n": "count()"}, "epsilon": "0.1"}
-    many = [{**count, "where": f"age < {age}"} for age in range(20, 60)]
+    many = [{**count, "where": f"age < {age}"} for age in range(20, 50)]
     with session(write_policy(tmp_path)) as db:
         plan = db.plan([count, count, *many], delta="1e-6")
     total = plan.totals["bank"]
     assert plan.questions[1].repeats == 1
     assert plan.questions[0].price.forecasts["n"].reach == 30
-    assert total.pure == Fraction("0.1") * 41 and total.zcdp < total.pure / 2
+    assert total.pure == Fraction("0.1") * 31 and total.zcdp < total.pure * Fraction(3, 5)
     assert (total.merged_pure, total.merged_zcdp) == (total.pure, total.zcdp)
 
 
 def test_it_is_told_in_words_and_as_plain_values(tmp_path):
     with session(write_policy(tmp_path)) as db:
         plan = db.plan([*MEDIANS, "SELECT COUNT(*) WITHIN 50 FROM bank"])
-    assert "merge q of 1, q of 2, q of 3, q of 4 into one distribution of balance" in str(plan)
+    assert "q of 5, q of 6 into one distribution of balance at epsilon" in str(plan)
     assert "<td>0.0594</td>" in plan._repr_html_()
     fields = json.loads(json.dumps(plan.to_dict()))
     assert fields["totals"]["bank"]["accountant"] == "pure"
-    assert fields["questions"][5]["price"]["forecasts"]["count"]["reach"] == 50
+    assert fields["questions"][-1]["price"]["forecasts"]["count"]["reach"] == 50
 
 
 @pytest.mark.parametrize(

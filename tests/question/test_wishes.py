@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused(name):
 
 
 def test_without_a_number_of_rows_a_median_has_no_epsilon_and_a_count_has():
-    with pytest.raises(InputError, match=r"tell about how many rows match \(expect=30_000\)"):
+    with pytest.raises(InputError, match=r"tell about how many rows match \(expect\)"):
         question({"it": agg.median("x", within="1 percentile")}, public=PublicRows())
     assert question({"n": agg.count(within=50)}, public=PublicRows()).epsilon < 1
 

@@ -22,8 +22,8 @@ IN_RANKS = re.compile(
     r"\s*(?P<amount>[0-9][0-9_.e/+-]*|\.[0-9]+)\s*(?P<unit>percentiles?|rows?)\s*", re.IGNORECASE
 )
 # How a wish is written, for messages.
-VALUES = "within=500"
-RANKS = "within='1 percentile' or within='75 rows'"
+RANKS = "'1 percentile' or '75 rows'"
+FORMS = f"a number, such as 500, or for a quantile {RANKS}"
 DIGITS = 4
 
 
@@ -54,10 +54,7 @@ class Within:
             number = parameter(amount, "within")
         except InputError as error:
             if isinstance(given, str) and amount == given:
-                raise InputError(
-                    "within must be a number, such as 500, or for a quantile '1 percentile' or "
-                    f"'75 rows', got {shown(given)}"
-                ) from None
+                raise InputError(f"within must be {FORMS}, got {shown(given)}") from None
             raise error from None
         if number <= 0:
             raise InputError(f"within must be positive, got {shown(given)}")
@@ -93,7 +90,7 @@ class Within:
         if isinstance(forecast, Reach) and self.unit != "values":
             raise InputError(
                 f"the interval of a {forecast.statistic} is forecast in its own unit: write a "
-                f"number, such as {VALUES}, got {self.words}"
+                f"number, such as 500, got {self.words}"
             )
 
     def ratio(self, forecast: Plan | Reach) -> float:

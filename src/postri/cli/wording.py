@@ -43,10 +43,8 @@ WORDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"^(--method must be a name \(.*\)) or a method object, .*, got", r"\1, got"),
     (r"^give either epsilon ", "give either --epsilon "),
     (r"(?<=\)) or within (?=\()", " or --within "),
-    (r"^give epsilon, or within, from", "give --epsilon, or --within, from"),
-    (r"\bwithin='([^']+)'", r"--within '\1'"),
-    (r"\bwithin=(\d+)", r"--within \1"),
-    (r"\(expect=30_000\)$", "(--expect 30000)"),
+    (r"(^|: )give epsilon, or within, from", r"\1give --epsilon, or --within, from"),
+    (r"\(expect\)$", "(--expect)"),
     (r", so no epsilon follows from within: give epsilon$", ": give --epsilon, and not --within"),
     (
         r"^weights divide epsilon, and within tells it: leave out weights",

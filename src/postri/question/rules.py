@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from postri.answer.within import Within
+from postri.answer.within import FORMS, Within
 from postri.errors import InputError
 from postri.exact import Number, exact, shown
 from postri.expressions.grouping import Grouping
@@ -18,7 +18,6 @@ from postri.statistics.statistic import Statistic
 
 # More rows than any table has.
 MOST_ROWS = 10**15
-WITHIN_FORMS = "within=500, or for a quantile within='1 percentile' or within='75 rows'"
 
 
 def check_aggregates(aggregates: object) -> dict[str, Statistic]:
@@ -65,7 +64,7 @@ def check_wishes(
     wishing = [name for name, statistic in aggregates.items() if statistic.within is not None]
     others = [name for name in aggregates if name not in wishing]
     if epsilon is None and not wishing:
-        raise InputError(f"give epsilon, or within, from which it follows: {WITHIN_FORMS}")
+        raise InputError(f"give epsilon, or within, from which it follows: {FORMS}")
     if epsilon is None and weights is not None:
         raise InputError("weights divide epsilon, and within tells it: leave out weights")
     if wishing and others and weights is None:

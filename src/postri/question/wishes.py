@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor, inf, isqrt, log, log10
 
-from postri.answer.forecast import EXPECT, ExpectedRows, Plan, Reach, Unknown
+from postri.answer.forecast import ExpectedRows, Plan, Reach, Unknown
 from postri.cost import rho_of
 from postri.errors import InputError
 from postri.exact import plain
@@ -90,7 +90,7 @@ class Wisher:
         """Why no epsilon will do, if not even this one does."""
         wish = self.asked.statistic.within
         assert wish is not None
-        start = f"{self.name!r} cannot be within {wish.words}"
+        start = f"{self.asked.statistic.written()} cannot be within {wish.words}"
         furthest: Plan | Reach | None = None
         for forecast in asked.forecasts(self.rows).values():
             if isinstance(forecast, Unknown):
@@ -110,8 +110,8 @@ class Wisher:
         """That its forecast is not known."""
         if isinstance(self.rows, Unknown):
             return InputError(
-                f"the epsilon of {self.name!r} is not known from within alone: tell "
-                f"{self.rows.missing} ({EXPECT})"
+                f"the epsilon of {self.asked.statistic.written()} is not known from within alone: "
+                f"tell {self.rows.missing} (expect)"
             )
         return InputError(
             f"{self.asked.terms.method.name} has no forecast, so no epsilon follows from within: "
