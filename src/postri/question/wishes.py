@@ -23,7 +23,8 @@ from postri.statistics.statistic import Asked, Batch
 
 # Epsilons of three digits: 900 of them in each power of ten, and that of index 0 is 1.
 DIGITS = 3
-IN_DECADE = 9 * 10 ** (DIGITS - 1)
+FIRST = 100
+IN_DECADE = 9 * FIRST
 # From a millionth, below which nobody asks, to a thousand, above which nothing is protected.
 LOWEST = -6 * IN_DECADE
 HIGHEST = 3 * IN_DECADE
@@ -49,7 +50,7 @@ def epsilon_at(index: int) -> Fraction:
     ['999/1000', '1', '101/100', '10']
     """
     power, place = divmod(index, IN_DECADE)
-    return (10 ** (DIGITS - 1) + place) * _ten_to(power - DIGITS + 1)
+    return (FIRST + place) * _ten_to(power - DIGITS + 1)
 
 
 def index_from(epsilon: Fraction) -> int:
@@ -64,7 +65,7 @@ def index_from(epsilon: Fraction) -> int:
     elif _ten_to(power + 1) <= epsilon:
         power += 1
     digits = ceil(epsilon * _ten_to(DIGITS - 1 - power))
-    return power * IN_DECADE + digits - 10 ** (DIGITS - 1)
+    return power * IN_DECADE + digits - FIRST
 
 
 def _ten_to(power: int) -> Fraction:
