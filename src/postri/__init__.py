@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from postri.mechanisms.coins import SeededCoins, SystemCoins
     from postri.methods import Depth, PostRI, PostRISVT, Sun2023, Sun2023SVT, Tree
     from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, Spend
-    from postri.session import Budget, Price, Session, connect
+    from postri.session import Budget, Price, QuestionPlan, Session, connect
     from postri.tree.distribution import Distribution
 
 __version__ = "0.1.0"
@@ -109,7 +109,7 @@ _HOMES = {
         "ReplaceUnits",
         "Spend",
     ),
-    "postri.session": ("Budget", "Price", "Session", "connect"),
+    "postri.session": ("Budget", "Price", "QuestionPlan", "Session", "connect"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -135,6 +135,7 @@ __all__ = [
     "PostriError",
     "Price",
     "QuestionFailed",
+    "QuestionPlan",
     "QuestionsExceeded",
     "ReplaceRows",
     "ReplaceUnits",

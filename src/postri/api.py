@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.answer.population import Covers, check_covers
+from postri.answer.within import Within
 from postri.domain import Domain
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import engine_of
@@ -29,7 +30,8 @@ from postri.privacy import (
     check_shares,
 )
 from postri.question import Question, plain_question
-from postri.question.rules import check_aggregates, check_method
+from postri.question.expected import PublicRows
+from postri.question.rules import check_aggregates, check_expect, check_method, with_wish
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.statistic import Statistic
 
@@ -88,7 +90,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -104,7 +108,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -119,7 +125,9 @@ def median(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -139,6 +147,10 @@ def median(
     the median of the population from which the rows were drawn, at random and independently. With
     `by`, as in `ask`, the result has a row for each group.
 
+    In place of epsilon, `within` tells how near the median is wanted, "1 percentile" or "75 rows":
+    then it costs the least epsilon with which its forecast is. `expect` is about how many rows
+    match, in each group: a public number, which that takes.
+
     >>> from postri import SeededCoins
     >>> answer = median(range(1_000), epsilon=1, coins=SeededCoins(8))
     >>> answer.interval.low <= 499 <= answer.interval.high
@@ -150,6 +162,8 @@ def median(
         statistic,
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         by=by,
         confidence=confidence,
@@ -166,7 +180,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -183,7 +199,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -199,7 +217,9 @@ def quantile(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -217,6 +237,8 @@ def quantile(
         statistic,
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         by=by,
         confidence=confidence,
@@ -233,7 +255,9 @@ def quantiles(
     column: str | None = None,
     *,
     simultaneous: bool = False,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -256,9 +280,11 @@ def quantiles(
     """
     checked = check_shares(ps, "ps")
     whose = check_covers(covers)
-    question = plain_question(
+    question = _question(
         {str(place): Quantile(column, domain, p, whose) for place, p in enumerate(checked)},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         method=method,
@@ -274,7 +300,9 @@ def count(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -292,6 +320,8 @@ def count(
         Count(column),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -303,7 +333,9 @@ def sum(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -324,6 +356,8 @@ def sum(
         Sum(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -335,7 +369,9 @@ def mean(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -349,6 +385,8 @@ def mean(
         Mean(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -360,7 +398,9 @@ def share(
     source: Any,
     condition: str,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -381,6 +421,8 @@ def share(
         share_of(condition),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -392,7 +434,9 @@ def variance(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -414,6 +458,8 @@ def variance(
         Variance(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -425,7 +471,9 @@ def std(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -441,6 +489,8 @@ def std(
         StandardDeviation(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -453,7 +503,9 @@ def trimmed_mean(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -476,6 +528,8 @@ def trimmed_mean(
         TrimmedMean(column, domain, check_outer(p)),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -488,7 +542,9 @@ def winsorized_mean(
     p: Number,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -504,6 +560,8 @@ def winsorized_mean(
         WinsorizedMean(column, domain, check_outer(p)),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -515,7 +573,9 @@ def iqr(
     source: Any,
     column: str | None = None,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -536,6 +596,8 @@ def iqr(
         InterquartileRange(column, domain),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -548,7 +610,9 @@ def mode(
     column: str,
     *,
     keys: Sequence[Any],
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -572,6 +636,8 @@ def mode(
         mode_of(column, keys),
         source,
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         where=where,
         confidence=confidence,
         protect=protect,
@@ -585,7 +651,9 @@ def top_k(
     *,
     k: int,
     keys: Sequence[Any],
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
     protect: ProtectedChange = ONE_ROW,
@@ -599,9 +667,11 @@ def top_k(
     """
     from postri.statistics.mode import top_k as top_k_of
 
-    question = plain_question(
+    question = _question(
         {"top": top_k_of(column, k, keys)},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -615,7 +685,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: None = None,
@@ -628,7 +700,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys],
@@ -640,7 +714,9 @@ def distribution(
     source: Any,
     *,
     column: str | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     by: Mapping[str, Keys] | None = None,
@@ -662,9 +738,11 @@ def distribution(
     from postri.statistics.distribution import ColumnDistribution
     from postri.tree.distribution import Distribution
 
-    question = plain_question(
+    question = _question(
         {"distribution": ColumnDistribution(column, domain)},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -685,7 +763,9 @@ def histogram(
     column: str | None = None,
     *,
     edges: Sequence[Any],
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     domain: Domain | None = None,
     where: str | None = None,
     confidence: Number = 0.95,
@@ -708,9 +788,11 @@ def histogram(
     """
     from postri.statistics.histogram import Histogram, check_edges
 
-    question = plain_question(
+    question = _question(
         {"count": Histogram(column, domain, check_edges(edges))},
         epsilon=epsilon,
+        within=within,
+        expect=expect,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -724,7 +806,9 @@ def ask(
     source: Any,
     aggregates: Mapping[str, Statistic | str],
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
     by: Mapping[str, Keys] | None = None,
     where: str | None = None,
     weights: Mapping[str, Number] | None = None,
@@ -742,6 +826,10 @@ def ask(
     disjoint and share epsilon; aggregates divide it, evenly or by `weights`. Each interval holds
     its true value with probability `confidence`; with `simultaneous`, all of them do at once.
 
+    `within` is a wish for all aggregates that have none of their own, as `agg.count(within=50)`
+    has. Without epsilon each costs the least with which its forecast is within its wish; with
+    epsilon, that is divided so that each is as near as it can be in parts of its wish.
+
     >>> from postri import SeededCoins, agg
     >>> table = {"city": ["Oslo", "Bergen"] * 500, "fare": list(range(1_000))}
     >>> cities = {"city": ["Oslo", "Bergen"]}
@@ -752,9 +840,12 @@ def ask(
     >>> print(result.population)
     rows of each city whose fare is a number
     """
-    question = plain_question(
+    question = _question(
         check_aggregates(aggregates),
         epsilon=epsilon,
+        within=within,
+        expect=expect,
+        divides=True,
         confidence=confidence,
         protect=protect,
         coins=coins,
@@ -812,7 +903,7 @@ def plan(
         confidence=confidence,
         protect=protect,
         split=split,
-        rows=rows // groups,
+        public=PublicRows(rows // groups),
     )
     terms = replace(question.asked[0].terms, groups=groups)
     own = quantile.quantile_terms(terms)
@@ -827,9 +918,39 @@ def _table(source: Any) -> Table:
     return Table(engine_of(source, None, CsvFormat()))
 
 
+def _question(
+    aggregates: Mapping[str, Statistic],
+    *,
+    epsilon: Number | None,
+    within: Number | Within | None,
+    expect: int | None,
+    divides: bool = False,
+    **how: Any,
+) -> Question:
+    """A question that costs epsilon, or what its wishes take; only if it `divides` the one by the
+    others may it have both.
+    """
+    wishing = with_wish(aggregates, within)
+    has_wish = any(each.within is not None for each in wishing.values())
+    if epsilon is not None and has_wish and not divides:
+        raise InputError(
+            "give either epsilon (what the answer may cost) or within (how near it is wanted, "
+            "which tells the epsilon)"
+        )
+    public = PublicRows()
+    if expect is not None:
+        public = PublicRows(expect=check_expect(expect))
+        if not has_wish:
+            raise InputError(
+                "expect, about how many rows match, is for within alone, which tells the epsilon: "
+                "leave it out"
+            )
+    return plain_question(wishing, epsilon=epsilon, public=public, **how)
+
+
 def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
     """The answer to one statistic alone."""
-    return _answers(plain_question({"answer": statistic}, **how), source)[0]
+    return _answers(_question({"answer": statistic}, **how), source)[0]
 
 
 def _one_or_groups(
@@ -838,7 +959,7 @@ def _one_or_groups(
     """The answer to one statistic alone; with groups, the result that has it under a name."""
     if by is None:
         return _one(statistic, source, **how)
-    question = plain_question({name: statistic}, by=by, **how)
+    question = _question({name: statistic}, by=by, **how)
     Result.check_names(question.by, question.names, question.winners)
     return _result(question, source)
 

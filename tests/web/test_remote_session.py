@@ -208,6 +208,10 @@ def test_prices_budgets_facts_and_histories_are_the_same(local, remote):
     assert remote.price(**wanted) == local.price(**wanted)
     for how in ({"where": "balance < 40"}, {"where": "balance < 40", "expect": 300}):
         assert remote.price(**wanted, **how) == local.price(**wanted, **how)
+    wishing = {"dataset": "bank", "aggregates": {"n": "count()"}, "within": 5}
+    assert remote.price(**wishing) == local.price(**wishing)
+    questions = [wishing, "SELECT MEDIAN(balance) WITHIN 20 ROWS FROM bank"]
+    assert remote.plan(questions, delta="1e-5") == local.plan(questions, delta="1e-5")
     assert str(remote.price("SELECT COUNT(*) FROM bank", epsilon=1)) == str(
         local.price("SELECT COUNT(*) FROM bank", epsilon=1)
     )

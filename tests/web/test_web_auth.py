@@ -18,6 +18,7 @@ PAST = datetime(2020, 1, 1, tzinfo=UTC)
 ASKING = [
     ("POST", "/v1/query"),
     ("POST", "/v1/price"),
+    ("POST", "/v1/plan"),
     *(("GET", f"/v1/{name}") for name in ("statistics", "datasets", "budget", "answers", "me")),
 ]
 STEWARDING = [

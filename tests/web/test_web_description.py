@@ -17,6 +17,7 @@ from postri.web.schema import Schemas
 OPERATIONS = [
     ("post", "/v1/query"),
     ("post", "/v1/price"),
+    ("post", "/v1/plan"),
     ("get", "/v1/statistics"),
     ("get", "/v1/datasets"),
     ("get", "/v1/budget"),
@@ -33,6 +34,7 @@ OPERATIONS = [
 BODIES = {
     "/v1/query": QUESTION,
     "/v1/price": QUESTION,
+    "/v1/plan": {"questions": [QUESTION]},
     "/v1/tokens": {"name": "eve", "role": "analyst"},
     "/v1/tokens/{id}/renewal": {"expires": "12h"},
     "/v1/allowances/{analyst}": {"allowance": 1},

@@ -448,6 +448,7 @@ ODD_VALUES = [
         "where",
         "weights",
         "epsilon",
+        "within",
         "confidence",
         "simultaneous",
         "fresh",
@@ -462,6 +463,13 @@ def test_odd_values_are_answered_or_refused(shared, name):
             for path in ("/v1/price", "/v1/query"):
                 reply = shared.send("POST", path, question, shared.ann)
                 assert reply.status in (200, 400, 409), (question, reply.json)
+
+
+@pytest.mark.parametrize("name", ["questions", "delta", "another"])
+def test_odd_plans_are_answered_or_refused(shared, name):
+    for value in [*ODD_VALUES, [SQL, {}], [SQL] * 200]:
+        reply = shared.send("POST", "/v1/plan", {"questions": [SQL], name: value}, shared.ann)
+        assert reply.status in (200, 400), (value, reply.json)
 
 
 ODD_TEXTS = [

@@ -29,6 +29,8 @@ NOISES = {
 }
 JOINT = "all intervals of this question hold at once"
 SELECTED = "intervals hold among the rows shown: widened for the selection"
+# How the note begins that tells a wish.
+WISHED = "wanted within "
 WHOLE_RANGE = (
     "the interval is the whole range: what this is computed from may lie beyond its domain"
 )
@@ -392,6 +394,20 @@ def footing(result: Result) -> list[str]:
     if not result.private:
         lines.append(NOT_PRIVATE)
     return lines + shared_notes(result)
+
+
+def wish_note(wish: str, epsilon: Fraction) -> str:
+    """How near an answer was wanted, and the epsilon that it had.
+
+    >>> wish_note("1 percentile", Fraction(1, 4))
+    'wanted within 1 percentile to each side, by the forecast: epsilon 0.25'
+    """
+    return f"{WISHED}{wish} to each side, by the forecast: epsilon {plain(epsilon)}"
+
+
+def is_wish_note(note: str) -> bool:
+    """Whether a note tells a wish: it belongs to a question, and not to the draw."""
+    return note.startswith(WISHED)
 
 
 def shared_notes(result: Result) -> list[str]:

@@ -51,6 +51,33 @@ Epsilon = Annotated[
         show_default=False,
     ),
 ]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilon",
+        help="What value and interval may cost together, such as 1 or 0.5 or 1/3; or give "
+        "--within.",
+        show_default=False,
+    ),
+]
+Within = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WISH",
+        help="How near the answer is wanted, by its forecast, such as 500, or for a quantile "
+        "'1 percentile' or '75 rows': tells the epsilon.",
+        show_default=False,
+    ),
+]
+Expect = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="About how many rows match, in each group, a public number: for forecasts and "
+        "--within.",
+        show_default=False,
+    ),
+]
 Lower = Annotated[
     str | None,
     typer.Option(help="The lowest value of the domain: a public bound. A number or a date."),

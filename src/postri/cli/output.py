@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from postri.answer import Answer, Plan, Result
     from postri.engines.progress import Percent
+    from postri.question import QuestionPlan
     from postri.session import Budget, Price
 
 # After how many seconds a bar is shown, and how often it moves.
@@ -60,8 +61,8 @@ def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> N
         say_saved(plot)
 
 
-def show_plain(value: Plan | Budget, *, json: bool) -> None:
-    """A forecast or a budget."""
+def show_plain(value: Plan | QuestionPlan | Budget, *, json: bool) -> None:
+    """A forecast, a plan or a budget."""
     from json import dumps
 
     if json:

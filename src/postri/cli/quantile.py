@@ -10,10 +10,25 @@ import typer
 
 from postri.cli import options as o
 from postri.cli.output import check_picture, show_answer, show_plain, shown_progress
+from postri.cli.questions import Analyst
+from postri.errors import InputError
 
+Questions = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SQL]...",
+        help='Questions to a policy, such as "SELECT COUNT(*) WITHIN 50 FROM t": what they cost '
+        "together, in place of --rows.",
+        show_default=False,
+    ),
+]
 Rows = Annotated[
-    int,
+    int | None,
     typer.Option(help="About how many rows the table has: a public number.", show_default=False),
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(help="For questions: at which delta zCDP is told; the policy's if left out."),
 ]
 MayCost = Annotated[
     str | None,
@@ -32,7 +47,9 @@ Groups = Annotated[int, typer.Option(help="Into how many groups of equal size th
 def median(
     file: o.File,
     column: o.Column,
-    epsilon: o.Epsilon,
+    epsilon: o.Cost = None,
+    within: o.Within = None,
+    expect: o.Expect = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
@@ -63,6 +80,8 @@ def median(
         column,
         "1/2",
         epsilon,
+        within,
+        expect,
         lower=lower,
         upper=upper,
         step=step,
@@ -93,7 +112,9 @@ def quantile(
     file: o.File,
     column: o.Column,
     p: o.P,
-    epsilon: o.Epsilon,
+    epsilon: o.Cost = None,
+    within: o.Within = None,
+    expect: o.Expect = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
     step: o.Step = None,
@@ -144,6 +165,8 @@ def quantile(
             table,
             p,
             epsilon=epsilon,
+            within=within,
+            expect=expect,
             column=column,
             domain=domain,
             where=where,
@@ -157,7 +180,8 @@ def quantile(
 
 
 def plan(
-    rows: Rows,
+    questions: Questions = None,
+    rows: Rows = None,
     epsilon: MayCost = None,
     reach: MayReach = None,
     p: Annotated[str, typer.Option(help="The quantile.")] = "0.5",
@@ -171,13 +195,28 @@ def plan(
     groups: Groups = 1,
     quantiles: Several = 1,
     covers: o.Covered = o.Covers.TABLE,
+    delta: Delta = None,
     json: o.Json = False,
+    analyst: Analyst = None,
+    policy: o.Policy = "postri.toml",
 ) -> None:
-    """How far the interval will reach, from public numbers alone. Touches no data and costs
-    nothing.
+    """How far the interval will reach, or what questions to a policy cost together, from public
+    numbers alone. Touches no data and costs nothing.
     """
     import postri
+    from postri.question import Wording
 
+    if (rows is None) == (not questions):
+        raise InputError(
+            "give either --rows, to learn how far an interval will reach, or questions in SQL, to "
+            "learn what they cost together"
+        )
+    if questions:
+        wordings = [Wording(sql=text, epsilon=epsilon, confidence=confidence) for text in questions]
+        with postri.connect(policy, analyst=analyst) as session:
+            show_plain(session.plan(wordings, delta=delta), json=json)
+        return
+    assert rows is not None
     forecast = postri.plan(
         rows=rows,
         epsilon=epsilon,

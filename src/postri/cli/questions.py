@@ -18,7 +18,8 @@ DatasetName = Annotated[str, typer.Argument(help="A dataset of the policy.", sho
 Aggregates = Annotated[
     list[str],
     typer.Argument(
-        help='What to ask: "median(x)", "count()", or with a name "mid=median(x)".',
+        help='What to ask: "median(x)", "count()", or with a name "mid=median(x)", or with a wish '
+        '"count() within 50".',
         show_default=False,
     ),
 ]
@@ -46,14 +47,6 @@ PriceOnly = Annotated[
         "--price", help="Say what it would cost and how far the intervals will reach, and stop."
     ),
 ]
-Expect = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="About how many rows match, in each group: for --price alone.",
-        show_default=False,
-    ),
-]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 Analyst = Annotated[
     str | None,
@@ -72,7 +65,8 @@ Sql = Annotated[
 def ask(
     dataset: DatasetName,
     aggregates: Aggregates,
-    epsilon: o.Epsilon,
+    epsilon: o.Cost = None,
+    within: o.Within = None,
     by: By = None,
     where: o.Where = None,
     weights: Weights = None,
@@ -80,7 +74,7 @@ def ask(
     simultaneous: Simultaneous = False,
     fresh: Fresh = False,
     price: PriceOnly = False,
-    expect: Expect = None,
+    expect: o.Expect = None,
     json: o.Json = False,
     csv: Csv = False,
     plot: o.Plot = None,
@@ -97,6 +91,7 @@ def ask(
         shares = _weights(weights, wanted)
     terms: dict[str, Any] = {
         "epsilon": epsilon,
+        "within": within,
         "by": divided(by or []),
         "where": where,
         "weights": shares,
@@ -115,12 +110,13 @@ def ask(
 
 def sql(
     text: Sql,
-    epsilon: o.Epsilon,
+    epsilon: o.Cost = None,
+    within: o.Within = None,
     confidence: o.Confidence = "0.95",
     simultaneous: Simultaneous = False,
     fresh: Fresh = False,
     price: PriceOnly = False,
-    expect: Expect = None,
+    expect: o.Expect = None,
     json: o.Json = False,
     csv: Csv = False,
     plot: o.Plot = None,
@@ -136,6 +132,7 @@ def sql(
         text = sys.stdin.read()
     terms: dict[str, Any] = {
         "epsilon": epsilon,
+        "within": within,
         "confidence": confidence,
         "simultaneous": simultaneous,
         "fresh": fresh,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ HELP = """\
 SELECT ... FROM ... ;     a question; its price is shown first
 \\d                        the datasets; \\d NAME the columns of one
 \\budget                   what is left
-\\epsilon E                what each question may cost (now {epsilon})
+\\epsilon E                what each question may cost (now {epsilon}), if it has no WITHIN
 \\expect N                 about how many rows match, for forecasts; \\expect alone forgets it
 \\plot FILE                the last result as a picture: .png, .svg or .pdf
 \\q                        leave; so does Ctrl-D. Ctrl-C cancels"""
@@ -48,6 +48,7 @@ KEYWORDS = (
     "IN",
     "DESC",
     "FILTER",
+    "WITHIN",
 )
 # The functions of released values and of rows; those of statistics are in their registry.
 FUNCTIONS = (
@@ -156,12 +157,18 @@ class Shell:
 
     def _ask(self, text: str) -> None:
         """The price first, then the answer."""
-        price = self._session.price(text, epsilon=self._epsilon, expect=self._expect)
+        from postri.statistics.registry import WISH
+
+        terms: dict[str, Any] = {"epsilon": self._epsilon, "expect": self._expect}
+        if WISH.search(text):
+            # What it costs follows from its wishes.
+            terms["epsilon"] = None
+        price = self._session.price(text, **terms)
         typer.echo(price.told("\\expect 30000"), err=True)
         if not self._agreed():
             return
         with shown_progress():
-            self._last = self._session.sql(text, epsilon=self._epsilon)
+            self._last = self._session.sql(text, **terms)
         typer.echo(str(self._last))
 
     def _agreed(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 # Parameters whose option has their name.
 OPTIONS = (
     "lower|upper|step|epsilon|confidence|split|method|reach|rows|groups|delimiter|quote|encoding|"
-    "decimal|thousands"
+    "decimal|thousands|within"
 )
 DOMAIN = (
     r"(?:domain=)?\bDomain\((?P<lower>[^,()]+), (?P<upper>[^,()]+)"
@@ -42,6 +42,14 @@ WORDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"^p must\b", "P must"),
     (r"^(--method must be a name \(.*\)) or a method object, .*, got", r"\1, got"),
     (r"^give either epsilon ", "give either --epsilon "),
+    (r"(?<=\)) or within (?=\()", " or --within "),
+    (r"(^|: )give epsilon, or within, from", r"\1give --epsilon, or --within, from"),
+    (r"\(expect\)$", "(--expect)"),
+    (r", so no epsilon follows from within: give epsilon$", ": give --epsilon, and not --within"),
+    (
+        r"^weights divide epsilon, and within tells it: leave out weights",
+        "--weights divide --epsilon, and --within tells it: leave out --weights",
+    ),
     (r"(?<=\)) or reach (?=\()", " or --reach "),
     (r"\bmethod='([^']+)'", r"--method \1"),
     (r"\bprotect=ReplaceRows\(1\)", "--protect replace-rows"),

@@ -129,6 +129,8 @@ class Method(ABC):
 
     notes: ClassVar[tuple[str, ...]] = ()
     every_row: ClassVar[bool] = False
+    shared: ClassVar[bool] = False
+    """Whether all quantiles of a column follow from one release, which they pay for together."""
     divides: ClassVar[bool] = True
     """Whether a part of the spend is for the value, and a part for the interval."""
     covers_population: ClassVar[bool] = False

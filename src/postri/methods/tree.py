@@ -51,6 +51,7 @@ class Tree(Method):
     quantiles: int = 1
     epsilon: Fraction | None = None
 
+    shared: ClassVar[bool] = True
     divides: ClassVar[bool] = False
 
     @property

@@ -15,7 +15,7 @@ from postri.answer.forecast import EXPECT, ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.privacy import AddOrRemoveUnits, ReplaceUnits
+from postri.question.expected import PublicRows
 from postri.question.question import DatasetQuestion
 
 if TYPE_CHECKING:
@@ -110,36 +110,12 @@ def expected_rows(
 ) -> ExpectedRows | Unknown:
     """About how many rows count, from the policy's numbers and the analyst's word alone.
 
-    The policy's are about all rows, so under a filter they tell nothing. A unit bound leaves at
-    least a row of each unit, and at most as many as it says. What the analyst expects is about the
-    rows of each group that count. `filtered` says that a statistic has a filter of its own.
+    `filtered` says that a statistic has a filter of its own.
     """
     dataset = question.dataset
-    every_row = question.where is None and not filtered
-    groups = question.rows.number
-    unit = None
-    per_unit = None
-    if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
-        unit = dataset.protect.unit
-        per_unit = dataset.protect.rows
-    limits = []
-    if dataset.rows is not None:
-        limits.append(dataset.rows)
-    if per_unit is not None and dataset.units is not None:
-        limits.append(dataset.units * per_unit)
-    if expect is not None:
-        return ExpectedRows(min([expect, *limits]) * groups)
-    if every_row and per_unit is None and dataset.rows is not None:
-        return ExpectedRows(dataset.rows)
-    if every_row and per_unit is not None and dataset.units is not None:
-        return _range(dataset.units, min(limits))
-    return Unknown(groups, unit, per_unit)
-
-
-def _range(least: int, most: int) -> ExpectedRows:
-    if most <= least:
-        return ExpectedRows(most)
-    return ExpectedRows(least, most)
+    public = PublicRows(dataset.rows, dataset.units, expect)
+    filtered = filtered or question.where is not None
+    return public.expected(dataset.protect, question.rows.number, filtered=filtered)
 
 
 def added(cost: Cost, before: Cost, accountant: Accountant) -> Fraction:

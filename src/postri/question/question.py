@@ -18,7 +18,8 @@ from itertools import product
 from typing import Any
 
 from postri.answer import Answer
-from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
+from postri.answer.forecast import ExpectedRows, Unknown
+from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
 from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
@@ -44,11 +45,11 @@ from postri.privacy import (
     AddOrRemoveUnits,
     ProtectedChange,
     ReplaceUnits,
-    check_epsilon,
     check_protect,
     check_share,
 )
 from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.expected import PublicRows
 from postri.question.population import (
     CellWords,
     about,
@@ -64,12 +65,16 @@ from postri.question.rules import (
     check_coins,
     check_flag,
     check_method,
+    check_wishes,
     shares_of,
+    wishes_divide,
 )
+from postri.question.wishes import Wisher, divided_epsilons, least_epsilons
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 
 # What stands before an expression that divides rows, so that no column has its name.
 COMPUTED = "computed"
+NOTHING_PUBLIC = PublicRows()
 
 BatchKey = tuple[type[Batch], str | None, Domain | None, Predicate | None]
 """What statistics have in common that are answered from the same counts."""
@@ -155,7 +160,7 @@ class Question:
             units = Units(self.protect.unit, self.protect.rows)
         return Rows(self.where, self.groups, units)
 
-    def _rows_where(self, own: Predicate | None) -> Rows:
+    def rows_where(self, own: Predicate | None) -> Rows:
         """Those of them that count for statistics with a filter of their own."""
         filters = [each.expression for each in (self.where, own) if each is not None]
         if len(filters) < 2:
@@ -197,7 +202,7 @@ class Question:
         for (kind, column, domain, where), places in together.items():
             batch = self._batch(table, kind, column, domain, places)
             if where not in rows:
-                rows[where] = table.bind(self._rows_where(where))
+                rows[where] = table.bind(self.rows_where(where))
             batches.append(BoundBatch(self._places_of_answers(places), batch, rows[where]))
         cells = self._cells(table)
         return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
@@ -259,9 +264,18 @@ class Question:
             rows.append((keys, [group[place] for place in places]))
         return rows
 
-    def adapted(self, answer: Answer) -> Answer:
+    def adapted(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The recorded answers of a group as this question wants them, in the order of the
+        draws.
+        """
+        found = []
+        for asked, places in zip(self.asked, self._answers_of, strict=True):
+            found += [self._adapted(answers[place], asked) for place in places]
+        return found
+
+    def _adapted(self, answer: Answer, asked: Asked) -> Answer:
         """A recorded answer with the interval of this question's confidence, which is free where
-        the noise is public.
+        the noise is public, and with its own wish, if it has one.
 
         The interval of a quantile was drawn for this question's beta, or for a part of it, by
         whatever confidence that was asked for.
@@ -269,7 +283,8 @@ class Question:
         interval = answer.interval
         if answer.drawn is not None:
             interval = answer.drawn.interval(self.beta)
-        notes = tuple(note for note in answer.notes if note != JOINT)
+        notes = tuple(note for note in answer.notes if note != JOINT and not is_wish_note(note))
+        notes += tuple(note for note in asked.terms.notes if is_wish_note(note))
         return replace(
             answer,
             interval=interval,
@@ -404,7 +419,7 @@ class BoundQuestion:
 def plain_question(
     aggregates: Mapping[str, Statistic],
     *,
-    epsilon: Number,
+    epsilon: Number | None,
     confidence: Number,
     protect: ProtectedChange,
     method: str | Method | None = None,
@@ -417,32 +432,34 @@ def plain_question(
     parts: Mapping[str, int] | None = None,
     selected: Mapping[str, int] | None = None,
     concentrated: bool = False,
-    rows: int | None = None,
+    public: PublicRows = NOTHING_PUBLIC,
+    least: Fraction = Fraction(0),
 ) -> Question:
     """A question to a table without a policy, drawn in the order in which it was asked.
 
     Without a method, each column's quantiles get the one that suits them best, by the forecast for
-    about `rows` rows.
+    as many rows as are `public`.
 
-    Epsilon is divided evenly, or by `weights`. `parts` says how many intervals must hold at once
+    Epsilon is divided evenly, or by `weights`; if all aggregates have a wish, so that each is as
+    good as it can be in parts of it. Without epsilon each gets the least that its wish takes, and
+    all together `least` at least. `parts` says how many intervals must hold at once
     with that of an aggregate, `selected` by how much more beta is divided for those by which rows
     are selected. If the privacy is to be `concentrated`, Gaussian noise is drawn where noise is
     added, and its draws divide the rho of the question in place of its epsilon.
     """
-    total = check_epsilon(epsilon)
+    total = check_wishes(epsilon, weights, aggregates)
     for statistic in aggregates.values():
         check_domain(statistic.domain)
         statistic.check_protect(check_protect(protect))
         if statistic.public_keys is not None:
             Groups.of({str(statistic.column): statistic.public_keys})
-    shares = shares_of(weights, list(aggregates))
     sure = check_share(confidence, "confidence")
     usual = "depth"
     if concentrated:
         # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
         usual = "depth-gumbel"
     terms = Terms(
-        total,
+        Fraction(1),
         1 - sure,
         sure,
         check_protect(protect),
@@ -465,21 +482,25 @@ def plain_question(
     together = parts or {}
     divided = selected or {}
     asked = []
-    for (name, statistic), share in zip(aggregates.items(), shares, strict=True):
-        own = replace(
-            terms,
-            epsilon=total * share,
-            rho=rho_of(total) * share if concentrated else None,
-            parts=together.get(name, 1),
-            selected=divided.get(name, 1),
-        )
+    expected = []
+    for name, statistic in aggregates.items():
+        own = replace(terms, parts=together.get(name, 1), selected=divided.get(name, 1))
         asked.append(Asked(statistic, own))
-    columns = groups.columns if groups else ()
-    best = _by_best_methods(asked, fixed=method is not None, rows=rows)
+        filtered = predicate is not None or statistic.where is not None
+        expected.append(public.expected(terms.protect, terms.groups, filtered=filtered))
+    choice = Choice(asked, expected, fixed=method is not None, concentrated=concentrated)
+    if weights is not None or not wishes_divide(total, aggregates):
+        assert total is not None
+        shares = shares_of(weights, list(aggregates))
+        asked = choice.paying([total * share for share in shares])
+    else:
+        asked = choice.wished(list(aggregates), total, least)
+    best = choice.by_best_methods(asked, public.rows)
     for each in best:
         each.statistic.check_terms(each.terms)
+    columns = groups.columns if groups else ()
     return Question(
-        asked=best,
+        asked=tuple(_with_wish(each) for each in best),
         aggregates=tuple(aggregates),
         places=tuple(range(len(asked))),
         confidence=terms.confidence,
@@ -501,19 +522,72 @@ def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:
     return found
 
 
-def _by_best_methods(asked: Sequence[Asked], *, fixed: bool, rows: int | None) -> tuple[Asked, ...]:
-    """Each on terms that suit those best which are answered together, in the same order."""
-    together: dict[BatchKey, list[int]] = {}
-    for place, each in enumerate(asked):
-        statistic = each.statistic
-        key = (statistic.batch, statistic.column, statistic.domain, statistic.where)
-        together.setdefault(key, []).append(place)
-    chosen = list(asked)
-    for (batch, *_), places in together.items():
-        best = batch.by_best_method([asked[place] for place in places], fixed=fixed, rows=rows)
-        for place, each in zip(places, best, strict=True):
-            chosen[place] = each
-    return tuple(chosen)
+@dataclass(frozen=True)
+class Choice:
+    """Some statistics on all their terms but for epsilon and their methods, which are to be chosen
+    by forecasts. `expected` is how many rows count for each.
+    """
+
+    asked: Sequence[Asked]
+    expected: Sequence[ExpectedRows | Unknown]
+    fixed: bool
+    concentrated: bool
+
+    def paying(self, epsilons: Sequence[Fraction]) -> list[Asked]:
+        """Each with its epsilon. Gaussian draws divide the rho of all in the same way."""
+        total = sum(epsilons, start=Fraction(0))
+        found = []
+        for each, epsilon in zip(self.asked, epsilons, strict=True):
+            rho = rho_of(total) * epsilon / total if self.concentrated else None
+            found.append(replace(each, terms=replace(each.terms, epsilon=epsilon, rho=rho)))
+        return found
+
+    def wished(self, names: Sequence[str], total: Fraction | None, least: Fraction) -> list[Asked]:
+        """Each with the epsilon that its wish takes, or with its part of a total."""
+        wishers = [
+            Wisher(name, each, rows)
+            for name, each, rows in zip(names, self.asked, self.expected, strict=True)
+        ]
+        together = [
+            (batch, [wishers[place] for place in places]) for batch, places in self._together()
+        ]
+        how = {"fixed": self.fixed, "concentrated": self.concentrated}
+        if total is None:
+            epsilons = least_epsilons(together, least=least, **how)
+        else:
+            epsilons = divided_epsilons(together, total, **how)
+        return self.paying([epsilons[name] for name in names])
+
+    def by_best_methods(self, asked: Sequence[Asked], rows: int | None) -> list[Asked]:
+        """Each on terms that suit those best which are answered together, in the same order."""
+        chosen = list(asked)
+        for batch, places in self._together():
+            best = batch.by_best_method(
+                [asked[place] for place in places],
+                fixed=self.fixed,
+                rows=rows,
+                expected=[self.expected[place] for place in places],
+            )
+            for place, each in zip(places, best, strict=True):
+                chosen[place] = each
+        return chosen
+
+    def _together(self) -> list[tuple[type[Batch], list[int]]]:
+        """Where those are that are answered together."""
+        found: dict[BatchKey, list[int]] = {}
+        for place, each in enumerate(self.asked):
+            statistic = each.statistic
+            key = (statistic.batch, statistic.column, statistic.domain, statistic.where)
+            found.setdefault(key, []).append(place)
+        return [(batch, places) for (batch, *_), places in found.items()]
+
+
+def _with_wish(asked: Asked) -> Asked:
+    """The same with a note that tells the wish, if there is one."""
+    wish = asked.statistic.within
+    if wish is None:
+        return asked
+    return _noted(asked, wish_note(wish.words, asked.terms.epsilon))
 
 
 def _in_groups(terms: Terms, answers: int, groups: Groups | None, *, simultaneous: bool) -> Terms:
@@ -534,7 +608,7 @@ def dataset_question(
     dataset: KnownDataset,
     aggregates: Mapping[str, Statistic | str] | None,
     *,
-    epsilon: Number,
+    epsilon: Number | None,
     by: By | Sequence[str | By] = (),
     where: str | Predicate | None = None,
     weights: Mapping[str, Number] | None = None,
@@ -544,11 +618,14 @@ def dataset_question(
     computed: Mapping[str, Computed] | None = None,
     parts: Mapping[str, int] | None = None,
     selected: Mapping[str, int] | None = None,
+    expect: int | None = None,
+    least: Fraction = Fraction(0),
 ) -> DatasetQuestion:
     """A question to a policy's dataset, or InputError for the first thing that is wrong with it.
 
     Nothing but the policy is looked at. `where` is a text, or a predicate in normal form, as SQL
-    hands it over. `computed` are expressions that aggregates name as columns.
+    hands it over. `computed` are expressions that aggregates name as columns. `expect` is the
+    analyst's word on about how many rows match, and `least` what a question costs at least.
     """
     columns = list(dataset.columns)
     statistics = {
@@ -559,6 +636,8 @@ def dataset_question(
         name: on_dataset(statistic, dataset, expressions) for name, statistic in statistics.items()
     }
     names = list(wanted)
+    check_wishes(epsilon, weights, wanted)
+    divided_by_wishes = weights is None and wishes_divide(epsilon, wanted)
     shares = dict(zip(names, shares_of(weights, names), strict=True))
     predicate = Predicate.of(where)
     if isinstance(where, str) and predicate is not None:
@@ -574,13 +653,34 @@ def dataset_question(
         coins=coins,
         where=predicate,
         by=_in_normal_order(keys) or None,
-        weights=shares,
+        weights=None if divided_by_wishes else shares,
         simultaneous=check_flag(simultaneous, "simultaneous"),
         parts=parts,
         selected=selected,
         concentrated=dataset.accountant == "zcdp",
-        rows=dataset.rows,
+        public=PublicRows(dataset.rows, dataset.units, expect),
+        least=least,
     )
+    if divided_by_wishes:
+        # Now that its epsilons are known, it is the question that has them, whoever asks it how.
+        parts_of_epsilon = {
+            name: each.terms.epsilon for name, each in zip(order, question.asked, strict=True)
+        }
+        return dataset_question(
+            dataset,
+            aggregates,
+            epsilon=question.epsilon,
+            by=by,
+            where=where,
+            weights=parts_of_epsilon,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            coins=coins,
+            computed=computed,
+            parts=parts,
+            selected=selected,
+            expect=expect,
+        )
     asked = tuple(
         _noted(each, *cautions(each.statistic, dataset, expressions)) for each in question.asked
     )

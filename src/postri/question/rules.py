@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from postri.answer.within import FORMS, Within
 from postri.errors import InputError
-from postri.exact import exact, shown
+from postri.exact import Number, exact, shown
 from postri.expressions.grouping import Grouping
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.methods import METHODS, method_named
 from postri.methods.method import Method
+from postri.privacy import check_epsilon
 from postri.statistics.registry import read
 from postri.statistics.statistic import Statistic
 
@@ -53,6 +55,45 @@ def shares_of(weights: object, names: Sequence[str]) -> list[Fraction]:
     numbers = check_weights(weights, names)
     total = sum(numbers.values())
     return [number / total for number in numbers.values()]
+
+
+def check_wishes(
+    epsilon: Number | None, weights: object, aggregates: Mapping[str, Statistic]
+) -> Fraction | None:
+    """The epsilon, or None if it follows from wishes; InputError if it does not."""
+    wishing = [name for name, statistic in aggregates.items() if statistic.within is not None]
+    others = [name for name in aggregates if name not in wishing]
+    if epsilon is None and not wishing:
+        raise InputError(f"give epsilon, or within, from which it follows: {FORMS}")
+    if epsilon is None and weights is not None:
+        raise InputError("weights divide epsilon, and within tells it: leave out weights")
+    if wishing and others and weights is None:
+        raise InputError(
+            f"{others[0]!r} has no wish, and {wishing[0]!r} has one: give each its within, or none"
+        )
+    if epsilon is None:
+        return None
+    return check_epsilon(epsilon)
+
+
+def wishes_divide(epsilon: object, aggregates: Mapping[str, Statistic]) -> bool:
+    """Whether epsilon, or its division, follows from wishes. One aggregate has all of it."""
+    if epsilon is not None and len(aggregates) == 1:
+        return False
+    return all(statistic.within is not None for statistic in aggregates.values())
+
+
+def with_wish(
+    aggregates: Mapping[str, Statistic], within: Number | Within | None
+) -> dict[str, Statistic]:
+    """The statistics, those that have no wish of their own with this one."""
+    if within is None:
+        return dict(aggregates)
+    wish = Within.of(within)
+    return {
+        name: statistic if statistic.within is not None else statistic.wished(wish)
+        for name, statistic in aggregates.items()
+    }
 
 
 def check_by(by: object) -> dict[str, str | Grouping]:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
+from postri.answer.within import Within
 from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown, written
 from postri.privacy import check_epsilon, check_share
@@ -30,11 +32,13 @@ STRUCTURED = ("dataset", "aggregates", "by", "where", "weights")
 class Wording:
     """A question in SQL, or one of a dataset with its aggregates.
 
-    Nothing of it is checked: whoever answers it does that. `expect` is about how many rows match,
-    for forecasts alone: it is no part of the question.
+    Nothing of it is checked: whoever answers it does that. `within` is a wish for all aggregates
+    that have none of their own; without epsilon, that follows from wishes. `expect` is about how
+    many rows match, for forecasts and wishes alone: else it is no part of the question.
     """
 
-    epsilon: Number
+    epsilon: Number | None = None
+    within: Number | Within | None = None
     sql: str | None = None
     dataset: str | None = None
     aggregates: Mapping[str, Statistic | str] | None = None
@@ -54,9 +58,14 @@ class Wording:
         found: dict[str, Any]
         if self.sql is not None:
             found = {"sql": check_text(self.sql, "a question in SQL")}
+            if self.weights is not None:
+                found["weights"] = _weights(self.weights, ())
         else:
             found = self._structured()
-        found["epsilon"] = written(check_epsilon(self.epsilon))
+        if self.epsilon is not None:
+            found["epsilon"] = written(check_epsilon(self.epsilon))
+        if self.within is not None:
+            found["within"] = str(Within.of(self.within))
         check_share(self.confidence, "confidence")
         found["confidence"] = written(parameter(self.confidence, "confidence"))
         for name in ("simultaneous", "fresh"):
@@ -88,12 +97,47 @@ class Wording:
             del found["weights"]
         return found
 
+    def settled(self, epsilons: Mapping[str, Fraction]) -> Wording:
+        """The same with the epsilons that followed from its wishes: what is kept of it. So it
+        means the same whatever forecasts say later.
+        """
+        total = sum(epsilons.values(), start=Fraction(0))
+        weights = None
+        if len(epsilons) > 1:
+            weights = {name: str(epsilon) for name, epsilon in epsilons.items()}
+        return replace(self, epsilon=total, weights=weights)
+
+    @property
+    def words(self) -> str:
+        """The question in a line."""
+        if self.sql is not None:
+            return " ".join(self.sql.split())
+        fields = self._structured()
+        words = f"{', '.join(fields['aggregates'].values())} of {self.dataset}"
+        if self.within is not None:
+            words += f" within {Within.of(self.within).words}"
+        if self.where is not None:
+            words += f" where {self.where}"
+        if by := check_by(self.by):
+            words += f" by {', '.join(by)}"
+        return words
+
     @property
     def text(self) -> str:
-        """The question as JSON, whatever was expected of it."""
+        """The question as JSON, whatever was expected of it for its forecast."""
         fields = self.to_fields()
-        fields.pop("expect", None)
+        if not self._may_wish:
+            fields.pop("expect", None)
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def _may_wish(self) -> bool:
+        """Whether what was expected may have decided about epsilon and methods."""
+        if self.within is not None:
+            return True
+        if self.sql is not None:
+            return "within" in self.sql.lower()
+        return any(each.within is not None for each in check_aggregates(self.aggregates).values())
 
 
 def read_wording(given: object) -> Wording:
@@ -110,11 +154,10 @@ def read_wording(given: object) -> Wording:
         if name not in known:
             raise InputError(f"a question has no {shown(name)}; {nearest(str(name), known)}")
     found = {name: each for name, each in given.items() if each is not None}
-    if "epsilon" not in found:
-        raise InputError('a question must say its epsilon, such as "epsilon": "1/2"')
     if "sql" in found:
         for name in STRUCTURED:
-            if name in found:
+            # What is kept of a question with wishes has the division that followed from them.
+            if name in found and not (name == "weights" and "epsilon" in found):
                 raise InputError(
                     f"a question in SQL says everything in its text: leave out {name!r}"
                 )

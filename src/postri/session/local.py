@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from time import monotonic, sleep
+from typing import get_args
 
 from postri.answer import Result
 from postri.answer.forms import write_answers
@@ -54,15 +56,17 @@ from postri.policy import (
     open_dataset,
     people_of,
 )
+from postri.policy.model import AccountantName
 from postri.question import (
     BoundQuestion,
     DatasetQuestion,
     Price,
+    QuestionPlan,
     Wording,
     added,
     price_of,
 )
-from postri.question.rules import check_expect
+from postri.question.planning import USUAL_DELTA, Planning, question_plan, reached
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.parsed import ParsedWording, parsed_wording
 from postri.session.past import is_same, past_answer, result_from_ledger
@@ -118,7 +122,7 @@ class LocalSession(Session):
         """
         parsed = self._asked(wording)
         question = parsed.question
-        attempt = Attempt(wording.text, retry)
+        attempt = Attempt(parsed.settled.text, retry)
         try:
             with self._turn(question, retry, fresh=wording.fresh):
                 self._release.begin()
@@ -149,10 +153,9 @@ class LocalSession(Session):
 
     def quote(self, wording: Wording) -> Price:
         """The price, from the policy and the ledger alone: the table is not looked at."""
-        question = self._asked(wording).question
-        expect = wording.expect
-        if expect is not None:
-            check_expect(expect)
+        return self._priced(wording, self._asked(wording).question)
+
+    def _priced(self, wording: Wording, question: DatasetQuestion) -> Price:
         dataset = self._dataset(question.dataset.name)
         recorded = not wording.fresh and self._recorded(question) is not None
         limits = self._limits(dataset)
@@ -165,8 +168,51 @@ class LocalSession(Session):
             usage.of(self.analyst).cost,
             recorded=recorded,
             refused=self._refusal(question),
-            expect=expect,
+            expect=wording.expect,
         )
+
+    def _planned(self, questions: Sequence[Wording], delta: Fraction | None) -> QuestionPlan:
+        planned = []
+        deltas: dict[str, Fraction] = {}
+        for number, wording in enumerate(questions, start=1):
+            try:
+                planned.append(self._planning(wording, delta, deltas))
+            except InputError as error:
+                raise InputError(f"question {number}: {error}") from None
+        return question_plan(planned, deltas)
+
+    def _planning(
+        self, wording: Wording, delta: Fraction | None, deltas: dict[str, Fraction]
+    ) -> Planning:
+        """A question under the policy's accountant and under the other one."""
+        own = self._asked(wording).question
+        dataset = self._dataset(own.dataset.name)
+        deltas[dataset.name] = delta or dataset.delta or USUAL_DELTA
+        under: dict[str, DatasetQuestion] = {dataset.accountant: own}
+        for name in get_args(AccountantName):
+            if name not in under:
+                under[name] = self._under(replace(dataset, accountant=name), wording, own)
+        return Planning(
+            words=wording.words,
+            under=under,
+            accountant=dataset.accountant,
+            price=self._priced(wording, own),
+            expect=wording.expect,
+        )
+
+    def _under(
+        self, dataset: Dataset, wording: Wording, question: DatasetQuestion
+    ) -> DatasetQuestion:
+        """The question on another dataset in place of its own. It reaches as far, where that is
+        known; else it has the same epsilon.
+        """
+        datasets = {**self._datasets, dataset.name: dataset}
+        if not any(asked.statistic.within for asked in question.asked):
+            wishes = reached(question, wording.expect)
+            if wishes is not None:
+                with suppress(InputError):
+                    return parsed_wording(wording, datasets, self._coins(), wishes).question
+        return parsed_wording(wording, datasets, self._coins()).question
 
     def _refusal(self, question: DatasetQuestion) -> str | None:
         """Why the ledger would refuse any question now, whatever it costs."""

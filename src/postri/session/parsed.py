@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from postri.answer import Result
+from postri.answer.within import Within
 from postri.errors import InputError
 from postri.expressions import Predicate
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset
 from postri.question import DatasetQuestion, Wording, dataset_question
+from postri.question.rules import check_aggregates, with_wish
 from postri.session.session import check_dataset
 from postri.sql import Statement, read_sql
 
 
 @dataclass(frozen=True)
 class ParsedWording:
-    """A wording that was understood: the question, and the statement if it was put in SQL."""
+    """A wording that was understood: the question, and the statement if it was put in SQL.
+
+    `settled` is the wording as it is kept: what followed from its wishes stands in it.
+    """
 
     question: DatasetQuestion
     statement: Statement | None
+    settled: Wording
 
     def shaped(self, result: Result) -> Result:
         """The result with the rows and columns that the statement asks for."""
@@ -37,18 +43,42 @@ class ParsedWording:
 
 
 def parsed_wording(
-    wording: Wording, datasets: Mapping[str, Dataset], coins: Coins | None
+    wording: Wording,
+    datasets: Mapping[str, Dataset],
+    coins: Coins | None,
+    wishes: Mapping[str, Within] | None = None,
 ) -> ParsedWording:
-    """The question. A wording in SQL has its dataset and its aggregates in its text."""
+    """The question. A wording in SQL has its dataset and its aggregates in its text.
+
+    With `wishes`, by the names of its aggregates, these tell its epsilon, whatever the words say.
+    """
     if wording.sql is None:
         dataset = datasets[check_dataset(wording.dataset, datasets)]
-        question = _question(wording, dataset, coins)
+        question = _question(_wishing(wording, wishes), dataset, coins)
         Result.check_names(question.by, question.names, question.winners)
-        return ParsedWording(question, None)
+        return ParsedWording(question, None, _settled(wording, question))
     statement = read_sql(wording.sql, datasets)
     structured = replace(wording, aggregates=statement.aggregates, by=statement.by)
     dataset = datasets[check_dataset(statement.dataset, datasets)]
-    return ParsedWording(_question(structured, dataset, coins, statement), statement)
+    question = _question(_wishing(structured, wishes), dataset, coins, statement)
+    return ParsedWording(question, statement, _settled(wording, question))
+
+
+def _wishing(wording: Wording, wishes: Mapping[str, Within] | None) -> Wording:
+    if wishes is None:
+        return wording
+    aggregates = {
+        name: statistic.wished(wishes[name])
+        for name, statistic in check_aggregates(wording.aggregates).items()
+    }
+    return replace(wording, aggregates=aggregates, epsilon=None, weights=None)
+
+
+def _settled(wording: Wording, question: DatasetQuestion) -> Wording:
+    if not any(asked.statistic.within for asked in question.asked):
+        return wording
+    places = zip(question.aggregates, question.places, strict=True)
+    return wording.settled({name: question.asked[place].terms.epsilon for name, place in places})
 
 
 def _question(
@@ -67,7 +97,7 @@ def _question(
             selected = statement.selected()
     return dataset_question(
         dataset,
-        wording.aggregates,
+        with_wish(check_aggregates(wording.aggregates), wording.within),
         epsilon=wording.epsilon,
         by=wording.by,
         where=where,
@@ -78,4 +108,6 @@ def _question(
         computed=computed,
         parts=parts,
         selected=selected,
+        expect=wording.expect,
+        least=dataset.least_epsilon,
     )

@@ -39,7 +39,7 @@ def result_from_ledger(question: DatasetQuestion, number: int, text: str) -> Res
             f"answer {number} of the ledger is not of a form that this version knows; ask "
             "with fresh=True"
         ) from None
-    adapted = [[_noted(question.adapted(answer), number) for answer in group] for group in answers]
+    adapted = [[_noted(answer, number) for answer in question.adapted(each)] for each in answers]
     return Result(
         question.by,
         question.names,
@@ -59,7 +59,7 @@ def past_answer(past: Reservation, parse: Parse, parsed: ParsedWording | None) -
     if epsilon is None:
         # Gaussian noise has no pure epsilon: what was asked for is told.
         epsilon = question_epsilon(past.cost)
-        if wording is not None:
+        if wording is not None and wording.epsilon is not None:
             epsilon = check_epsilon(wording.epsilon)
     found = PastAnswer(
         answer_id=str(past.id),

@@ -6,9 +6,10 @@ Nothing but the standard library is needed for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
 from socket import gaierror
@@ -22,7 +23,7 @@ from postri.answer.forms import read_result
 from postri.errors import InputError, ServiceError
 from postri.ledger import check_retry
 from postri.mechanisms.coins import secret_bytes
-from postri.question import Price, Wording
+from postri.question import Price, QuestionPlan, Wording
 from postri.session.facts import DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer, Session
 from postri.session.wire import (
@@ -30,6 +31,7 @@ from postri.session.wire import (
     read_budget,
     read_datasets,
     read_history,
+    read_plan,
     read_price,
     read_problem,
 )
@@ -42,6 +44,8 @@ LONGEST_WAIT = 5.0
 AGAIN = ("busy", "rate_limited")
 # What waiting does not mend: the next try would fail as this one did.
 HOPELESS = (TimeoutError, gaierror, SSLCertVerificationError)
+
+NO_HEADERS: Mapping[str, str] = {}
 
 Value = TypeVar("Value")
 
@@ -93,6 +97,12 @@ class RemoteSession(Session):
     def quote(self, wording: Wording) -> Price:
         return self._post("/v1/price", wording, read_price)
 
+    def _planned(self, questions: Sequence[Wording], delta: Fraction | None) -> QuestionPlan:
+        fields: dict[str, Any] = {"questions": [each.to_fields() for each in questions]}
+        if delta is not None:
+            fields["delta"] = str(delta)
+        return self._send("/v1/plan", fields, read_plan)
+
     def close(self) -> None:
         self._connection.close()
 
@@ -113,12 +123,21 @@ class RemoteSession(Session):
     def _post(
         self, path: str, wording: Wording, read: Callable[[Any], Value], retry: str | None = None
     ) -> Value:
-        headers = {"Content-Type": "application/json"}
+        headers = {}
         if retry is not None:
             check_retry(retry)
             headers["Idempotency-Key"] = retry
-        body = json.dumps(wording.to_fields()).encode()
-        return self._exchange(Message("POST", path, headers, body), read)
+        return self._send(path, wording.to_fields(), read, headers)
+
+    def _send(
+        self,
+        path: str,
+        fields: Mapping[str, Any],
+        read: Callable[[Any], Value],
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Value:
+        typed = {"Content-Type": "application/json", **headers}
+        return self._exchange(Message("POST", path, typed, json.dumps(fields).encode()), read)
 
     def _exchange(self, message: Message, read: Callable[[Any], Value]) -> Value:
         status, fields = self._patiently(message)

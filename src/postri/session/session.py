@@ -17,10 +17,12 @@ from typing import Any, Literal, Self, overload
 from postri import agg
 from postri.answer import Answer, Answers, Result
 from postri.answer.population import Covers
+from postri.answer.within import Within
 from postri.errors import InputError, nearest
-from postri.exact import Number, shown
+from postri.exact import Number, parameter, shown
+from postri.ledger import ZCDP
 from postri.privacy import check_shares
-from postri.question import Price, Wording
+from postri.question import Price, QuestionPlan, Wording, read_wording
 from postri.question.dataset import By
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
@@ -33,6 +35,8 @@ load()
 MEDIAN = "0.5"
 # How many past answers one call gives at most.
 MOST_PAST = 200
+# How many questions a plan has at most.
+MOST_PLANNED = 100
 # The digits of an answer's number: SQLite's whole numbers have no more.
 LONGEST_NUMBER = 18
 
@@ -83,6 +87,10 @@ class Session(ABC):
         """The price of a question as it was put."""
 
     @abstractmethod
+    def _planned(self, questions: Sequence[Wording], delta: Fraction | None) -> QuestionPlan:
+        """The plan of some questions, with rhos told at this delta, or at that of the policy."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of the ledger, or of the service."""
 
@@ -119,7 +127,8 @@ class Session(ABC):
         dataset: str,
         aggregates: Mapping[str, Statistic | str],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        within: Number | Within | None = None,
         by: By | Sequence[str | By] = (),
         where: str | None = None,
         weights: Mapping[str, Number] | None = None,
@@ -137,13 +146,19 @@ class Session(ABC):
         returns the recorded answer and costs nothing; `fresh` pays for a new draw. BudgetExceeded
         if the budget does not allow it: then nothing was spent. With a key of your own in `retry`,
         a question that was cut off may be asked again with the same key, and is paid for once.
-        `expect`, about how many rows match, is for the forecasts of `price` alone: it changes
-        neither the question nor its answer.
+        `expect`, about how many rows match, is for the forecasts of `price` and for wishes: without
+        a wish it changes neither the question nor its answer.
+
+        `within` is how near all aggregates are wanted that have no wish of their own, as
+        `agg.count(within=50)` has. Without epsilon, each costs the least with which its forecast is
+        within its wish; with epsilon, that is divided so that each is as near as it can be in parts
+        of its wish, unless `weights` divide it.
         """
         wording = Wording(
             dataset=dataset,
             aggregates=aggregates,
             epsilon=epsilon,
+            within=within,
             by=by,
             where=where,
             weights=weights,
@@ -158,7 +173,8 @@ class Session(ABC):
         self,
         text: str,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        within: Number | Within | None = None,
         confidence: Number = 0.95,
         simultaneous: bool = False,
         fresh: bool = False,
@@ -170,12 +186,14 @@ class Session(ABC):
         `SELECT job, MEDIAN(balance) AS mid, COUNT(*) AS n FROM bank WHERE age < 40 GROUP BY job
         ORDER BY mid DESC`.
 
-        `epsilon` is what all its aggregates cost together. What is not answered is refused with the
-        place in the text.
+        `epsilon` is what all its aggregates cost together. Without it, it follows from `within`, or
+        from wishes in the text, such as `COUNT(*) WITHIN 50` or `MEDIAN(x) WITHIN 1 PERCENTILE`.
+        What is not answered is refused with the place in the text.
         """
         wording = Wording(
             sql=_sql_text(text),
             epsilon=epsilon,
+            within=within,
             confidence=confidence,
             simultaneous=simultaneous,
             fresh=fresh,
@@ -184,9 +202,15 @@ class Session(ABC):
         return self.answer(wording, retry)
 
     def median(
-        self, dataset: str, column: str, *, epsilon: Number, covers: Covers = "table", **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        covers: Covers = "table",
+        **how: Any,
     ) -> Answer:
-        """The median of a column; `where`, `confidence` and `fresh` as in `ask`.
+        """The median of a column; `within`, `where`, `confidence` and `fresh` as in `ask`.
 
         With `covers` "population", that of the population from which the rows were drawn.
         """
@@ -198,7 +222,7 @@ class Session(ABC):
         column: str,
         p: Number,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
         covers: Covers = "table",
         **how: Any,
     ) -> Answer:
@@ -211,7 +235,7 @@ class Session(ABC):
         column: str,
         ps: Sequence[Number],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
         simultaneous: bool = False,
         covers: Covers = "table",
         **how: Any,
@@ -230,18 +254,30 @@ class Session(ABC):
 
     @overload
     def distribution(
-        self, dataset: str, column: str, *, epsilon: Number, by: tuple[()] = (), **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        by: tuple[()] = (),
+        **how: Any,
     ) -> Distribution: ...
     @overload
     def distribution(
-        self, dataset: str, column: str, *, epsilon: Number, by: By | Sequence[str | By], **how: Any
+        self,
+        dataset: str,
+        column: str,
+        *,
+        epsilon: Number | None = None,
+        by: By | Sequence[str | By],
+        **how: Any,
     ) -> dict[Any, Distribution]: ...
     def distribution(
         self,
         dataset: str,
         column: str,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
         by: By | Sequence[str | By] = (),
         **how: Any,
     ) -> Distribution | dict[Any, Distribution]:
@@ -266,7 +302,7 @@ class Session(ABC):
         column: str,
         *,
         edges: Sequence[Any],
-        epsilon: Number,
+        epsilon: Number | None = None,
         simultaneous: bool = False,
         **how: Any,
     ) -> Result:
@@ -281,44 +317,56 @@ class Session(ABC):
         return result.by_bin()
 
     def count(
-        self, dataset: str, column: str | None = None, *, epsilon: Number, **how: Any
+        self, dataset: str, column: str | None = None, *, epsilon: Number | None = None, **how: Any
     ) -> Answer:
         """The number of rows, or of those in which a column has a cell that can be read."""
         return self._one(dataset, agg.count(column), epsilon, **how)
 
-    def sum(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+    def sum(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The sum of a column, clamped to its domain."""
         return self._one(dataset, agg.sum(column), epsilon, **how)
 
-    def mean(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+    def mean(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The mean of a column, clamped to its domain."""
         return self._one(dataset, agg.mean(column), epsilon, **how)
 
-    def share(self, dataset: str, condition: str, *, epsilon: Number, **how: Any) -> Answer:
+    def share(
+        self, dataset: str, condition: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The share of the rows on which a condition in SQL holds."""
         return self._one(dataset, agg.share(condition), epsilon, **how)
 
-    def variance(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+    def variance(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The variance of a column, clamped to its domain."""
         return self._one(dataset, agg.variance(column), epsilon, **how)
 
-    def std(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+    def std(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The standard deviation of a column, clamped to its domain."""
         return self._one(dataset, agg.std(column), epsilon, **how)
 
     def trimmed_mean(
-        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+        self, dataset: str, column: str, p: Number, *, epsilon: Number | None = None, **how: Any
     ) -> Answer:
         """The mean of a column without a share `p` of its rows at each end."""
         return self._one(dataset, agg.trimmed_mean(column, p), epsilon, **how)
 
     def winsorized_mean(
-        self, dataset: str, column: str, p: Number, *, epsilon: Number, **how: Any
+        self, dataset: str, column: str, p: Number, *, epsilon: Number | None = None, **how: Any
     ) -> Answer:
         """The mean of a column in which a share `p` of the rows at each end is moved inwards."""
         return self._one(dataset, agg.winsorized_mean(column, p), epsilon, **how)
 
-    def iqr(self, dataset: str, column: str, *, epsilon: Number, **how: Any) -> Answer:
+    def iqr(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
         """The interquartile range of a column: its third quartile less its first."""
         return self._one(dataset, agg.iqr(column), epsilon, **how)
 
@@ -328,7 +376,7 @@ class Session(ABC):
         column: str,
         *,
         keys: Sequence[Any] | None = None,
-        epsilon: Number,
+        epsilon: Number | None = None,
         **how: Any,
     ) -> Answer:
         """The key of a column that most rows have, as the answer's `key`, and by how many rows it
@@ -343,7 +391,7 @@ class Session(ABC):
         *,
         k: int,
         keys: Sequence[Any] | None = None,
-        epsilon: Number,
+        epsilon: Number | None = None,
         **how: Any,
     ) -> Result:
         """The k keys of a column that most rows have, a row for each place; `epsilon` is what all
@@ -358,7 +406,8 @@ class Session(ABC):
         dataset: str,
         aggregates: Mapping[str, Statistic | str] | None = None,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        within: Number | Within | None = None,
         by: By | Sequence[str | By] = (),
         where: str | None = None,
         weights: Mapping[str, Number] | None = None,
@@ -380,6 +429,7 @@ class Session(ABC):
         wording = Wording(
             **named,
             epsilon=epsilon,
+            within=within,
             by=by,
             where=where,
             weights=weights,
@@ -389,6 +439,32 @@ class Session(ABC):
             expect=expect,
         )
         return self.quote(wording)
+
+    def plan(
+        self,
+        questions: Sequence[Wording | Mapping[str, Any] | str],
+        *,
+        delta: Number | None = None,
+    ) -> QuestionPlan:
+        """What some questions cost together, where epsilons add up and where rhos do, and which
+        quantiles to merge into one distribution: from public numbers, free. No table is looked at.
+
+        A question is a text in SQL, such as `SELECT COUNT(*) WITHIN 50 FROM bank`, or a dictionary
+        of what `ask` takes. `delta` is that of the policy, or 1e-6, if none is given.
+        """
+        if isinstance(questions, str | Mapping) or not isinstance(questions, Sequence):
+            raise InputError(
+                'a plan is made of a list of questions, such as ["SELECT COUNT(*) WITHIN 50 FROM '
+                f'bank"], got {shown(questions)}'
+            )
+        if not 1 <= len(questions) <= MOST_PLANNED:
+            raise InputError(
+                f"a plan is made of 1 to {MOST_PLANNED} questions, got {len(questions)}"
+            )
+        checked = None
+        if delta is not None:
+            checked = check_delta(delta)
+        return self._planned([_wording(question) for question in questions], checked)
 
     def budget(self, dataset: str | None = None) -> Budget:
         """What the datasets, or one of them, have left; and of that, what this analyst has."""
@@ -416,15 +492,22 @@ class Session(ABC):
     ) -> None:
         self.close()
 
-    def _one(self, dataset: str, aggregate: Statistic, epsilon: Number, **how: Any) -> Answer:
+    def _one(
+        self, dataset: str, aggregate: Statistic, epsilon: Number | None, **how: Any
+    ) -> Answer:
         self._check_how(how)
+        if epsilon is not None and how.get("within") is not None:
+            raise InputError(
+                "give either epsilon (what the answer may cost) or within (how near it is wanted, "
+                "which tells the epsilon)"
+            )
         result = self.ask(dataset, {"answer": aggregate}, epsilon=epsilon, **how)
         (answer,) = result.answers
         return answer
 
     @staticmethod
     def _check_how(how: Mapping[str, Any]) -> None:
-        known = {"where", "confidence", "fresh", "retry", "expect"}
+        known = {"where", "within", "confidence", "fresh", "retry", "expect"}
         for name in how.keys() - known:
             hint = nearest(name, sorted(known))
             if name in ("domain", "protect"):
@@ -437,6 +520,19 @@ def check_dataset(name: object, datasets: Mapping[str, object]) -> str:
     if not isinstance(name, str) or name not in datasets:
         raise InputError(f"the policy has no dataset {shown(name)}; {nearest(str(name), datasets)}")
     return name
+
+
+def check_delta(delta: Number) -> Fraction:
+    """A delta at which rhos can be told."""
+    return ZCDP(parameter(delta, "delta")).delta
+
+
+def _wording(question: Wording | Mapping[str, Any] | str) -> Wording:
+    if isinstance(question, str):
+        return Wording(sql=question)
+    if isinstance(question, Wording):
+        return question
+    return read_wording(question)
 
 
 def _sql_text(text: object) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from postri.answer.forecast import Forecast, Plan, Reach, Unknown
 from postri.answer.forms import PaidResult, read_result, result_fields
@@ -36,7 +36,8 @@ from postri.errors import (
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
-from postri.question import Price, read_wording
+from postri.question import Price, QuestionPlan, read_wording
+from postri.question.planning import Merge, PlannedQuestion, PlannedTotal, plain_fields
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer, Status
 
@@ -331,6 +332,105 @@ def _read_forecast(fields: Mapping[str, Any]) -> Forecast:
         rows_needed=fields["rows_needed"],
         most_rows=fields["most_rows"],
         covers=fields["covers"],
+    )
+
+
+# ---- plans
+
+
+class PlannedFields(TypedDict):
+    """One question of a plan. `repeats` is the number of an earlier one, counted from 1."""
+
+    words: str
+    dataset: str
+    pure: str
+    zcdp: str
+    repeats: int | None
+    price: PriceFields
+
+
+class TotalFields(TypedDict):
+    """What all questions to a dataset cost together, under each accountant."""
+
+    pure: str
+    zcdp: str
+    delta: str
+    merged_pure: str
+    merged_zcdp: str
+    accountant: str
+    remaining: str
+
+
+class MergeFields(TypedDict):
+    """Quantiles that cost less as one distribution."""
+
+    dataset: str
+    column: str
+    questions: list[int]
+    aggregates: list[str]
+    epsilon: str
+    saved: str
+
+
+class QuestionPlanFields(TypedDict):
+    """What some questions cost, each and together, and which to merge."""
+
+    questions: list[PlannedFields]
+    totals: dict[str, TotalFields]
+    merges: list[MergeFields]
+    words: str
+
+
+def plan_fields(plan: QuestionPlan) -> QuestionPlanFields:
+    """A plan, in words and as numbers."""
+    fields = {
+        "questions": [
+            {**plain_fields(each), "price": price_fields(each.price)} for each in plan.questions
+        ],
+        "totals": {name: plain_fields(each) for name, each in plan.totals.items()},
+        "merges": [plain_fields(each) for each in plan.merges],
+        "words": str(plan),
+    }
+    return cast("QuestionPlanFields", fields)
+
+
+def read_plan(fields: Mapping[str, Any]) -> QuestionPlan:
+    """The plan that was sent."""
+    return QuestionPlan(
+        questions=tuple(
+            PlannedQuestion(
+                words=each["words"],
+                dataset=each["dataset"],
+                price=read_price(each["price"]),
+                pure=Fraction(each["pure"]),
+                zcdp=Fraction(each["zcdp"]),
+                repeats=each["repeats"],
+            )
+            for each in fields["questions"]
+        ),
+        totals={
+            name: PlannedTotal(
+                pure=Fraction(each["pure"]),
+                zcdp=Fraction(each["zcdp"]),
+                delta=Fraction(each["delta"]),
+                merged_pure=Fraction(each["merged_pure"]),
+                merged_zcdp=Fraction(each["merged_zcdp"]),
+                accountant=each["accountant"],
+                remaining=Fraction(each["remaining"]),
+            )
+            for name, each in fields["totals"].items()
+        },
+        merges=tuple(
+            Merge(
+                dataset=each["dataset"],
+                column=each["column"],
+                questions=tuple(each["questions"]),
+                aggregates=tuple(each["aggregates"]),
+                epsilon=Fraction(each["epsilon"]),
+                saved=Fraction(each["saved"]),
+            )
+            for each in fields["merges"]
+        ),
     )
 
 

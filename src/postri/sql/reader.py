@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 from sqlglot import TokenType
 
+from postri.answer.within import Within
 from postri.domain import Domain
 from postri.engines.rows import GroupColumn, group_column
 from postri.errors import InputError, nearest
@@ -38,6 +39,8 @@ from postri.sql.clauses import Clauses, split_clauses
 from postri.sql.from_clause import named, read_from
 from postri.sql.functions import ENDS, aggregate_of, commas, domain_digits, kind_of_values, widest
 from postri.sql.released import (
+    RANKS,
+    WISH,
     Constant,
     Key,
     ReleasedAggregate,
@@ -91,6 +94,7 @@ class StatementReader:
         self._clauses = clauses
         self._dataset = dataset
         self._aggregates: dict[Statistic, str] = {}
+        self._wishes: dict[str, Within] = {}
         self._computed: dict[str, Computed] = {}
         self._titles: dict[str, ReleasedNode] = {}
         self._ends: dict[str, ReleasedEnd] = {}
@@ -116,7 +120,10 @@ class StatementReader:
             source=self._source,
             dataset=self._dataset.name,
             items=items,
-            aggregates={name: aggregate for aggregate, name in self._aggregates.items()},
+            aggregates={
+                name: aggregate.wished(self._wishes.get(name))
+                for aggregate, name in self._aggregates.items()
+            },
             computed=dict(self._computed),
             by=dict(self._groupings),
             where=where,
@@ -338,6 +345,9 @@ class StatementReader:
         if len(words) < 2:
             return words, None
         before, last = words[-2], words[-1]
+        if last.upper in RANKS and [word.upper for word in words[-3:-2]] == ["WITHIN"]:
+            # The unit of a wish, and no name.
+            return words, None
         if len(words) > 2 and before.kind == TokenType.ALIAS:
             return words[:-2], self._alias_name(last)
         # AS may be left out: two words side by side, of which the last names the first.
@@ -406,10 +416,12 @@ class StatementReader:
         return self._key(word)
 
     def _aggregate_or_end(
-        self, name: Word, inside: Words, within: Words, only: Words
+        self, name: Word, inside: Words, within: Words, only: Words, wish: Words
     ) -> ReleasedNode:
         if name.upper not in ENDS:
-            return self._aggregate(name, inside, within, only)
+            return self._aggregate(name, inside, within, only, wish)
+        if wish:
+            raise self._source.error(wish, f"a wish stands behind an aggregate: write {WISH}")
         title = named(inside[0], self._titles) if len(inside) == 1 else None
         if title is None:
             raise self._source.error(
@@ -421,8 +433,12 @@ class StatementReader:
 
     # Aggregates.
 
-    def _aggregate(self, name: Word, inside: Words, within: Words, only: Words) -> ReleasedNode:
-        """An aggregate, of those rows alone on which the condition of FILTER holds."""
+    def _aggregate(
+        self, name: Word, inside: Words, within: Words, only: Words, wish: Words
+    ) -> ReleasedNode:
+        """An aggregate, of those rows alone on which the condition of FILTER holds, and as near as
+        its wish says.
+        """
         if name.upper in ENDS:
             raise self._source.error(name, f"{name.upper}(alias) stands by itself in SELECT")
         if name.upper in COUNTS_IF:
@@ -440,9 +456,12 @@ class StatementReader:
         self._located(inside, replace(statistic, domain=domain).check_domain)
         text = self._source.within([name, *inside, *within])
         new_name = self._new_name(usual_name(f"{text}) {self._source.within(only)}"))
+        only_name = self._aggregates.setdefault(statistic, new_name)
+        if wish:
+            self._wish(only_name, wish)
         aggregate = ReleasedAggregate(
             kind_of_values(statistic, domain),
-            self._aggregates.setdefault(statistic, new_name),
+            only_name,
             counts=statistic.counts_rows,
             widest=widest(statistic, domain),
             domain_digits=domain_digits(domain),
@@ -455,6 +474,16 @@ class StatementReader:
             for suffix in statistic.suffixes
         }
         return ReleasedSeveral(aggregate.kind, name.upper, answers)
+
+    def _wish(self, name: str, words: Words) -> None:
+        """How near an aggregate is wanted. It is drawn once, so it has one wish."""
+        wish = self._located(words, lambda: Within.of(self._source.within(words)))
+        if self._wishes.setdefault(name, wish) != wish:
+            raise self._source.error(
+                words,
+                f"the same aggregate is wanted within {self._wishes[name].words} elsewhere, and it "
+                "is drawn once: write one of both",
+            )
 
     def _count_if(self, name: Word, inside: Words, within: Words) -> Statistic:
         """COUNTIF(condition): the number of rows on which it holds."""

@@ -337,13 +337,18 @@ def kind_of(value: object) -> Kind:
     return "text" if isinstance(value, str) else "number"
 
 
+# How a wish is written, and the units that ranks have.
+WISH = "COUNT(*) WITHIN 50, or for a quantile MEDIAN(x) WITHIN 1 PERCENTILE or WITHIN 75 ROWS"
+RANKS = ("PERCENTILE", "PERCENTILES", "ROW", "ROWS")
+
+
 class ReleasedReader(ExpressionReader[ReleasedNode]):
     """Reads one expression of released values, with the grammar of all expressions.
 
     It is as deep as one of rows may be, whatever is meant by the names in it.
 
-    `call` reads an aggregate from its name, the words inside its parentheses, those of WITHIN GROUP
-    and those of FILTER; `name` reads a bare name.
+    `call` reads an aggregate from its name, the words inside its parentheses, those of WITHIN
+    GROUP, those of FILTER and those of its wish; `name` reads a bare name.
     """
 
     binary = frozenset(STRENGTH) - {TokenType.NULLSAFE_EQ}
@@ -355,7 +360,7 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         self,
         source: SqlText,
         words: Words,
-        call: Callable[[Word, Words, Words, Words], ReleasedNode],
+        call: Callable[[Word, Words, Words, Words, Words], ReleasedNode],
         name: Callable[[Word], ReleasedNode],
     ) -> None:
         super().__init__(source, words)
@@ -414,8 +419,8 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         return self._name(word)
 
     def _called(self, name: Word) -> ReleasedNode:
-        """A function with what stands in its parentheses, and what `WITHIN GROUP` and `FILTER` add
-        to it.
+        """A function with what stands in its parentheses, and what `WITHIN GROUP`, `FILTER` and
+        `WITHIN` add to it.
         """
         inside = self._inside()
         within: Words = ()
@@ -423,7 +428,24 @@ class ReleasedReader(ExpressionReader[ReleasedNode]):
         if [word.upper for word in following] == ["WITHIN", "GROUP"]:
             self._at += 2
             within = self._inside()
-        return self._call(name, inside, within, self._filter())
+        return self._call(name, inside, within, self._filter(), self._wish())
+
+    def _wish(self) -> Words:
+        """The words of `WITHIN 50` or `WITHIN 1 PERCENTILE` after the first; none if there are
+        none.
+        """
+        following = self.peek()
+        if following is None or following.upper != "WITHIN":
+            return ()
+        self.next()
+        amount = self.peek()
+        if amount is None or amount.kind != TokenType.NUMBER:
+            self._refuse(following, f"write {WISH}")
+        words = [self.next()]
+        unit = self.peek()
+        if unit is not None and unit.upper in RANKS:
+            words.append(self.next())
+        return words
 
     def _filter(self) -> Words:
         """The condition of `FILTER (WHERE ...)`; no words if there is none."""

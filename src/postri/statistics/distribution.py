@@ -92,6 +92,11 @@ class ColumnDistribution(Statistic):
         """Which noise is drawn. An interval of any confidence follows from it."""
         return additive_fields(terms)
 
+    @property
+    def follows_from_distribution(self) -> bool:
+        """It is one."""
+        return True
+
     def cost(self, terms: Terms) -> Cost:
         """That of one release."""
         return additive_cost(terms)

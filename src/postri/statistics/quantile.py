@@ -22,7 +22,15 @@ from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, QuantileTerms, Span
 from postri.privacy import Spend, check_share, most_rows, split_spend
 from postri.statistics.registry import Form, Parameter, check_column, register, written
-from postri.statistics.statistic import Asked, Batch, Countable, Fits, Statistic, Terms
+from postri.statistics.statistic import (
+    Asked,
+    Batch,
+    Countable,
+    Fits,
+    Statistic,
+    Terms,
+    worst_ratio,
+)
 from postri.window import Indexes, PointCounts, Target, Windows
 
 HALF = Fraction(1, 2)
@@ -60,27 +68,44 @@ class QuantileBatch(Batch):
     """Quantiles of one column on one domain, by one method: drawn, then put in order."""
 
     @classmethod
-    def by_best_method(
-        cls, asked: Sequence[Asked], *, fixed: bool, rows: int | None
-    ) -> Sequence[Asked]:
-        """One draw each, or one release that all follow from: whichever is narrower on average, by
-        the forecast for smooth data.
-        """
-        each_alone = _alone(asked)
-        number = len(each_alone)
-        epsilon = sum((terms.epsilon for _, terms in each_alone), start=Fraction(0))
-        own = asked[0].terms.method.shared_by(number, epsilon)
-        best = own
+    def methods(cls, asked: Sequence[Asked], *, fixed: bool) -> Sequence[Method]:
+        """One draw each, or one release that all follow from."""
+        own = asked[0].terms.method
         # A tree does not cover populations.
-        may_follow = number > 1 and not any(each.statistic.errs_with_rows for each in asked)
-        if may_follow and not fixed:
+        covers_rows = not any(each.statistic.errs_with_rows for each in asked)
+        if covers_rows and len(_alone(asked)) > 1 and not fixed:
             from postri.methods.tree import Tree
 
-            tree = Tree(number, epsilon)
-            is_narrower = _reach(each_alone, tree, rows) < _reach(each_alone, own, rows)
-            if is_narrower:
-                best = tree
-        return [replace(each, terms=replace(each.terms, method=best)) for each in asked]
+            return [own, Tree()]
+        return [own]
+
+    @classmethod
+    def by_method(cls, asked: Sequence[Asked], method: Method) -> Sequence[Asked]:
+        """All of them by one method, which may have to know what they pay together."""
+        each_alone = _alone(asked)
+        epsilon = sum((terms.epsilon for _, terms in each_alone), start=Fraction(0))
+        shared = method.shared_by(len(each_alone), epsilon)
+        return [replace(each, terms=replace(each.terms, method=shared)) for each in asked]
+
+    @classmethod
+    def by_best_method(
+        cls,
+        asked: Sequence[Asked],
+        *,
+        fixed: bool,
+        rows: int | None,
+        expected: Sequence[ExpectedRows | Unknown] = (),
+    ) -> Sequence[Asked]:
+        """Whichever is narrower by the forecast for smooth data: on average, or if all have a wish,
+        the one that is further from its own.
+        """
+        ways = [cls.by_method(asked, method) for method in cls.methods(asked, fixed=fixed)]
+        if len(ways) == 1:
+            return ways[0]
+        worst = [ratio for way in ways if (ratio := worst_ratio(way, expected)) is not None]
+        if len(worst) == len(ways):
+            return ways[worst.index(min(worst))]
+        return min(ways, key=lambda way: _reach(_alone(way), way[0].terms.method, rows))
 
     def count(self, table: Countable, rows: Any) -> list[Any]:
         """What the method needs."""
@@ -178,6 +203,11 @@ class Quantile(Statistic):
     def errs_with_rows(self) -> bool:
         """Whether the population is meant."""
         return self.covers == "population"
+
+    @property
+    def follows_from_distribution(self) -> bool:
+        """If it is about the rows."""
+        return self.covers == "table"
 
     def check_terms(self, terms: Terms) -> None:
         """A population needs a method that covers it, and rows that are independent."""

@@ -36,6 +36,11 @@ class Quantiles(Statistic):
     draws_interval: ClassVar = True
 
     @property
+    def follows_from_distribution(self) -> bool:
+        """If they are about the rows."""
+        return self.covers == "table"
+
+    @property
     def suffixes(self) -> tuple[str, ...]:
         """Which quantile each answer is.
 

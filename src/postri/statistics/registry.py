@@ -15,8 +15,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Literal, NotRequired, TypedDict
 
+from postri.answer.within import Within
 from postri.errors import InputError, nearest
-from postri.exact import shown
+from postri.exact import Number, shown
 from postri.expressions import Predicate
 from postri.statistics.keys import read_keys, split_list
 from postri.statistics.statistic import Fits, Statistic
@@ -28,6 +29,11 @@ FILTERED = re.compile(
     r'(?P<call>\s*\w+\s*\((?:[^()"]|"(?:[^"]|"")*")*\)\s*)\bwhere\b(?P<where>.+)',
     re.DOTALL | re.IGNORECASE,
 )
+# A wish behind all that: a number, or ranks.
+WISHED = re.compile(
+    r"(?P<rest>.+?)\bwithin\b\s*(?P<within>[0-9.][^()'\"]*)", re.DOTALL | re.IGNORECASE
+)
+WISH = re.compile(r"\bwithin\s+[0-9.][0-9.e]*(?:\s+(?:percentiles?|rows?)\b)?", re.IGNORECASE)
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
@@ -138,9 +144,17 @@ class Form:
         """How it is written in SQL, in words."""
         return self.sql_usage or "{function}(x): one column or expression"
 
-    def asked(self, *values: Any, where: str | Predicate | None = None, **named: Any) -> Statistic:
-        """The statistic with these parameters, of those rows alone on which `where` holds."""
-        return self.make(*values, **named).filtered(where)
+    def asked(
+        self,
+        *values: Any,
+        where: str | Predicate | None = None,
+        within: Number | Within | None = None,
+        **named: Any,
+    ) -> Statistic:
+        """The statistic with these parameters, of those rows alone on which `where` holds, and as
+        near as `within` says.
+        """
+        return self.make(*values, **named).filtered(where).wished(within)
 
     def described(self) -> StatisticFields:
         """As plain values: what a page needs to offer it and to write it."""
@@ -240,9 +254,17 @@ def read(given: object) -> Statistic:
 
     >>> read("count() where delay > 15").text
     'count() WHERE delay > 15'
+
+    So may a wish how near it is to be, at the end.
+
+    >>> read("median(fare) within 1 percentile").text
+    'median("fare") WITHIN 1 percentile'
     """
     if isinstance(given, Statistic):
         return given
+    wished = WISHED.fullmatch(given) if isinstance(given, str) else None
+    if wished is not None:
+        return read(wished["rest"]).wished(wished["within"].strip())
     filtered = FILTERED.fullmatch(given) if isinstance(given, str) else None
     if filtered is not None:
         return read(filtered["call"]).filtered(filtered["where"].strip())
@@ -354,7 +376,13 @@ def usual_name(text: str) -> str:
 
     >>> usual_name("histogram(fare, 0, 10, 100)")
     'histogram_fare'
+
+    Nor is a wish.
+
+    >>> usual_name("MEDIAN(balance) WITHIN 1 PERCENTILE")
+    'median_balance'
     """
+    text = WISH.sub(" ", text)
     call = CALL.fullmatch(text)
     if call is not None:
         form = form_named(call["name"].lower()) or sql_functions().get(call["name"].upper())

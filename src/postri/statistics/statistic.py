@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
+from postri.answer.within import Within
 from postri.cost import Cost
 from postri.domain import Domain
+from postri.exact import Number
 from postri.expressions import Predicate
 from postri.expressions.tree import Expression
 from postri.grid import Grid
@@ -113,12 +115,14 @@ class Countable(Protocol):
 class Statistic(ABC):
     """One thing that is asked of a column, on a domain if the caller gives one.
 
-    A filter of its own, `where`, selects among the rows of the question.
+    A filter of its own, `where`, selects among the rows of the question. `within` is how near the
+    answer is wanted: it decides about epsilon, and is no part of the draw.
     """
 
     column: str | None = None
     domain: Domain | None = None
     where: Predicate | None = field(default=None, kw_only=True)
+    within: Within | None = field(default=None, kw_only=True)
 
     title: ClassVar[str]
     """What answers call it."""
@@ -149,6 +153,11 @@ class Statistic(ABC):
         """Whether its interval is to cover what the choice of the rows brings, so that all that is
         drawn from these rows tells of its error.
         """
+        return False
+
+    @property
+    def follows_from_distribution(self) -> bool:
+        """Whether its answers follow from a release of the column's distribution."""
         return False
 
     @property
@@ -204,20 +213,29 @@ class Statistic(ABC):
         """The same of those rows alone on which a predicate holds."""
         return replace(self, where=Predicate.of(where))
 
+    def wished(self, within: Number | Within | None) -> Self:
+        """The same with a wish how near it is to be; one that it has stays, if None is given."""
+        if within is None:
+            return self
+        return replace(self, within=Within.of(within))
+
     @property
     def text(self) -> str:
         """As a text that reads back as the same; the domain is not a part of it."""
-        if self.where is None:
-            return self.written()
-        return f"{self.written()} WHERE {self.where}"
+        text = self.written()
+        if self.where is not None:
+            text += f" WHERE {self.where}"
+        if self.within is not None:
+            text += f" WITHIN {self.within}"
+        return text
 
     @abstractmethod
     def written(self) -> str:
-        """The text without its filter."""
+        """The text without its filter and its wish."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """All that it is but for its filter, in the order in which the key of a question has it."""
+        """All that it is but for its filter and its wish, in the order of a question's key."""
 
     def draw_fields(self, terms: Terms) -> dict[str, str]:
         """What its draw depends on beyond itself and its epsilon.
@@ -289,6 +307,34 @@ class Asked:
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecasts(terms, rows)
 
+    def ratio(self, rows: ExpectedRows | Unknown, *, met: bool = False) -> float | None:
+        """How far the furthest of its intervals will reach, in parts of what is wished; infinite,
+        if it is to be `met`, where that is the domain's edge. None without a wish or a forecast.
+        """
+        wish = self.statistic.within
+        if wish is None:
+            return None
+        found = []
+        for forecast in self.forecasts(rows).values():
+            wish.check(forecast)
+            if isinstance(forecast, Unknown):
+                return None
+            found.append(wish.met_ratio(forecast) if met else wish.ratio(forecast))
+        return max(found)
+
+
+def worst_ratio(asked: Sequence[Asked], expected: Sequence[ExpectedRows | Unknown]) -> float | None:
+    """That of the one which is furthest from its wish; None if it is not known of all."""
+    if len(expected) != len(asked):
+        return None
+    worst = 0.0
+    for each, rows in zip(asked, expected, strict=True):
+        ratio = each.ratio(rows)
+        if ratio is None:
+            return None
+        worst = max(worst, ratio)
+    return worst
+
 
 @dataclass(frozen=True)
 class Batch(ABC):
@@ -299,11 +345,27 @@ class Batch(ABC):
     grid: Grid | None
 
     @classmethod
+    def methods(cls, asked: Sequence[Asked], *, fixed: bool) -> Sequence[Method]:
+        """The methods by which they may be drawn together. A `fixed` method is the only one."""
+        return [Depth()]
+
+    @classmethod
+    def by_method(cls, asked: Sequence[Asked], method: Method) -> Sequence[Asked]:
+        """The same by a method, if that matters to them."""
+        return asked
+
+    @classmethod
     def by_best_method(
-        cls, asked: Sequence[Asked], *, fixed: bool, rows: int | None
+        cls,
+        asked: Sequence[Asked],
+        *,
+        fixed: bool,
+        rows: int | None,
+        expected: Sequence[ExpectedRows | Unknown] = (),
     ) -> Sequence[Asked]:
         """The same on terms that suit them best together, from public numbers alone: `rows` is
-        about how many there are, if that is known. A `fixed` method stays.
+        about how many there are, if that is known, and `expected` how many count for each. A
+        `fixed` method stays.
         """
         return asked
 

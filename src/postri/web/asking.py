@@ -5,13 +5,15 @@ answers.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from postri.answer.forms import json_text, result_text
-from postri.errors import InputError, QuestionFailed
+from postri.errors import InputError, QuestionFailed, nearest
+from postri.exact import shown
 from postri.ledger import check_retry
 from postri.policy import people_of
 from postri.question import Wording, read_wording
@@ -21,6 +23,7 @@ from postri.session.wire import (
     AnalystFields,
     budget_fields,
     datasets_fields,
+    plan_fields,
     price_fields,
 )
 from postri.statistics.registry import described
@@ -34,7 +37,7 @@ from postri.web.requests import (
     token_of,
 )
 from postri.web.service import Service
-from postri.web.shapes import amount_text, me_fields
+from postri.web.shapes import PlanRequestFields, amount_text, me_fields
 
 
 def asking_routes(service: Service) -> APIRouter:
@@ -66,6 +69,12 @@ def asking_routes(service: Service) -> APIRouter:
         wording = await _wording(service, await read_body(request))
         session = service.session(token_of(request))
         return json_reply(await service.do(_price_text, session, wording))
+
+    @router.post("/v1/plan", **description.PLAN)
+    async def plan(request: Request) -> Response:
+        raw = await read_body(request)
+        session = service.session(token_of(request))
+        return json_reply(await service.do(_plan_text, session, raw))
 
     @router.get("/v1/statistics", **description.STATISTICS)
     async def statistics(request: Request) -> Response:
@@ -127,6 +136,17 @@ def _answer_text(session: Session, wording: Wording, retry: str | None) -> str:
 
 def _price_text(session: Session, wording: Wording) -> str:
     return json_text(price_fields(session.quote(wording)))
+
+
+def _plan_text(session: Session, raw: bytes) -> str:
+    fields = as_object(raw)
+    for name in fields:
+        if name not in PlanRequestFields.__annotations__:
+            known = list(PlanRequestFields.__annotations__)
+            raise InputError(f"a plan has no {shown(name)}; {nearest(str(name), known)}")
+    # The session checks what it is.
+    questions: Any = fields.get("questions")
+    return json_text(plan_fields(session.plan(questions, delta=fields.get("delta"))))
 
 
 def _by_analyst(service: Service) -> dict[str, dict[str, AnalystFields]]:

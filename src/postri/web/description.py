@@ -23,7 +23,8 @@ from postri.answer.forms import PaidResult, json_text, result_fields
 from postri.domain import Domain
 from postri.errors import QuestionFailed
 from postri.privacy import AddOrRemoveRows, Spend
-from postri.question import Price, Wording
+from postri.question import Price, QuestionPlan, Wording
+from postri.question.planning import PlannedQuestion, PlannedTotal
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer
 from postri.session.wire import (
@@ -32,9 +33,11 @@ from postri.session.wire import (
     DatasetsFields,
     HistoryFields,
     PriceFields,
+    QuestionPlanFields,
     budget_fields,
     datasets_fields,
     past_fields,
+    plan_fields,
     price_fields,
     problem_members,
 )
@@ -49,6 +52,7 @@ from postri.web.shapes import (
     Name,
     NewAllowanceFields,
     NewTokenFields,
+    PlanRequestFields,
     QuestionFields,
     RenewalFields,
     StateFields,
@@ -121,6 +125,11 @@ QUESTIONS = {
         "weights": {"mid": "2", "n": "1"},
         "epsilon": "1/2",
     },
+    "wish": {
+        "dataset": "bank",
+        "aggregates": {"mid": "median(balance)"},
+        "within": "1 percentile",
+    },
 }
 PRICED = Price(
     epsilon=Fraction(1, 2),
@@ -129,6 +138,29 @@ PRICED = Price(
     recorded=False,
     refused=None,
     forecasts={"n": Reach("count", Fraction(6), 0.95)},
+)
+PLANNED = QuestionPlan(
+    questions=(
+        PlannedQuestion(
+            "SELECT COUNT(*) WITHIN 6 AS n FROM bank",
+            "bank",
+            PRICED,
+            Fraction(1, 2),
+            Fraction(2, 5),
+        ),
+    ),
+    totals={
+        "bank": PlannedTotal(
+            pure=Fraction(1, 2),
+            zcdp=Fraction(2, 5),
+            delta=Fraction(1, 10**6),
+            merged_pure=Fraction(1, 2),
+            merged_zcdp=Fraction(2, 5),
+            accountant="pure",
+            remaining=Fraction(9, 2),
+        )
+    },
+    merges=(),
 )
 BANK = DatasetFacts(
     name="bank",
@@ -328,6 +360,22 @@ PRICE = _operation(
     "invalid_request",
     body=QuestionFields,
     bodies=QUESTIONS,
+)
+PLAN = _operation(
+    "What some questions would cost together, and which to merge; free",
+    QuestionPlanFields,
+    plan_fields(PLANNED),
+    "invalid_request",
+    body=PlanRequestFields,
+    bodies={
+        "wishes": {
+            "questions": [
+                "SELECT MEDIAN(balance) WITHIN 1 PERCENTILE FROM bank",
+                "SELECT COUNT(*) WITHIN 50 FROM bank",
+            ],
+            "delta": "1e-6",
+        }
+    },
 )
 STATISTICS = _operation(
     "What can be asked: each statistic with its parameters and its forms",

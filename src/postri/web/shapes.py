@@ -30,7 +30,8 @@ class QuestionFields(TypedDict, total=False):
     dataset: str | None
     aggregates: Annotated[
         dict[str, str] | None,
-        'By name, such as {"mid": "median(balance)", "late": "count() where delay > 15"}.',
+        'By name, such as {"mid": "median(balance)", "late": "count() where delay > 15"}, or with '
+        'a wish "count() within 50".',
     ]
     by: Annotated[
         list[str | dict[str, str]] | dict[str, str] | None,
@@ -42,16 +43,35 @@ class QuestionFields(TypedDict, total=False):
         dict[str, Number] | None,
         "How epsilon is divided over the aggregates; evenly if left out.",
     ]
-    epsilon: Required[
-        Annotated[Number, "What all aggregates cost together. A text such as '1/3' is exact."]
+    epsilon: Annotated[
+        Number | None,
+        "What all aggregates cost together. A text such as '1/3' is exact. Without it, it follows "
+        "from wishes: from `within`, or from those of the aggregates.",
+    ]
+    within: Annotated[
+        Number | None,
+        "How near all aggregates are wanted that have no wish of their own: a number in their own "
+        "unit, or for quantiles '1 percentile' or '75 rows'.",
     ]
     confidence: Number | None
     simultaneous: Annotated[bool | None, "All intervals hold at once."]
     fresh: Annotated[bool | None, "Pay for a new draw, even if the answer is recorded."]
     expect: Annotated[
         int | None,
-        "About how many rows match, in each group: for forecasts alone. It changes no answer.",
+        "About how many rows match, in each group: for forecasts and wishes alone. Without a wish "
+        "it changes no answer.",
         ("minimum", 1),
+    ]
+
+
+class PlanRequestFields(TypedDict, total=False):
+    """Questions to be planned together."""
+
+    questions: Required[
+        Annotated[list[QuestionFields | Text], "Each as in a query, or a text in SQL."]
+    ]
+    delta: Annotated[
+        Number | None, "At which rhos are told as an epsilon; the policy's if left out."
     ]
 
 

@@ -14,9 +14,10 @@ const PAUSE = 250;
 
 /**
  * The panel beside a form. `question()` gives what the form says now, or null if it is not
- * complete; `dataset()` the name of its dataset, or null if that is not known.
+ * complete; `dataset()` the name of its dataset, or null if that is not known. `priced` is told
+ * every price.
  */
-export function askingPanel(desk, { question, dataset, setEpsilon }) {
+export function askingPanel(desk, { question, dataset, setEpsilon, priced = () => {} }) {
   const forecast = h("div", { class: "forecasts", "aria-live": "polite" });
   const costs = h("div", { class: "costs" });
   const ask = button("Ask", () => start(question()), "primary ask");
@@ -70,6 +71,7 @@ export function askingPanel(desk, { question, dataset, setEpsilon }) {
   }
 
   function showPrice(found) {
+    priced(found);
     const figures = Object.entries(found.forecasts);
     fill(
       forecast,

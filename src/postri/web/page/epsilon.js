@@ -80,6 +80,11 @@ export function epsilonControl(changed) {
       slider.max = steps.length - 1;
       this.set(text.value);
     },
+    /** Whether the value follows from something else, and is shown alone. */
+    follow(other) {
+      slider.disabled = other;
+      text.disabled = other;
+    },
     focus: () => text.focus(),
   };
 }

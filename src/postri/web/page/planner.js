@@ -5,9 +5,10 @@ import { askingPanel } from "./asking.js";
 import { epsilonControl } from "./epsilon.js";
 import { expectField } from "./expect.js";
 import { parameterFields } from "./parameters.js";
-import { rational, toNumber } from "./rational.js";
+import { plain, rational, toNumber } from "./rational.js";
 import { aggregateName, aggregateText } from "./statistics.js";
 import { shown } from "./values.js";
+import { withinField } from "./within.js";
 
 const FIRST_EPSILON = "0.1";
 const CONFIDENCES = ["0.9", "0.95", "0.99", "0.999"];
@@ -32,6 +33,7 @@ export function plannerView(desk) {
     on: { input: changed },
   });
   const expect = expectField(changed);
+  const within = withinField(wished);
   const confidence = h(
     "select",
     { on: { change: changed } },
@@ -48,6 +50,7 @@ export function plannerView(desk) {
     question,
     dataset: () => dataset.value,
     setEpsilon: (value) => (epsilon.set(value), changed()),
+    priced: (found) => within.value && epsilon.set(plain(found.epsilon)),
   });
 
   const chosen = () => desk.datasets.find((each) => each.name === dataset.value);
@@ -56,6 +59,12 @@ export function plannerView(desk) {
 
   function changed() {
     asking.refresh();
+  }
+
+  /** With a wish, the control shows the epsilon that it takes. */
+  function wished() {
+    epsilon.follow(Boolean(within.value));
+    changed();
   }
 
   function datasetChosen() {
@@ -90,12 +99,12 @@ export function plannerView(desk) {
 
   function question() {
     const given = parameters.given();
-    if (given === null || !epsilon.value) return null;
+    if (given === null || !(within.value || epsilon.value)) return null;
     const name = aggregateName(statistic(), given);
     const asked = {
       dataset: dataset.value,
       aggregates: { [name]: aggregateText(statistic(), given) },
-      epsilon: epsilon.value,
+      ...(within.value ? { within: within.value } : { epsilon: epsilon.value }),
       confidence: confidence.value,
       ...expect.given(),
     };
@@ -134,6 +143,7 @@ export function plannerView(desk) {
     ),
     expect.element,
     epsilon.element,
+    within.element,
     h(
       "details",
       {},

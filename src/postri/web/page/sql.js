@@ -9,6 +9,7 @@ import { quoted, sqlFunctions } from "./statistics.js";
 import { shown } from "./values.js";
 
 const MOST_KEYS = 20;
+const WISH = /\bwithin\s+[0-9.]/i;
 
 /** The view "SQL". */
 export function sqlView(desk) {
@@ -31,7 +32,10 @@ export function sqlView(desk) {
 
   function question() {
     const sql = text.value.trim();
-    return sql && epsilon.value ? { sql, epsilon: epsilon.value, ...expect.given() } : null;
+    if (!sql) return null;
+    // What a text with wishes costs follows from them.
+    if (WISH.test(sql)) return { sql, ...expect.given() };
+    return epsilon.value ? { sql, epsilon: epsilon.value, ...expect.given() } : null;
   }
 
   /**
@@ -58,7 +62,9 @@ export function sqlView(desk) {
     field(
       "SQL",
       text,
-      `One SELECT on one dataset. Aggregates: ${sqlFunctions().join(", ")}. Each gets a bar.`,
+      `One SELECT on one dataset. Aggregates: ${sqlFunctions().join(", ")}. Each gets a bar. ` +
+        "COUNT(*) WITHIN 50 or MEDIAN(x) WITHIN 1 PERCENTILE says how near it is wanted, in place " +
+        "of epsilon.",
     ),
     expect.element,
     epsilon.element,
