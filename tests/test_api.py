@@ -139,7 +139,7 @@ class TestAggregates:
             (["median(fare)"], "aggregates must map names"),
             ({"": "median(fare)"}, "name of an aggregate"),
             ({1: "median(fare)"}, "name of an aggregate"),
-            ({"a": "mode(fare)"}, "there is no aggregate 'mode'"),
+            ({"a": "modus(fare)"}, "there is no aggregate 'modus'"),
             ({"a": "median"}, "an aggregate must be a text such as 'median(x)'"),
             ({"a": "median()"}, "write 'median(x)'"),
             ({"a": "quantile(fare)"}, "write 'median(x)'"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from postri.answer import Answer, Plan, Result
     from postri.engines.progress import Percent
-    from postri.question import QuestionPlan
+    from postri.question.planning import QuestionPlan
     from postri.session import Budget, Price
 
 # After how many seconds a bar is shown, and how often it moves.

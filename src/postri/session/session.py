@@ -22,8 +22,9 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown
 from postri.ledger import ZCDP
 from postri.privacy import check_shares
-from postri.question import Price, QuestionPlan, Wording, read_wording
+from postri.question import Price, Wording, read_wording
 from postri.question.dataset import By
+from postri.question.planning import QuestionPlan
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
 from postri.statistics.statistic import Statistic
