@@ -10,12 +10,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from shutil import disk_usage
 from threading import Event, Lock
 from time import monotonic
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from postri import system
 from postri.answer import Result
 from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
@@ -265,15 +267,13 @@ def _write(folder: Path) -> None:
     # A name that nobody can have prepared.
     place = folder / f".postri-probe-{secret_bytes(8).hex()}"
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(place, flags, 0o600)
+        file = system.create(place)
         try:
             os.write(file, PROBE)
             os.fsync(file)
-            room = os.fstatvfs(file)
         finally:
             os.close(file)
     finally:
         place.unlink(missing_ok=True)
-    if room.f_bavail * room.f_frsize < LEAST_ROOM:
+    if disk_usage(folder).free < LEAST_ROOM:
         raise OSError(errno.ENOSPC, "too little room")
