@@ -32,9 +32,7 @@ class Server(uvicorn.Server):
     A second signal ends it at once.
     """
 
-    def __init__(
-        self, config: uvicorn.Config, service: Service, ready: Callable[[], object]
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._service = service
         self._ready = ready
@@ -103,8 +101,12 @@ def serve(
             logs.configure()
             # The first question does not wait until a process has started.
             service.workers.warm(1)
-            words = [f"listening on {url}", *counters]
-            server = Server(config, service, lambda: [say(f"postri: {each}") for each in words])
+
+            def ready() -> None:
+                for words in (f"listening on {url}", *counters):
+                    say(f"postri: {words}")
+
+            server = Server(config, service, ready)
             server.run([listener])
             _leave(service)
 
