@@ -142,7 +142,7 @@ class TestPrepare:
 class TestContainers:
     """There is no Docker where the tests run: what can be read is checked."""
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def services(self):
         return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
 

@@ -29,6 +29,7 @@ class Watched:
     def __init__(self, path):
         self.path, self.taken, self.told = path, [], []
         self.file = PolicyFile(read_policy(path), self.taken.append, self.told.append)
+        self.file.look()
 
     def edit(self, old, new):
         text = self.path.read_text()
@@ -48,6 +49,14 @@ def watched(policy):
 def test_nothing_happens_while_the_file_stays(watched, said):
     watched.file.look()
     assert (watched.taken, watched.told, said()) == ([], [], [])
+
+
+def test_an_edit_before_the_first_look_is_found(policy, said):
+    found = read_policy(policy)
+    policy.write_text(policy.read_text().replace("rows = 400", "rows = 500"))
+    taken = []
+    PolicyFile(found, taken.append).look()
+    assert taken[0].datasets["bank"].rows == 500 and len(said()) == 1
 
 
 def test_an_edit_of_a_dataset_is_taken(watched, said):

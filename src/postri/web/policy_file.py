@@ -21,6 +21,8 @@ from postri.web.logs import log
 PACE = 2.0
 
 Stamp = tuple[int, int, int] | None
+# The stamp of a file that was not looked at.
+NEVER: Stamp = (-1, -1, -1)
 
 
 class PolicyFile:
@@ -37,7 +39,8 @@ class PolicyFile:
         self._policy = policy
         self._take = take
         self._told = told
-        self._stamp = _stamp(policy.path)
+        # The file may have changed since it was read: the first look reads it again.
+        self._stamp: Stamp = NEVER
         self.is_in_force = True
         """Whether what is served is what stands in the file."""
 
@@ -46,6 +49,7 @@ class PolicyFile:
         stamp = _stamp(self._policy.path)
         if stamp == self._stamp:
             return
+        is_first = self._stamp == NEVER
         self._stamp = stamp
         try:
             found = read_policy(self._policy.path)
@@ -56,6 +60,8 @@ class PolicyFile:
         served = replace(self._policy, datasets=found.datasets)
         names = sorted(_changed(self._policy, found))
         waits = _without_datasets(served) != _without_datasets(found)
+        if is_first and not names and not waits:
+            return
         self._policy = served
         self._take(served)
         self.is_in_force = not waits
