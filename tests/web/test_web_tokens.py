@@ -100,7 +100,7 @@ def test_a_token_is_revoked_once_and_for_good(tokens, monkeypatch):
     token, _ = tokens.add("ann", "analyst")
     tokens.revoke(token.id)
     (before,) = tokens.all()
-    monkeypatch.setattr(module, "_moment", lambda time: "2999-01-01T00:00:00Z")
+    monkeypatch.setattr(module, "moment_text", lambda time: "2999-01-01T00:00:00Z")
     assert tokens.revoke(token.id)
     assert tokens.all() == [before] and before.revoked is not None
     assert not tokens.revoke("00000000")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from postri.columns import BOOLEAN, MAX_TEXT, ColumnType
 from postri.domain import Domain
@@ -88,12 +88,36 @@ class Dataset:
     joins: tuple[str, ...] = ()
     """The public tables whose columns are among its own."""
 
+    def unplaced(self) -> Self:
+        """The same, wherever in its file it stands."""
+        columns = {name: replace(column, line=0) for name, column in self.columns.items()}
+        return replace(self, line=0, columns=columns)
+
     @property
     def least_epsilon(self) -> Fraction:
         """The least that a question may cost."""
         if self.min_epsilon is None:
             return self.budget / 1000
         return self.min_epsilon
+
+
+@dataclass(frozen=True)
+class OidcPolicy:
+    """An issuer of OpenID Connect whose tokens the service takes beside its own.
+
+    `audience` is what its tokens must be meant for, `name` the claim that names the analyst.
+    """
+
+    issuer: str
+    audience: str
+    name: str = "sub"
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    leeway: Fraction = Fraction(30)
+    """By how many seconds the clocks of issuer and service may differ."""
+    required: Mapping[str, str] = field(default_factory=dict)
+    """Claims that must have a value, or hold it in a list."""
+    datasets: tuple[str, ...] | None = None
+    """The datasets that these tokens open; all if None."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +151,10 @@ class ServicePolicy:
     """
     answers: int = 0
     """Seconds between the fixed times at which answers leave; 0 for on the time grid."""
+    metrics: tuple[str, int] | None = None
+    """Where counters are told, to whoever can connect; nowhere if None."""
+    oidc: OidcPolicy | None = None
+    """The second way to know an analyst, beside tokens."""
 
 
 @dataclass(frozen=True)
