@@ -65,7 +65,7 @@ def inserting(path: Path) -> Callable[[], None]:
 def filled(path: Path, entries: int) -> SqliteLedger:
     """A ledger with so many entries, half of them answers, made in one transaction."""
     ledger = SqliteLedger(path)
-    with ledger._writing() as book:
+    with ledger._writing("bank") as book:
         for number in range(entries // 2):
             reservation = book.append(Reserved("bank", "1", "ann", key(-number), QUESTION, COST))
             book.append(Answered(reservation, "bank", "ann", "{}"))

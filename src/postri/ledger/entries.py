@@ -40,6 +40,8 @@ _ENCODER = json.JSONEncoder(
 class Entry:
     """One line of the ledger: its number and time in UTC, the kind of the fact, the fact as
     canonical JSON, and its place in the chain.
+
+    `chain` is empty where all datasets share one, else the name of the dataset.
     """
 
     number: int
@@ -48,6 +50,7 @@ class Entry:
     body: str
     previous: str
     hash: str
+    chain: str = ""
 
     def is_whole(self) -> bool:
         """Whether the hash fits the content."""
