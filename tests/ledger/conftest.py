@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from postri.ledger import SqliteLedger
+from postri.ledger.entries import new_entry
+from postri.ledger.postgres import PostgresLedger, grants, init_ledger
+from postri.ledger.stored import StoredLedger
+from services.postgres_server import SECRET, PostgresServer
+
+SERVICE = "ledger_service"
+MAKE_SERVICE = (
+    f"""
+    DO $$ BEGIN
+        CREATE ROLE {SERVICE} LOGIN PASSWORD '{SECRET}';
+    EXCEPTION WHEN duplicate_object THEN NULL;
+    END $$
+    """,
+)
 
 
 class SqliteStore:
@@ -38,8 +53,6 @@ class SqliteStore:
 
     def add(self, kind: str, body: str) -> None:
         """Append an entry as another version of the program might: the chain is right."""
-        from postri.ledger.entries import new_entry
-
         connection = sqlite3.connect(self.path, isolation_level=None)
         number, previous = connection.execute(
             "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
@@ -50,15 +63,77 @@ class SqliteStore:
         connection.close()
 
 
-STORES: dict[str, Callable[[Path, ExitStack], SqliteStore]] = {"sqlite": SqliteStore}
+class PostgresStore:
+    """A ledger in a database, opened as a service with the rights that it should have; its heads in
+    a folder. The owner can do what an attacker would.
+    """
 
+    def __init__(self, server: PostgresServer, folder: Path, stack: ExitStack) -> None:
+        self.head = folder / "heads"
+        self.owner = server.url()
+        self.url = server.url(SERVICE, SECRET)
+        self._server = server
+        self._stack = stack
+        server.run("DROP SCHEMA IF EXISTS postri CASCADE")
+        init_ledger(self.owner)
+        server.run(*MAKE_SERVICE, *grants(SERVICE))
 
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    with ExitStack() as stack:
-        yield STORES[request.param](tmp_path, stack)
+    def open(self, **options: object) -> PostgresLedger:
+        given = {"head": self.head, **options}
+        return self._stack.enter_context(PostgresLedger(self.url, **given))
+
+    def audit(self) -> PostgresLedger:
+        return self.open(audit=True)
+
+    def tamper(self, *statements: str) -> None:
+        """Change the tables behind the ledger's back."""
+        self._server.run(
+            "SET session_replication_role = replica", "SET search_path = postri", *statements
+        )
+
+    def add(self, kind: str, body: str) -> None:
+        """Append an entry to the chain of its dataset as another version might."""
+        dataset = json.loads(body).get("dataset", "bank")
+        with self._server.connect() as connection:
+            connection.execute("SET search_path = postri")
+            (number,) = connection.execute("SELECT nextval('numbers')").fetchone()
+            (previous,) = connection.execute(
+                "SELECT hash FROM entries WHERE chain = %s ORDER BY number DESC LIMIT 1", [dataset]
+            ).fetchone()
+            entry = new_entry(previous, number, "2026-01-01T00:00:00.000000+00:00", kind, body)
+            connection.execute(
+                "INSERT INTO entries VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                [number, dataset, entry.time, kind, body, previous, entry.hash],
+            )
 
 
 @pytest.fixture
-def ledger(store: SqliteStore) -> SqliteLedger:
+def sqlite_store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with ExitStack() as stack:
+        yield SqliteStore(tmp_path, stack)
+
+
+@pytest.fixture
+def postgres_store(postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresStore]:
+    with ExitStack() as stack:
+        yield PostgresStore(postgres, tmp_path, stack)
+
+
+STORES = ("sqlite_store", pytest.param("postgres_store", marks=pytest.mark.slow))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module with EVERY_STORE holds for each of them; others are about files."""
+    if "store" in metafunc.fixturenames and getattr(metafunc.module, "EVERY_STORE", False):
+        metafunc.parametrize("store", STORES, indirect=True)
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest) -> SqliteStore | PostgresStore:
+    """The store that a module names; SQLite if it names none."""
+    return request.getfixturevalue(getattr(request, "param", "sqlite_store"))
+
+
+@pytest.fixture
+def ledger(store: SqliteStore | PostgresStore) -> StoredLedger:
     return store.open()

@@ -104,12 +104,6 @@ class Book(ABC):
         """Run a statement; each question mark stands for a value."""
 
     @abstractmethod
-    def understand(self, known: int) -> None:
-        """Read the entries above the known ones; LedgerError if this version does not know one of
-        them.
-        """
-
-    @abstractmethod
     def append(self, fact: Fact) -> int:
         """One more entry, with the totals and indexes that follow from it. Its number."""
 
@@ -361,6 +355,14 @@ class Book(ABC):
     def _entries(self, which: str, given: tuple[Any, ...]) -> list[Entry]:
         rows = self._do(f"SELECT {self.COLUMNS} FROM entries {which}", given)
         return [Entry(*row) for row in rows]
+
+    def all_wordings(self) -> Iterator[tuple[str, int, str]]:
+        """How all questions were put: analyst, reservation, wording."""
+        yield from self._do("SELECT analyst, reservation, wording FROM wordings")
+
+    def all_retries(self) -> Iterator[tuple[str, str, int, str]]:
+        """The keys of all retries: analyst, key, reservation, digest of the wording."""
+        yield from self._do("SELECT analyst, retry, reservation, wording FROM retries")
 
     def _all_places(self) -> frozenset[tuple[str, str]]:
         return frozenset(self._do("SELECT dataset, place FROM places").fetchall())

@@ -79,6 +79,9 @@ class SqliteBook(Book):
     # ---- appending
 
     def understand(self, known: int) -> None:
+        """Read the entries above the known ones; LedgerError if this version does not know one of
+        them.
+        """
         meta = dict(self._do("SELECT name, value FROM meta").fetchall())
         check_schema(meta.get("schema", 0), "of this session")
         known = max(known, meta.get("understood", 0))
