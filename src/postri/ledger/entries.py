@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -51,6 +51,10 @@ class Entry:
     previous: str
     hash: str
     chain: str = ""
+
+    def is_same(self, other: Entry) -> bool:
+        """Whether both say the same in the same place of a chain, whatever its name."""
+        return replace(self, chain=other.chain) == other
 
     def is_whole(self) -> bool:
         """Whether the hash fits the content."""

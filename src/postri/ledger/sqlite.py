@@ -106,9 +106,6 @@ class SqliteLedger(StoredLedger):
         return number
 
     def backup(self, path: str | Path) -> None:
-        """A copy of the ledger at one moment, into a file that is not there yet; writers go on
-        meanwhile.
-        """
         if not create_private(Path(path)):
             raise LedgerError(
                 f"there is a file {str(path)!r} already: name another one for the backup"

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -110,6 +111,15 @@ class StoredLedger(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the store."""
+
+    def backup(self, path: str | Path) -> None:
+        """A copy of the ledger at one moment, into a file that is not there yet; writers go on
+        meanwhile.
+        """
+        raise InputError(
+            "a ledger in a database is backed up with the database, by its own tools: see the "
+            f"documentation of the ledger; nothing was written to {str(path)!r}"
+        )
 
     def warnings(self) -> list[str]:
         """What the steward should change about the store, though it can be used."""
