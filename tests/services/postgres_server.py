@@ -27,6 +27,19 @@ class PostgresServer:
     """A running server."""
 
     port: int
+    data: Path
+
+    def restart(self, *, standby: bool = False) -> None:
+        """Stop it and start it again; as a standby that follows nobody, if asked."""
+        signal = self.data / "standby.signal"
+        signal.unlink(missing_ok=True)
+        if standby:
+            signal.touch()
+            if os.getuid() == 0:
+                shutil.chown(signal, "postgres")
+        programs = _programs()
+        assert programs is not None
+        _run(programs / "pg_ctl", "-D", self.data, "-w", "-m", "fast", "restart")
 
     def url(
         self, user: str = "postgres", password: str = SECRET, database: str = "postgres"
@@ -109,7 +122,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         )
         _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
         try:
-            yield PostgresServer(port)
+            yield PostgresServer(port, data)
         finally:
             _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
     finally:

@@ -420,14 +420,13 @@ class PostgresBook(Book):
 
     def indexes(self) -> Indexes:
         rows = {dataset: _dataset_totals(row) for dataset, *row in self._do(ALL_DATASETS)}
-        unanswered = [(dataset, number) for dataset in rows for number in self._unanswered(dataset)]
+        unanswered = []
         for dataset, row in rows.items():
-            listed = sum(name == dataset for name, _ in unanswered)
-            if row.unanswered != listed:
-                raise LedgerError(
-                    f"the ledger keeps that {row.unanswered} questions of {dataset!r} have no "
-                    f"answer, and its indexes list {listed}"
-                )
+            numbers = self._unanswered(dataset)
+            # How many there are is kept too: one more, of no number, tells that it does not fit.
+            if row.unanswered != len(numbers):
+                numbers.append(0)
+            unanswered += [(dataset, number) for number in numbers]
         fates = self._do("SELECT reservation, number FROM fates")
         answers = self._do(ALL_ANSWERS)
         return Indexes(
