@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from fractions import Fraction
 
 import pytest
-from conftest import PostgresStore
 from some_charges import ENOUGH, charge
 from test_ledger_processes import result, start
 
+from conftest import PostgresStore
 from postri.errors import LedgerError
 from postri.ledger import verify
 from proving import sized

@@ -15,7 +15,7 @@ import pytest
 from some_charges import ENOUGH, charge, key, limits
 
 from conftest import SERVICE, PostgresStore
-from postri.errors import InputError, LedgerError, TermsRefused
+from postri.errors import BudgetExceeded, InputError, LedgerError, TermsRefused
 from postri.ledger import (
     Attempt,
     Limits,
@@ -79,7 +79,7 @@ class TestRights:
     def test_not_even_the_owner_can_without_ado(self, store, filled):
         with psycopg.connect(store.owner, autocommit=True) as connection:
             for statement in ("UPDATE {0} SET body = '{{}}'", "DELETE FROM {0}", "TRUNCATE {0}"):
-                with pytest.raises(psycopg.Error, match="rows of postri.entries are permanent"):
+                with pytest.raises(psycopg.Error, match=r"rows of postri\.entries are permanent"):
                     connection.execute(statement.format("postri.entries").encode())
 
     def test_a_role_with_too_many_is_warned_about(self, store, filled):
@@ -187,11 +187,7 @@ class TestChains:
             joined = limits(1, people=People(same_people=(other,)))
             try:
                 ledger.reserve(charge(number, "1/8", dataset=mine), joined)
-            except LedgerError as error:
-                assert "budget" in str(error)
-                return False
-            except Exception as error:
-                assert type(error).__name__ == "BudgetExceeded"
+            except BudgetExceeded:
                 return False
             return True
 
@@ -258,9 +254,11 @@ class TestHeads:
                 ledger.reserve(charge("more"), ENOUGH)
         with store.open(head=head, audit=True) as ledger:
             ledger.accept_restored()
-        with psycopg.connect(head, autocommit=True) as connection:
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(b"DELETE FROM postri_heads.heads")
+        with (
+            psycopg.connect(head, autocommit=True) as connection,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            connection.execute(b"DELETE FROM postri_heads.heads")
 
     def test_a_place_that_cannot_be_written_is_noticed_before_anything_is_spent(self, store):
         ledger = store.open()

@@ -85,8 +85,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """A server of its own."""
+def postgres_server(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server of its own; one that is durable waits for the disk."""
     programs, folder = _programs(), Path(tempfile.mkdtemp(prefix="postri-postgres-"))
     assert programs is not None
     data, port = folder / "data", _free_port()
@@ -94,12 +94,15 @@ def postgres_server() -> Iterator[PostgresServer]:
     if os.getuid() == 0:
         shutil.chown(folder, "postgres")
         shutil.chown(folder / "password", "postgres")
+    waits = "off"
+    if durable:
+        waits = "on"
     settings = {
-        "fsync": "off",
-        "full_page_writes": "off",
+        "fsync": waits,
+        "full_page_writes": waits,
         "listen_addresses": "127.0.0.1",
         "port": port,
-        "synchronous_commit": "off",
+        "synchronous_commit": waits,
         "unix_socket_directories": folder,
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())

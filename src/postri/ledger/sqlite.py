@@ -124,7 +124,9 @@ class SqliteLedger(StoredLedger):
     # ---- transactions
 
     @contextmanager
-    def _writing(self, dataset: str, people: People = NOBODY) -> Iterator[SqliteBook]:
+    def _writing(
+        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+    ) -> Iterator[SqliteBook]:
         with ExitStack() as stack:
             with self._file.writing() as connection:
                 # Held until the head has moved, so that no process moves it back, and writable

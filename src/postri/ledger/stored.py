@@ -75,9 +75,13 @@ class StoredLedger(ABC):
     # ---- what a store does in its own way
 
     @abstractmethod
-    def _writing(self, dataset: str, people: People = NOBODY) -> AbstractContextManager[Book]:
+    def _writing(
+        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+    ) -> AbstractContextManager[Book]:
         """A transaction that may append to a dataset and to those about the same people: refuses
         what is unknown or too old, and moves the head when all is durable.
+
+        The totals of the analyst will be looked at, if one is named.
         """
 
     @abstractmethod
@@ -135,7 +139,7 @@ class StoredLedger(ABC):
             return _recorded(book, number, (dataset, version, key))
 
     def reserve(self, charge: Charge, limits: Limits, attempt: Attempt | None = None) -> int:
-        with self._writing(charge.dataset, limits.people) as book:
+        with self._writing(charge.dataset, limits.people, charge.analyst) as book:
             if attempt is not None:
                 before = book.retried(charge.analyst, attempt)
                 if before is not None:

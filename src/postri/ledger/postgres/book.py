@@ -7,7 +7,7 @@ which is the chain of a SQLite ledger that was copied, or nothing. Numbers are c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -69,6 +69,22 @@ ALL_DATASETS = """
     ) AS newest
     WHERE names.analyst = ''
 """
+# All that a reservation needs to know of some chains: where they end, the newest totals, and the
+# last terms.
+STATES = """
+    SELECT chain, tip.number, tip.hash, said.kind, said.body,
+        newest.epsilon, newest.rho, newest.entries, newest.terms,
+        newest.reopened, newest.unanswered, newest.failed
+    FROM unnest(?::text[]) AS chains (chain)
+    LEFT JOIN LATERAL (
+        SELECT number, hash FROM entries
+        WHERE entries.chain = chains.chain ORDER BY number DESC LIMIT 1
+    ) AS tip ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM datasets WHERE dataset = chains.chain ORDER BY number DESC LIMIT 1
+    ) AS newest ON true
+    LEFT JOIN entries AS said ON said.number = newest.terms
+"""
 ANALYST = """
     SELECT epsilon, rho, entries, questions
     FROM analysts WHERE dataset = ? AND analyst = ? ORDER BY number DESC LIMIT 1
@@ -105,6 +121,17 @@ ADD_ANALYST = "INSERT INTO analysts VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_NAME = "INSERT INTO names VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
+def foreseen_by(chains: Sequence[str], analyst: str | None) -> list[Request]:
+    """What a reservation on datasets about the same people looks at, to be read in one trip."""
+    requests: list[Request] = [(STATES, (list({TRUNK: None, **dict.fromkeys(chains)}),))]
+    requests += [(VERSION, ()), (JOINS, ())]
+    for chain in chains:
+        requests += [(PLACES, (chain,)), (SHARING, (chain,))]
+        if analyst is not None:
+            requests.append((ANALYST, (chain, analyst)))
+    return requests
+
+
 @dataclass
 class DatasetTotals(Totals):
     """A dataset's newest row: also how many of its questions have no answer since the entry by
@@ -131,7 +158,7 @@ class PostgresBook(Book):
 
     COLUMNS = "number, time, kind, body, previous, hash, chain"
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: Transaction, foreseen: Sequence[Request] = ()) -> None:
         super().__init__()
         self._transaction = transaction
         self._foreseen: dict[tuple[str, tuple[Any, ...]], Fetched] = {}
@@ -141,6 +168,11 @@ class PostgresBook(Book):
         # The last entry of each chain that this transaction has written, and all its facts.
         self.written: dict[str, Entry] = {}
         self._facts: dict[int, Fact] = {}
+        for request, fetched in zip(foreseen, transaction.first, strict=True):
+            if request[0] == STATES:
+                self._take_states(fetched)
+            else:
+                self._foreseen[request] = fetched
 
     def _do(self, statement: str, given: tuple[Any, ...] = ()) -> Fetched:
         found = self._foreseen.get((statement, given))
@@ -148,13 +180,18 @@ class PostgresBook(Book):
             return found
         return self._transaction.do(statement, given)
 
-    def foresee(self, chains: Iterable[str]) -> None:
-        """Read in one trip what a reservation on datasets about the same people looks at."""
-        requests: list[Request] = [(VERSION, ()), (JOINS, ()), (TIP, (TRUNK,))]
-        for chain in chains:
-            requests += [(TIP, (chain,)), (DATASET, (chain,)), (UNDERSTOOD, (chain,))]
-            requests += [(PLACES, (chain,)), (SHARING, (chain,))]
-        self._foreseen.update(zip(requests, self._transaction.ask_all(requests), strict=True))
+    def _take_states(self, states: Fetched) -> None:
+        for chain, number, hash, kind, body, *row in states:
+            if number is not None:
+                self._tips[chain] = Tip(number, hash)
+            self._rows[chain] = _dataset_totals(row)
+            terms = self._rows[chain].terms
+            if terms is not None and kind is not None:
+                self._facts[terms] = read_fact(terms, kind, body)
+        if TRUNK not in self._tips:
+            self._tips[TRUNK] = Tip(0, FIRST_HASH)
+        for chain in self._rows:
+            self._tips.setdefault(chain, Tip(0, self._tips[TRUNK].hash))
 
     # ---- chains
 
@@ -440,7 +477,8 @@ class PostgresBook(Book):
 
 
 def _dataset_totals(row: Any) -> DatasetTotals:
-    if row is None:
+    # Joined to a chain that has none, a row is all nulls.
+    if row is None or row[0] is None:
         return DatasetTotals()
     epsilon, rho, entries, terms, reopened, unanswered, failed = row
     return DatasetTotals(

@@ -36,7 +36,7 @@ PATIENCE = {
 # Connections that wait for the next transaction; more are closed.
 IDLE = 8
 
-WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # All for one transaction, so that a pool between may give each to another connection. A commit
 # waits for the disk, and for the standbys that the server waits for; never for less. Whoever stops
@@ -151,28 +151,34 @@ class Server:
             self.end(transaction)
 
     @contextmanager
-    def writing(self, locks: Sequence[int] = ()) -> Iterator[Transaction]:
+    def writing(
+        self, locks: Sequence[int] = (), then: Sequence[Request] = ()
+    ) -> Iterator[Transaction]:
         """A transaction that holds locks from its start; it is gone at the end unless it was
         committed.
         """
-        transaction = self.begin(WRITE, locks)
+        transaction = self.begin(WRITE, locks, then)
         try:
             yield transaction
         finally:
             self.end(transaction)
 
-    def begin(self, how: str, locks: Sequence[int] = ()) -> Transaction:
+    def begin(
+        self, how: str, locks: Sequence[int] = (), then: Sequence[Request] = ()
+    ) -> Transaction:
         """A transaction. Locks are taken in one order, whoever asks; statements after them see what
-        was committed by then.
+        was committed by then, the first of them in the same trip to the server.
         """
         milliseconds = str(int(self._patience * 1000))
         settings = (SETTINGS, (self._schema, milliseconds, milliseconds))
-        opening = [(how, ()), settings, *((LOCK, (key,)) for key in sorted(set(locks)))]
+        taken = [(LOCK, (key,)) for key in sorted(set(locks))]
+        opening: list[Request] = [(how, ()), settings, *taken]
         while True:
             connection, was_idle = self._connected()
             transaction = Transaction(connection, self.title)
             try:
-                transaction.ask_all(opening)
+                fetched = transaction.ask_all([*opening, *then])
+                transaction.first = fetched[len(opening) :]
             except ConnectionLost:
                 transaction.drop()
                 # It may have been closed long ago, by whatever lies between: another is tried.
@@ -257,6 +263,8 @@ class Transaction:
         self.connection = connection
         self._title = title
         self._queue: list[Request] = []
+        # What the statements gave that it began with.
+        self.first: list[Fetched] = []
 
     def do(self, statement: str, given: tuple[Any, ...] = ()) -> Fetched:
         """Run what is queued, then a statement."""

@@ -21,7 +21,7 @@ from postri.ledger.book import Book
 from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import Entry, Restored
 from postri.ledger.head import Head, trouble
-from postri.ledger.postgres.book import PostgresBook
+from postri.ledger.postgres.book import PostgresBook, foreseen_by
 from postri.ledger.postgres.connection import ConnectionLost, Server, lock_key
 from postri.ledger.postgres.heads import HeadDatabase, HeadFolder, HeadPlace, HeldHeads
 from postri.ledger.postgres.making import schema_of
@@ -187,11 +187,13 @@ class PostgresLedger(StoredLedger):
     # ---- transactions
 
     @contextmanager
-    def _writing(self, dataset: str, people: People = NOBODY) -> Iterator[PostgresBook]:
+    def _writing(
+        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+    ) -> Iterator[PostgresBook]:
         names = self._locked.get(dataset, (dataset,))
         wide = False
         while True:
-            with self._locking(names, wide=wide) as (book, held):
+            with self._locking(names, wide=wide, analyst=analyst) as (book, held):
                 joined = book.same_people(dataset, people.same_people)
                 says_more = bool(people.places - book.places(dataset)) or not (
                     set(people.same_people) <= set(book.same_people(dataset))
@@ -209,21 +211,20 @@ class PostgresLedger(StoredLedger):
 
     @contextmanager
     def _locking(
-        self, chains: Sequence[str], *, wide: bool = False
+        self, chains: Sequence[str], *, wide: bool = False, analyst: str | None = None
     ) -> Iterator[tuple[PostgresBook, HeldHeads]]:
         """A transaction in which nobody else writes these chains, and moves their heads."""
         locks = [_lock_of(name) for name in chains]
         if wide:
             locks.append(TERMS_LOCK)
+        looks_at = foreseen_by(chains, analyst)
         with (
-            self._server.writing(locks) as transaction,
+            self._server.writing(locks, looks_at) as transaction,
             # Held until the heads have moved, so that no process moves them back, and writable
             # before anything is spent.
             self._heads.held(chains) as held,
         ):
-            book = PostgresBook(transaction)
-            book.foresee(chains)
-            yield book, held
+            yield PostgresBook(transaction, looks_at), held
 
     @contextmanager
     def _ending(self, reservation: int) -> Iterator[PostgresBook]:
