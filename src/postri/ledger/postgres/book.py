@@ -72,7 +72,7 @@ ALL_DATASETS = """
 # All that a reservation needs to know of some chains: where they end, the newest totals, and the
 # last terms.
 STATES = """
-    SELECT chain, tip.number, tip.hash, said.kind, said.body,
+    SELECT chains.chain, tip.number, tip.hash, said.kind, said.body,
         newest.epsilon, newest.rho, newest.entries, newest.terms,
         newest.reopened, newest.unanswered, newest.failed
     FROM unnest(?::text[]) AS chains (chain)
