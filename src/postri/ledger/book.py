@@ -54,7 +54,7 @@ ASKED = """
 """
 
 
-class Rows(Protocol):
+class FoundRows(Protocol):
     """What a statement gives."""
 
     def fetchone(self) -> Any: ...
@@ -100,7 +100,7 @@ class Book(ABC):
     # ---- what a store does in its own way
 
     @abstractmethod
-    def _do(self, statement: str, given: tuple[Any, ...] = ()) -> Rows:
+    def _do(self, statement: str, given: tuple[Any, ...] = ()) -> FoundRows:
         """Run a statement; each question mark stands for a value."""
 
     @abstractmethod

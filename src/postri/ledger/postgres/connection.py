@@ -115,7 +115,7 @@ def _in_style(statement: str) -> bytes:
     return statement.replace("?", "%s").encode()
 
 
-class Server:
+class LedgerServer:
     """A database by its URL. Each transaction has a connection to itself; those that are free wait
     for the next one.
     """

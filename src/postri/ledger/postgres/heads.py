@@ -14,7 +14,7 @@ from typing import Protocol
 
 from postri.errors import LedgerError
 from postri.ledger.head import Head, HeadFile, HeldHead
-from postri.ledger.postgres.connection import Server, Transaction, lock_key
+from postri.ledger.postgres.connection import LedgerServer, Transaction, lock_key
 from postri.ledger.postgres.schema import HEADS_SCHEMA
 from postri.ledger.store import TRUNK
 
@@ -140,7 +140,7 @@ class HeadDatabase:
     """
 
     def __init__(self, url: str, patience: float) -> None:
-        self._server = Server(url, HEADS_SCHEMA, patience, "the ledger's head")
+        self._server = LedgerServer(url, HEADS_SCHEMA, patience, "the ledger's head")
 
     def read(self, chains: Iterable[str] | None = None) -> Mapping[str, Head | None]:
         with self._server.reading() as transaction:

@@ -22,7 +22,7 @@ from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import Entry, Restored
 from postri.ledger.head import Head, trouble
 from postri.ledger.postgres.book import PostgresBook, foreseen_by
-from postri.ledger.postgres.connection import ConnectionLost, Server, lock_key
+from postri.ledger.postgres.connection import ConnectionLost, LedgerServer, lock_key
 from postri.ledger.postgres.heads import HeadDatabase, HeadFolder, HeadPlace, HeldHeads
 from postri.ledger.postgres.making import schema_of
 from postri.ledger.postgres.schema import MIGRATIONS, SCHEMA
@@ -58,7 +58,7 @@ class PostgresLedger(StoredLedger):
         self, url: str, head: str | Path, *, audit: bool = False, patience: float = 30.0
     ) -> None:
         super().__init__()
-        self._server = Server(url, SCHEMA, patience, "the ledger")
+        self._server = LedgerServer(url, SCHEMA, patience, "the ledger")
         self.title = self._server.title
         self._heads: HeadPlace = _head_place(head, patience)
         # What this process has read and knows, by chain: it need not be read again.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from postri.errors import LedgerError
-from postri.ledger.postgres.connection import Server, Transaction, lock_key
+from postri.ledger.postgres.connection import LedgerServer, Transaction, lock_key
 from postri.ledger.postgres.schema import HEAD_MIGRATIONS, HEADS_SCHEMA, MIGRATIONS, SCHEMA
 from postri.ledger.schema import check_known
 
@@ -28,7 +28,7 @@ def init_heads(url: str, patience: float = 30.0) -> bool:
 def _init(
     url: str, schema: str, migrations: tuple[tuple[str, ...], ...], patience: float, what: str
 ) -> bool:
-    server = Server(url, schema, patience, what)
+    server = LedgerServer(url, schema, patience, what)
     try:
         with server.writing([lock_key("postri init", schema)]) as transaction:
             found = schema_of(transaction, schema, server.title)
