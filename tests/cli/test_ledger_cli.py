@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import psycopg
 import pytest
 
 import postri
@@ -31,11 +30,6 @@ def database(postgres):
     return postgres
 
 
-def grant(owner: str, text: str) -> None:
-    with psycopg.connect(owner, autocommit=True) as connection:
-        connection.execute(text.encode())
-
-
 def test_a_ledger_moves_to_a_postgres_database_and_goes_on(database, tmp_path):
     policy = write_policy(tmp_path)
     with postri.connect(policy) as db:
@@ -45,7 +39,7 @@ def test_a_ledger_moves_to_a_postgres_database_and_goes_on(database, tmp_path):
     grants, told = run("ledger", "init", owner, "--role", SERVICE, folder=tmp_path)
     assert "is made" in told and "UPDATE" not in grants and "DELETE" not in grants
     assert "was there already" in run("ledger", "init", owner, folder=tmp_path)[1]
-    grant(owner, grants)
+    database.run_in("cli_ledger", grants)
     line, told = run("ledger", "copy", "postri.ledger", owner, folder=tmp_path)
     assert "copied and verified: 3 entries" in told and line.startswith("3 ")
     assert SECRET not in told

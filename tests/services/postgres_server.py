@@ -55,6 +55,12 @@ class PostgresServer:
             for command in commands:
                 connection.execute(command.encode())
 
+    def run_in(self, database: str, *commands: str) -> None:
+        """The same in another database."""
+        with psycopg.connect(self.url(database=database), autocommit=True) as connection:
+            for command in commands:
+                connection.execute(command.encode())
+
     def load(self, table: str, declared: str, rows: Sequence[Any], column: str = "x") -> str:
         """A fresh table with one column of this type beside one of texts; a cell is a text as the
         server reads it, or None.
