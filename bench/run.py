@@ -18,7 +18,7 @@ import numpy as np
 import postri
 from distribution import distribution_figures
 from engines import csv_engine, duckdb_engine, postgres_engine, print_peak, spark_engine
-from ledger import ledger_growth, ledger_rate
+from ledger import ledger_growth, ledger_rate, postgres_ledger_rate
 from postri import PostRI
 from service import history_page, service_latency
 from session import session_overhead
@@ -64,6 +64,7 @@ LIMITS = {
 LEAST = {
     "ledger_vs_sqlite_insert": 0.5,
     "ledger_growth": 0.8,
+    "postgres_reservations": 300.0,
     "quantile_tree_vs_distribution_99_rows": 7.0,
 }
 
@@ -240,6 +241,7 @@ def main() -> None:
         history_page,
         ledger_rate,
         ledger_growth,
+        postgres_ledger_rate,
         research,
     ):
         print(f"{part.__name__} ...", file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ from some_charges import charge, limits
 from postri.errors import DatasetClosed, LedgerError, QuestionsExceeded
 from postri.ledger import Attempt, SqliteLedger, verify
 
+EVERY_STORE = True
 TWO = limits(5, failures=2)
 
 

@@ -21,6 +21,7 @@ from postri.privacy import (
     group_factor,
 )
 
+EVERY_STORE = True
 ROW = AddOrRemoveRows(1)
 HUNDRED = AddOrRemoveRows(100)
 PERSON = AddOrRemoveUnits("who", rows=3)

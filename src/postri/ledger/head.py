@@ -21,6 +21,7 @@ from time import monotonic, sleep
 from postri import system
 from postri.cost import Cost
 from postri.errors import LedgerError
+from postri.ledger.entries import FIRST_HASH, Entry
 from postri.ledger.parts import rational, read_epsilon
 from postri.mechanisms.coins import secret_bytes
 
@@ -50,6 +51,30 @@ class Head:
             dataset: Cost(read_epsilon(epsilon), rational(rho))
             for dataset, (epsilon, rho) in spent.items()
         }
+
+    def knows(self, entry: Entry) -> bool:
+        """Whether an entry was there by then."""
+        return entry.number <= self.number
+
+
+@dataclass(frozen=True)
+class Heads(Head):
+    """Where a ledger of several chains ends: its last number, a hash over the ends of all chains,
+    and those ends, each as name, number and hash.
+    """
+
+    chains: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The ends of all chains, as a line."""
+        if not self.chains:
+            return f"0 {FIRST_HASH}"
+        return ", ".join(f"{number} {hash}" for _, number, hash in self.chains)
+
+    def knows(self, entry: Entry) -> bool:
+        ends = {name: number for name, number, _ in self.chains}
+        return entry.number <= ends.get(entry.chain, 0)
 
 
 def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]) -> str | None:

@@ -14,6 +14,7 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
 from postri.expressions.lookup import Cell as PublicCell
 from postri.expressions.lookup import Key as PublicKey
+from postri.ledger import Place, StoredLedger, open_ledger
 from postri.privacy import ProtectedChange
 from postri.question.dataset import PublicPart
 
@@ -23,6 +24,8 @@ AccountantName = Literal["pure", "zcdp"]
 NUMBERS = ("integer", "decimal", "float")
 BOUNDED = (*NUMBERS, "date", "timestamp")
 TYPES = (*BOUNDED, "text", "boolean")
+# Beside the policy, unless it names another place.
+LEDGER_FILE = "postri.ledger"
 
 
 @dataclass(frozen=True)
@@ -162,8 +165,8 @@ class Policy:
     """The steward's file. Its paths are absolute."""
 
     path: Path
-    ledger: Path
-    head: Path | None
+    ledger: Place
+    head: Place | None
     datasets: Mapping[str, Dataset]
     ledger_line: int = 0
     head_line: int = 0
@@ -172,12 +175,35 @@ class Policy:
     @property
     def tokens(self) -> Path:
         """The file of the service's tokens."""
-        return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")
+        return self.service.tokens or self._beside("tokens")
 
     @property
     def past_texts(self) -> Path:
         """The file of past answers that the service has ready."""
-        return self.ledger.with_name(f"{self.ledger.name}.texts")
+        return self._beside("texts")
+
+    def _beside(self, ending: str) -> Path:
+        """A file beside the ledger; beside this policy if the ledger lies in a database."""
+        file = self.path.with_name(LEDGER_FILE)
+        if isinstance(self.ledger, Path):
+            file = self.ledger
+        return file.with_name(f"{file.name}.{ending}")
+
+    @property
+    def ledger_files(self) -> list[Path]:
+        """The files of the ledger and of its head, as far as they are files."""
+        return [place for place in (self.ledger, self.head) if isinstance(place, Path)]
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger that may know something; one in a database always may."""
+        if isinstance(self.ledger, Path):
+            return self.ledger.is_file() and self.ledger.stat().st_size > 0
+        return True
+
+    def open_ledger(self, *, audit: bool = False) -> StoredLedger:
+        """The ledger of this policy; to be closed."""
+        return open_ledger(self.ledger, self.head, audit=audit)
 
 
 def type_name(declared: ColumnType) -> str | None:

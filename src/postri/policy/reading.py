@@ -16,9 +16,11 @@ from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.rows import Groups, Key
 from postri.errors import InputError, PolicyError, nearest
 from postri.exact import plain, shown
+from postri.ledger import is_database
 from postri.policy import values as v
 from postri.policy.model import (
     BOUNDED,
+    LEDGER_FILE,
     TYPES,
     AccountantName,
     ColumnPolicy,
@@ -123,9 +125,17 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
 def _policy(top: Section, path: Path) -> Policy:
     top.refuse_others(POLICY_KEYS)
-    file = partial(v.a_file, folder=path.parent)
-    ledger = top.get("ledger", file) or path.parent / "postri.ledger"
-    head = top.get("ledger_head", file)
+    place = partial(v.a_ledger_place, folder=path.parent)
+    ledger = top.get("ledger", place) or path.with_name(LEDGER_FILE)
+    head = top.get("ledger_head", place)
+    if is_database(ledger) and head is None:
+        head = path.with_name(f"{LEDGER_FILE}.heads")
+    if is_database(head) and not is_database(ledger):
+        top.note(
+            "ledger_head is a database, and the ledger is a file; name a file for its head, or "
+            "keep the ledger in a database too",
+            "ledger_head",
+        )
     # A head inside its own ledger would be put back with it.
     if head == ledger:
         top.note(

@@ -18,6 +18,7 @@ from postri.domain import position
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, parameter, plain, shown
+from postri.ledger import is_database
 from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, check_share
 
 SIZES = {"MB": 10**6, "GB": 10**9}
@@ -64,6 +65,20 @@ def a_file(what: str, value: object, folder: Path) -> Path:
     if "://" in a_name(what, value):
         raise InputError(f"{what} must be the path of a file, not a URL")
     return folder / str(value)
+
+
+def a_ledger_place(what: str, value: object, folder: Path) -> Path | str:
+    """The path of a file, as seen from a folder, or the URL of a PostgreSQL database."""
+    name = a_name(what, value)
+    if is_database(name):
+        return name
+    if "://" in name:
+        # Not shown: a URL may hold a password.
+        raise InputError(
+            f"{what} must be the path of a file, or the URL of a PostgreSQL database, such as "
+            '"postgresql://user@host/database"'
+        )
+    return a_file(what, value, folder)
 
 
 def a_text(what: str, value: object) -> str:

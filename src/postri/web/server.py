@@ -15,7 +15,6 @@ from types import FrameType
 import uvicorn
 
 from postri.errors import InputError, PostriError
-from postri.ledger import SqliteLedger
 from postri.policy import Policy
 from postri.web import logs
 from postri.web.app import create_app
@@ -89,7 +88,9 @@ def serve(
             "the way can read tokens and answers"
         )
     url = _url(address, port, certificate)
-    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
+    with policy.open_ledger() as ledger, Tokens(policy.tokens) as tokens:
+        for text in ledger.warnings():
+            warn(text)
         if not tokens.all():
             warn(
                 "there are no tokens yet: make the first with 'postri token add NAME --role "

@@ -26,7 +26,7 @@ from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError, missing_extra
-from postri.ledger import AskedQuestion, SqliteLedger, View
+from postri.ledger import AskedQuestion, StoredLedger, View
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.policy.model import OidcPolicy
@@ -156,7 +156,7 @@ class Service:
     def __init__(
         self,
         policy: Policy,
-        ledger: SqliteLedger,
+        ledger: StoredLedger,
         tokens: Tokens,
         workers: Workers | None = None,
     ) -> None:
@@ -191,7 +191,7 @@ class Service:
         self._probe_threads = CapacityLimiter(PROBES)
         self._list_threads = CapacityLimiter(LISTS)
         self._lists = FairQueue(LISTS, LISTS_WAITING, LISTS_WAITING_EACH)
-        folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
+        folders = {file.parent for file in policy.ledger_files}
         self.readiness = Readiness(
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
