@@ -17,6 +17,7 @@ import numpy as np
 
 from postri.columns import ColumnType
 from postri.engines.rows import Selection
+from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
@@ -42,6 +43,12 @@ WIDE_SLACK = 40
 # How many grid points are counted in one scan, and how many of all groups together.
 MOST_POINTS = 1 << 15
 MOST_COUNTS = 1 << 22
+# Into how many parts a scan divides stretches: where each row is put into its part by a division,
+# and where it is looked up among them.
+PARTS_BY_DIVISION = 1 << 18
+PARTS_BY_LOOKUP = 1 << 12
+# Which share of the cells may lie beyond the usual range, on each side.
+UNUSUAL = 1 / 4096
 CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
 
 
@@ -135,6 +142,25 @@ class Engine(Protocol):
         are, by one scan.
 
         The points are ascending and distinct, at most `MOST_POINTS`.
+        """
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection
+    ) -> tuple[int, int] | None:
+        """Between which grid points nearly all cells lie, by a sample: FOR SPEED ALONE.
+
+        None if the sample has no cell.
+        """
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection) -> int:
+        """Into how many parts a scan may divide stretches before it becomes slow."""
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch, by one scan.
+
+        There are about `most_parts` of them at most.
         """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:

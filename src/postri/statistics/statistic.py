@@ -25,7 +25,7 @@ from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
 from postri.statistics.keys import Keys
-from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
+from postri.window import CountsBelow, Indexes, PointCounts, SquareTotal, Target, Total, Windows
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -85,6 +85,13 @@ class Countable(Protocol):
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points, which are ascending
         and distinct.
+        """
+
+    def counts_ahead(
+        self, column: str | None, grid: Grid, rows: Any, ps: Sequence[Fraction], reach: int
+    ) -> CountsBelow:
+        """The same, for points that are asked for one after the other: most of them near the ranks
+        of these quantiles, within `reach` rows.
         """
 
     def grouped_windows(

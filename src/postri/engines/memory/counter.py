@@ -20,6 +20,7 @@ from postri.engines.engine import (
     tally,
 )
 from postri.engines.reading import Raw, Reading
+from postri.engines.stretches import Stretches
 from postri.grid import Grid
 from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
 
@@ -146,6 +147,33 @@ class MemoryCounter:
             n += len(cells)
         return thresholds.cuts.counts(below, n)
 
+    def counts_inside(self, stretches: Stretches) -> Indexes:
+        """One pass: how many cells lie in each part of each stretch."""
+        numbers = stretches.numbers
+        low = self.reading.cut(stretches.first)
+        end = self.reading.cut(stretches.end)
+        found = np.zeros(len(numbers) * stretches.parts, np.int64)
+        for cells in self._stretches():
+            inside = cells[_less(cells, end) & ~_less(cells, low)]
+            away = self.reading.indexes(inside) - stretches.first
+            number = away // stretches.size
+            line = numbers.searchsorted(number)
+            part = away % stretches.size // stretches.step
+            # There may be others between the stretches that are looked at.
+            looked_at = numbers[line] == number
+            place = (line * stretches.parts + part)[looked_at]
+            found += np.bincount(place, minlength=len(found))
+        return found.reshape(len(numbers), stretches.parts)
+
+    def every(self, stride: int) -> Indexes:
+        """The indexes of one cell in each `stride`."""
+        parts = [
+            self.reading.indexes(cells)
+            for chunk in self.chunks
+            for cells in chunk.every(stride).stretches()
+        ]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
             yield from chunk.stretches()
@@ -153,12 +181,7 @@ class MemoryCounter:
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""
         stride = max(1, ceil(self.rows / SAMPLE))
-        parts = [
-            self.reading.indexes(cells)
-            for chunk in self.chunks
-            for cells in chunk.every(stride).stretches()
-        ]
-        sample = np.sort(np.concatenate(parts))
+        sample = np.sort(self.every(stride))
         yield from sampled_brackets(sample, 1 / stride, targets, grid)
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.engine import SLACK, Bracket
+from postri.engines.engine import SLACK, UNUSUAL, Bracket
 from postri.engines.reading import Reading
 from postri.engines.sql.dialect import Dialect, filled
 from postri.engines.sql.row_source import RowSource, named
@@ -166,6 +166,20 @@ def sampled_guesses(
         for each, part in zip(ranks, np.split(marks, starts, axis=1), strict=True)
     ]
     return [bracket for group in zip(*brackets, strict=True) for bracket in group]
+
+
+def usual_range(
+    sample: Sample,
+    columns: Callable[[str], list[NDArray[Any]]],
+    row_source: RowSource,
+    reading: Reading,
+) -> tuple[int, int] | None:
+    """Between which indexes nearly all cells of a sample lie, in every group that it has."""
+    shares = [UNUSUAL, 1 - UNUSUAL]
+    _, _, low, high = columns(_order_statistics(sample.relation, row_source, shares))
+    if not len(low):
+        return None
+    return int(reading.indexes(low).min()), int(reading.indexes(high).max())
 
 
 def _order_statistics(relation: str, row_source: RowSource, shares: Sequence[float]) -> str:
