@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postri.engines.engine import MOST_COUNTS, Engine
 from postri.engines.rows import Selection
@@ -20,9 +21,11 @@ from postri.window import Indexes, PointCounts
 
 # Into how many stretches a first scan divides the usual range of the cells. With more of them every
 # row costs more; with fewer, more rows lie in those that are divided again.
-USUAL_STRETCHES = 1 << 13
+USUAL_STRETCHES = 1 << 15
 # Elsewhere, where hardly a cell lies, a grid without octaves is divided into so many.
 FEW_STRETCHES = 1 << 9
+# What holds about this share of the rows of a group is likely to be divided, wherever it lies.
+MANY = 1 / 1000
 
 
 class CountsAhead:
@@ -69,7 +72,12 @@ class CountsAhead:
         ]
 
     def _lacking(self, points: Indexes) -> Indexes:
-        return points[~np.isin(points, self._points)]
+        return points[~self._is_known(points)]
+
+    def _is_known(self, points: Indexes) -> NDArray[np.bool_]:
+        places = self._points.searchsorted(points)
+        known: NDArray[np.bool_] = self._points[places % len(self._points)] == points
+        return known
 
     def _count_points(self, points: Indexes) -> Indexes:
         """One scan for any points; how many cells each group has."""
@@ -97,6 +105,7 @@ class CountsAhead:
             inside = [lattice.within(*usual) for lattice in self._lattices]
             size = max(lattice.size_for(room) for lattice in inside)
             found += [point for lattice in inside for point in lattice.points(size)]
+            found += [point for lattice in inside for point in lattice.fringe(size)]
         return self._within_grid(found)
 
     def _within_grid(self, points: Iterable[int]) -> Indexes:
@@ -122,19 +131,26 @@ class CountsAhead:
         upto = under[:, None, :] + parts.transpose(1, 2, 0).cumsum(axis=1)
         points = stretches.starts[:, 1:].ravel()
         below = upto[:, :-1].reshape(len(points), self._rows.number)
-        is_new = (points <= self._grid.last) & ~np.isin(points, self._points)
+        is_new = (points <= self._grid.last) & ~self._is_known(points)
         self._add(points[is_new], below[is_new])
 
     def _near_ranks(self) -> Indexes:
-        """Points between which, and those after them, the ranks of the quantiles lie in a group."""
+        """Points between which and the next ones the ranks of the quantiles lie, or many rows, in
+        any group.
+        """
         assert self._n is not None
-        found = []
-        for group, n in enumerate(self._n.tolist()):
+        inside = np.diff(self._table, axis=0, append=self._n[None])
+        many = np.maximum(MANY * self._n - self._reach, self._reach)
+        is_near = (inside > many).any(axis=1)
+        # By how much more stretches of places near a rank begin at a place than end there.
+        begins = np.zeros(len(self._points) + 1, np.int64)
+        for below, n in zip(self._table.T, self._n.tolist(), strict=True):
             ranks = self._shares * n
-            near = np.concatenate((ranks - self._reach, ranks, ranks + self._reach))
-            below = self._table[:, group]
-            found.append(below.searchsorted(near[(near > 0) & (near < n)], "right") - 1)
-        return self._points[np.unique(np.concatenate(found))]
+            first = below.searchsorted(ranks - self._reach, "right") - 1
+            end = below.searchsorted(ranks + self._reach, "right")
+            np.add.at(begins, np.maximum(first, 0), 1)
+            np.subtract.at(begins, end, 1)
+        return self._points[is_near | (begins.cumsum()[:-1] > 0)]
 
     def _stretches(self, lattice: Lattice, near: Indexes) -> Stretches | None:
         """Those around some points that begin where the cells below are known, and have parts that
@@ -142,27 +158,20 @@ class CountsAhead:
         """
         inside = near[(near >= lattice.first) & (near <= lattice.last)]
         places = np.unique(self._points.searchsorted(inside, "right"))
-        ends = [*self._points.tolist(), self._grid.last]
-        sizes = [ends[place] - ends[place - 1] for place in places.tolist()]
-        divisible = [
-            (ends[place - 1], size)
-            for place, size in zip(places.tolist(), sizes, strict=True)
-            if size > 1
-        ]
-        if not divisible:
+        ends = np.append(self._points, self._grid.last)
+        # As Python's numbers: two of 64 bits may lie further apart than one of them reaches.
+        together = zip(ends[places - 1].tolist(), ends[places].tolist(), strict=True)
+        sizes = {first: end - first for first, end in together if end - first > 1}
+        if not sizes:
             return None
         # Most are alike; of the others, the smaller ones are counted once more, and the larger ones
         # are left to another scan.
-        usual = sorted(size for _, size in divisible)[len(divisible) // 2]
+        usual = sorted(sizes.values())[len(sizes) // 2]
         size = 1 << (usual - 1).bit_length()
-        starts = {lattice.start_of(first, size) for first, _ in divisible}
-        known = set(self._points.tolist())
-        fitting = sorted(
-            start
-            for start in starts
-            if start >= SMALLEST and start + size <= LARGEST
-            if start in known or start < self._grid.first
-        )
+        starts = {start for first in sizes for start in lattice.siblings(first, size)}
+        fitting = sorted(start for start in starts if SMALLEST <= start <= LARGEST - size)
+        firsts = np.array(fitting, np.int64)
+        fitting = firsts[self._is_known(firsts) | (firsts < self._grid.first)].tolist()
         room = self._engine.most_parts(self._column, self._grid, self._rows)
         room = max(2, min(room, MOST_COUNTS // self._rows.number))
         fitting = fitting[: room // 2]

@@ -16,6 +16,8 @@ from postri.window import Indexes
 
 SMALLEST = -(2**63)
 LARGEST = 2**63 - 1
+# A node has eight children.
+LEVEL_BITS = 3
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,44 @@ class Lattice:
         away = [1 << octave for octave in range(65)]
         both = [self.origin + each for each in away] + [self.origin - each for each in away]
         return [point for point in both if self.first <= point <= self.last]
+
+    def fringe(self, size: int) -> list[int]:
+        """The points by steps from `size` on, in the stretches of eight steps that hold one of its
+        ends: what a node that reaches beyond an end is divided by.
+
+        >>> Lattice(5, 5, 0).fringe(1)[:9]
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+        """
+        if self.first > self.last:
+            return []
+        found = []
+        for bits in range(size.bit_length() - 1, 64):
+            for end in {self.first, self.last}:
+                start = self.start_of(end, 8 << bits)
+                found += range(start, start + (8 << bits) + 1, 1 << bits)
+        return found
+
+    def siblings(self, index: int, size: int) -> range:
+        """Where the stretches of this size begin that share a node with the one that holds an
+        index: the least node that is not smaller, each of whose levels has an eighth of the size of
+        the level above.
+
+        >>> list(Lattice(0, 8**4 - 1, 0).siblings(70, 32))
+        [64, 96]
+        """
+        bits = size.bit_length() - 1
+        node = size << (self._bits_at(index) - bits) % LEVEL_BITS
+        start = self.start_of(index, node)
+        return range(start, start + node, size)
+
+    def _bits_at(self, index: int) -> int:
+        """The whole lattice, or the octave of an index, holds two to this power at most."""
+        if not self.octaves:
+            return (self.last - self.first).bit_length()
+        away = index - self.origin
+        if away < 0:
+            away = -away - 1
+        return away.bit_length() - 1
 
     def start_of(self, index: int, size: int) -> int:
         """Where the stretch of this size begins that holds an index."""

@@ -31,7 +31,7 @@ from postri.tree.shape import shape_of
 from postri.window import Indexes, PointCounts
 
 # Within how many deviations of the noise of a whole budget the intervals of quantiles end, about.
-FAR = 256
+FAR = 512
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,8 @@ class Thresholds:
             cuts = Cuts.of(points, grid, reading.cut)
             return cls(cuts, np.array(cuts.cuts, np.float64))
         limits = np.iinfo(dtype)
-        cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
+        least, most = int(limits.min), int(limits.max)
+        cuts = Cuts.of(points, grid, reading.cut, least, most, reading.shift)
         return cls(cuts, np.array(cuts.cuts, dtype.newbyteorder("=")))
 
     def numbers_below(self, cells: NDArray[Any]) -> Indexes:

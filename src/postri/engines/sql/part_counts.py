@@ -36,7 +36,8 @@ PART_COUNTS = """
 
 def divides_cells(row_source: RowSource, reading: Reading) -> bool:
     """Whether the part of a cell follows by divisions: by declared types alone."""
-    return _keys(row_source, reading) is not None
+    grid = reading.grid
+    return _keys(row_source, reading, Bracket(grid.first, grid.last)) is not None
 
 
 def part_counts(
@@ -47,7 +48,8 @@ def part_counts(
     stretches: Stretches,
 ) -> Indexes:
     """For each group how many cells lie in each part of each stretch."""
-    keys = _keys(row_source, reading)
+    bracket = Bracket(stretches.first, stretches.end - 1)
+    keys = _keys(row_source, reading, bracket)
     if keys is None:
         return _counts_between_points(relation, columns, row_source, reading, stretches)
     shape = (row_source.rows.number, len(stretches.firsts), stretches.parts)
@@ -58,11 +60,16 @@ def part_counts(
     return found
 
 
-def _keys(row_source: RowSource, reading: Reading) -> IndexKeys | None:
-    """The indexes of all cells less a shift, if these are whole numbers with a sign."""
+def _keys(row_source: RowSource, reading: Reading, bracket: Bracket) -> IndexKeys | None:
+    """The indexes less a shift, if these are whole numbers with a sign: those inside the bracket,
+    and others outside.
+    """
+    if row_source.rows.units is not None:
+        return None
     grid = reading.grid
-    keys = keys_of(reading, Bracket(grid.first, grid.last), row_source.dialect)
-    if row_source.rows.units is not None or keys.shift is None or keys.doubtful is not None:
+    low, high = max(bracket.low, grid.first), min(bracket.high, grid.last)
+    keys = keys_of(reading, Bracket(low, high), row_source.dialect)
+    if keys.shift is None or keys.doubtful is not None:
         return None
     if grid.last - keys.shift > LARGEST:
         return None

@@ -115,7 +115,7 @@ def _every_cell(
     if row_source.dialect.buckets_raw(row_source.cells.type):
         as_they_stand = False
     least, most = _reach(row_source, reading, as_they_stand=as_they_stand)
-    cuts = Cuts.of(points, reading.grid, ends.first, least, most)
+    cuts = Cuts.of(points, reading.grid, ends.first, least, most, reading.shift)
     kept = row_source.cells_that_count(relation)
     cell = "cell"
     literal = ends.literal
