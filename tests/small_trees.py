@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from postri.audit.tiny_tables import Rows, plain_grid
-from postri.methods.tree_release import CountsBelow
+from postri.window import CountsBelow
 from postri.tree.shape import TreeNode, TreeShape
 from postri.window import Indexes, PointCounts
 

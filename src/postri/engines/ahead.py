@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ from postri.window import Indexes, PointCounts
 USUAL_STRETCHES = 1 << 15
 # Elsewhere, where hardly a cell lies, a grid without octaves is divided into so many.
 FEW_STRETCHES = 1 << 9
+# So few rows in a stretch are not worth another one.
+ROWS_EACH = 16
+# Stretches are divided before somebody asks for them if there is room for so many parts of each.
+PARTS_EACH = 64
 # What holds about this share of the rows of a group is likely to be divided, wherever it lies.
 MANY = 1 / 1000
 
@@ -67,9 +72,7 @@ class CountsAhead:
         if len(lacking):
             self._count_points(lacking)
         found = self._table[self._points.searchsorted(points)]
-        return [
-            PointCounts(points, found[:, group], n) for group, n in enumerate(self._n.tolist())
-        ]
+        return [PointCounts(points, found[:, group], n) for group, n in enumerate(self._n.tolist())]
 
     def _lacking(self, points: Indexes) -> Indexes:
         return points[~self._is_known(points)]
@@ -94,19 +97,25 @@ class CountsAhead:
 
     def _usual_points(self) -> Indexes:
         """Some all over the grid, and many where most cells lie."""
-        room = max(1, min(USUAL_STRETCHES, MOST_COUNTS // (2 * self._rows.number)))
-        found = [
-            point
-            for lattice in self._lattices
-            for point in lattice.outline(min(room, FEW_STRETCHES))
-        ]
+        groups = self._rows.number
+        room = max(1, min(USUAL_STRETCHES, self._most_parts // 2))
+        few = min(room, FEW_STRETCHES)
+        found = [point for lattice in self._lattices for point in lattice.outline(few)]
         usual = self._engine.usual_range(self._column, self._grid, self._rows)
         if usual is not None:
-            inside = [lattice.within(*usual) for lattice in self._lattices]
-            size = max(lattice.size_for(room) for lattice in inside)
+            inside = [lattice.within(usual.low, usual.high) for lattice in self._lattices]
+            # Where a few rows lie, noise hides how they are spread.
+            worth = max(few, usual.rows // (ROWS_EACH * groups))
+            size = max(lattice.size_for(min(room, worth)) for lattice in inside)
             found += [point for lattice in inside for point in lattice.points(size)]
             found += [point for lattice in inside for point in lattice.fringe(size)]
         return self._within_grid(found)
+
+    @cached_property
+    def _most_parts(self) -> int:
+        """Into how many parts of stretches a scan divides the cells of a group."""
+        most = self._engine.most_parts(self._column, self._grid, self._rows)
+        return max(2, min(most, MOST_COUNTS // self._rows.number))
 
     def _within_grid(self, points: Iterable[int]) -> Indexes:
         grid = self._grid
@@ -150,7 +159,11 @@ class CountsAhead:
             end = below.searchsorted(ranks + self._reach, "right")
             np.add.at(begins, np.maximum(first, 0), 1)
             np.subtract.at(begins, end, 1)
-        return self._points[is_near | (begins.cumsum()[:-1] > 0)]
+        is_near |= begins.cumsum()[:-1] > 0
+        is_near &= (inside >= ROWS_EACH).any(axis=1)
+        if np.count_nonzero(is_near) * PARTS_EACH > self._most_parts:
+            return np.empty(0, np.int64)
+        return self._points[is_near]
 
     def _stretches(self, lattice: Lattice, near: Indexes) -> Stretches | None:
         """Those around some points that begin where the cells below are known, and have parts that
@@ -172,13 +185,11 @@ class CountsAhead:
         fitting = sorted(start for start in starts if SMALLEST <= start <= LARGEST - size)
         firsts = np.array(fitting, np.int64)
         fitting = firsts[self._is_known(firsts) | (firsts < self._grid.first)].tolist()
-        room = self._engine.most_parts(self._column, self._grid, self._rows)
-        room = max(2, min(room, MOST_COUNTS // self._rows.number))
-        fitting = fitting[: room // 2]
+        fitting = fitting[: self._most_parts // 2]
         if not fitting:
             return None
         fitting = [start for start in fitting if start + size - fitting[0] <= LARGEST]
         step = size
-        while step > 1 and len(fitting) * (2 * size // step) <= room:
+        while step > 1 and len(fitting) * (2 * size // step) <= self._most_parts:
             step //= 2
         return Stretches(np.array(fitting, np.int64), size, step)

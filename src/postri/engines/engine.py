@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -71,6 +71,14 @@ class CountRequest:
     bracket: Bracket
     target: Target
     group: int = 0
+
+
+class UsualRange(NamedTuple):
+    """The grid points between which nearly all cells lie, and about how many rows there are."""
+
+    low: int
+    high: int
+    rows: int
 
 
 class Engine(Protocol):
@@ -144,9 +152,7 @@ class Engine(Protocol):
         The points are ascending and distinct, at most `MOST_POINTS`.
         """
 
-    def usual_range(
-        self, column: str | None, grid: Grid, rows: Selection
-    ) -> tuple[int, int] | None:
+    def usual_range(self, column: str | None, grid: Grid, rows: Selection) -> UsualRange | None:
         """Between which grid points nearly all cells lie, by a sample: FOR SPEED ALONE.
 
         None if the sample has no cell.

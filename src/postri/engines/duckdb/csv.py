@@ -29,6 +29,7 @@ from postri.engines.duckdb.lost import (
     lost_of_lines,
 )
 from postri.engines.duckdb.source import Database, Function, literal
+from postri.engines.engine import UsualRange
 from postri.engines.grammar import BLANKS, reads_whole
 from postri.engines.lost import LostCells
 from postri.engines.rows import EVERY_ROW, Selection
@@ -194,10 +195,10 @@ class CsvEngine:
 
     def usual_range(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
-    ) -> tuple[int, int] | None:
+    ) -> UsualRange | None:
         """Between which grid points nearly all cells lie."""
 
-        def counted(lines: LineRelation) -> tuple[int, int] | None:
+        def counted(lines: LineRelation) -> UsualRange | None:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.usual_range(scan.column, scan.grid, scan.rows)
 

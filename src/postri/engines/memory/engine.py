@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import MAX_TEXT, ColumnType
-from postri.engines.engine import PARTS_BY_DIVISION, UNUSUAL, find_windows
+from postri.engines.engine import (
+    PARTS_BY_DIVISION,
+    PARTS_BY_LOOKUP,
+    UNUSUAL,
+    UsualRange,
+    find_windows,
+)
 from postri.engines.memory.columns import (
     UNEVEN,
     Column,
@@ -135,19 +141,22 @@ class MemoryEngine:
 
     def usual_range(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
-    ) -> tuple[int, int] | None:
+    ) -> UsualRange | None:
         """Between which grid points nearly all cells lie, by every k-th cell of each group."""
         counters = self._kept_counters(column, grid, rows)
-        stride = max(1, sum(counter.rows for counter in counters) // FEW_CELLS)
+        number = sum(counter.rows for counter in counters)
+        stride = max(1, number // FEW_CELLS)
         sample = np.concatenate([counter.every(stride) for counter in counters])
         if not len(sample):
             return None
         beyond = int(UNUSUAL * len(sample))
         sample.partition([beyond, len(sample) - 1 - beyond])
-        return int(sample[beyond]), int(sample[len(sample) - 1 - beyond])
+        return UsualRange(int(sample[beyond]), int(sample[len(sample) - 1 - beyond]), number)
 
     def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
-        """Each cell is put into its part by a division."""
+        """Many where grid points are cells: else it takes time to find where each begins."""
+        if self._kept_counters(column, grid, rows)[0].reading.shift is None:
+            return PARTS_BY_LOOKUP
         return PARTS_BY_DIVISION
 
     def counts_inside(

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from postri.columns import ColumnType
-from postri.engines.engine import Engine
+from postri.engines.engine import Engine, UsualRange
 from postri.engines.process.pool import Worker, Workers
 from postri.engines.resolve import PolicySource
 from postri.engines.rows import EVERY_ROW, Selection
@@ -106,9 +106,9 @@ class ProcessEngine:
 
     def usual_range(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
-    ) -> tuple[int, int] | None:
+    ) -> UsualRange | None:
         """Between which grid points nearly all cells lie."""
-        found: tuple[int, int] | None = self._ask("usual_range", column, grid, rows)
+        found: UsualRange | None = self._ask("usual_range", column, grid, rows)
         return found
 
     def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:

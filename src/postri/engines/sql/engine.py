@@ -23,6 +23,7 @@ from postri.engines.engine import (
     SMALL,
     Bracket,
     CountRequest,
+    UsualRange,
     find_windows,
 )
 from postri.engines.reading import Reading
@@ -212,7 +213,7 @@ class SqlEngine:
 
     def usual_range(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
-    ) -> tuple[int, int] | None:
+    ) -> UsualRange | None:
         """Between which grid points nearly all cells lie, by a sample of a large table."""
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
@@ -221,7 +222,7 @@ class SqlEngine:
             sample = Sample(source.relation, 1.0)
             if number > SMALL:
                 sample = next(source.samples(number, rows.number), sample)
-            return usual_range(sample, source.columns, row_source, reading)
+            return usual_range(sample, source.columns, row_source, reading, number)
 
     def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
         """Many where a cell is put into its part by a division."""

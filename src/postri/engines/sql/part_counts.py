@@ -76,9 +76,7 @@ def _keys(row_source: RowSource, reading: Reading, bracket: Bracket) -> IndexKey
     return keys
 
 
-def _statement(
-    relation: str, row_source: RowSource, keys: IndexKeys, stretches: Stretches
-) -> str:
+def _statement(relation: str, row_source: RowSource, keys: IndexKeys, stretches: Stretches) -> str:
     dialect = row_source.dialect
     assert keys.shift is not None
     numbers = [dialect.integer(str(each), unsigned=False) for each in stretches.numbers.tolist()]
