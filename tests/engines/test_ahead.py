@@ -201,7 +201,7 @@ def test_a_release_is_the_same_whatever_the_sample_tells(engine, monkeypatch):
     ],
 )
 def test_the_boundaries_of_nodes_are_points_of_a_lattice(grid):
-    """Those of one size are, and a node that is not smaller than a stretch is made of whole ones."""
+    """Those of one size are, and a node no smaller than a stretch is made of whole ones."""
     shape = shape_of(grid)
     waiting = [shape.root]
     while waiting:

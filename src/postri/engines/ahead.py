@@ -163,7 +163,8 @@ class CountsAhead:
         is_near &= (inside >= ROWS_EACH).any(axis=1)
         if np.count_nonzero(is_near) * PARTS_EACH > self._most_parts:
             return np.empty(0, np.int64)
-        return self._points[is_near]
+        near: Indexes = self._points[is_near]
+        return near
 
     def _stretches(self, lattice: Lattice, near: Indexes) -> Stretches | None:
         """Those around some points that begin where the cells below are known, and have parts that

@@ -121,7 +121,7 @@ class Lattice:
         """
         if self.first > self.last:
             return []
-        found = []
+        found: list[int] = []
         for bits in range(size.bit_length() - 1, 64):
             for end in {self.first, self.last}:
                 start = self.start_of(end, 8 << bits)
