@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -193,6 +193,10 @@ class PointCounts:  # noqa: PLW1641  # counts are compared in tests, never hashe
             and np.array_equal(self.points, other.points)
             and np.array_equal(self.counts, other.counts)
         )
+
+
+CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
+"""For each group, how many cells lie below each of some grid indexes."""
 
 
 def with_lowest(windows: Windows, target: Target, *, rows: int, lowest: int) -> Windows:

@@ -19,7 +19,6 @@ from scipy.stats import binom
 import postri
 from postri import Distribution, Domain, InputError, SeededCoins
 from postri.audit.tiny_tables import plain_grid
-from postri.methods import tree_release
 from postri.methods.tree_release import release
 from postri.noise import DiscreteLaplace
 from postri.tree.drawn_tree import DrawnTree
@@ -124,10 +123,7 @@ def count_misses(runs: int) -> int:
 
 @pytest.fixture
 def kept_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights are the same in every release: so each reach is computed once. And there is nothing
-    to be counted ahead.
-    """
-    monkeypatch.setattr(tree_release, "POINTS_AHEAD", 0)
+    """Weights are the same in every release: so each reach is computed once."""
     original = NoiseSum.reach
 
     @cache

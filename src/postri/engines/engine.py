@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from postri.columns import ColumnType
 from postri.engines.reading import Reading
 from postri.engines.rows import Selection
+from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
@@ -44,6 +45,12 @@ WIDE_SLACK = 40
 # How many grid points are counted in one scan, and how many of all groups together.
 MOST_POINTS = 1 << 15
 MOST_COUNTS = 1 << 22
+# Into how many parts a scan divides stretches: where each row is put into its part by a division,
+# and where it is looked up among them.
+PARTS_BY_DIVISION = 1 << 18
+PARTS_BY_LOOKUP = 1 << 12
+# Which share of the cells may lie beyond the usual range, on each side.
+UNUSUAL = 1 / 4096
 CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
 
 
@@ -66,6 +73,14 @@ class CountRequest:
     bracket: Bracket
     target: Target
     group: int = 0
+
+
+class UsualRange(NamedTuple):
+    """The grid points between which nearly all cells lie, and about how many rows there are."""
+
+    low: int
+    high: int
+    rows: int
 
 
 class Engine(Protocol):
@@ -147,6 +162,23 @@ class Engine(Protocol):
         are, by one scan.
 
         The points are ascending and distinct, at most `MOST_POINTS`.
+        """
+
+    def usual_range(self, column: str | None, grid: Grid, rows: Selection) -> UsualRange | None:
+        """Between which grid points nearly all cells lie, by a sample: FOR SPEED ALONE.
+
+        None if the sample has no cell.
+        """
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection) -> int:
+        """Into how many parts a scan may divide stretches before it becomes slow."""
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch, by one scan.
+
+        There are about `most_parts` of them at most.
         """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:

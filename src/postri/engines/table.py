@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from postri.columns import MAX_TEXT, ColumnType, no_order
+from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
 from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
@@ -313,6 +314,19 @@ class Table:
             for start in range(0, max(len(points), 1), most)
         ]
         return [_joined(of_group) for of_group in zip(*parts, strict=True)]
+
+    def counts_ahead(
+        self,
+        column: str | None,
+        grid: Grid,
+        rows: Selection,
+        ps: Sequence[Fraction],
+        reach: int,
+    ) -> CountsAhead:
+        """The same, for points that are asked for one after the other: most of them near the ranks
+        of these quantiles, within `reach` rows.
+        """
+        return CountsAhead(self._engine, column, grid, rows, ps, reach)
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell

@@ -31,7 +31,7 @@ from postri.statistics.statistic import (
     Terms,
     worst_ratio,
 )
-from postri.window import Indexes, PointCounts, Target, Windows
+from postri.window import CountsBelow, Target, Windows
 
 HALF = Fraction(1, 2)
 
@@ -59,9 +59,9 @@ class QuantileCounts:
         """For each group its number of rows."""
         return self.table.sizes(None, self.rows)
 
-    def below(self, points: Indexes) -> Sequence[PointCounts]:
-        """For each group how many cells lie below each of some grid indexes."""
-        return self.table.counts_below(self.column, self.grid, points, self.rows)
+    def counts_below(self, ps: Sequence[Fraction], reach: int) -> CountsBelow:
+        """How many cells lie below grid indexes, most of which are near these quantiles."""
+        return self.table.counts_ahead(self.column, self.grid, self.rows, ps, reach)
 
 
 class QuantileBatch(Batch):

@@ -28,6 +28,7 @@ from postri.methods.method import Method
 from postri.privacy import ProtectedChange
 from postri.statistics.keys import Keys
 from postri.window import (
+    CountsBelow,
     Ends,
     Indexes,
     MiddleTotal,
@@ -103,6 +104,13 @@ class Countable(Protocol):
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points, which are ascending
         and distinct.
+        """
+
+    def counts_ahead(
+        self, column: str | None, grid: Grid, rows: Any, ps: Sequence[Fraction], reach: int
+    ) -> CountsBelow:
+        """The same, for points that are asked for one after the other: most of them near the ranks
+        of these quantiles, within `reach` rows.
         """
 
     def grouped_windows(

@@ -78,7 +78,7 @@ class _PointTally:
             if cut == inf:
                 self.below[place] += n
             elif cut != -inf:
-                self.below[place] += _count(_less(cells, cut), valid)
+                self.below[place] += _count(less_than(cells, cut), valid)
 
 
 class CellCount:
@@ -176,10 +176,10 @@ class _CellTally:
         """Which cells are not outside the bracket; None: all. Counts those below it."""
         under = over = None
         if self._low != -inf:
-            under = _less(cells, self._low)
+            under = less_than(cells, self._low)
             self.below += _count(under, valid)
         if self._end != inf:
-            over = _not_less(cells, self._end)
+            over = not_less_than(cells, self._end)
         if under is not None and over is not None:
             # No cell is both: where the two agree, it is neither.
             return _both(np.equal(under, over, out=over), valid)
@@ -232,15 +232,15 @@ def _number_less(cells: NDArray[Any], cut: Raw) -> int:
         return len(cells)
     if cut == -inf:
         return 0
-    return int(np.count_nonzero(_less(cells, cut)))
+    return int(np.count_nonzero(less_than(cells, cut)))
 
 
-def _less(cells: NDArray[Any], cut: Raw) -> NDArray[np.bool_]:
+def less_than(cells: NDArray[Any], cut: Raw) -> NDArray[np.bool_]:
     less: NDArray[np.bool_] = cells < _exact(cut)
     return less
 
 
-def _not_less(cells: NDArray[Any], cut: Raw) -> NDArray[np.bool_]:
+def not_less_than(cells: NDArray[Any], cut: Raw) -> NDArray[np.bool_]:
     not_less: NDArray[np.bool_] = cells >= _exact(cut)
     return not_less
 

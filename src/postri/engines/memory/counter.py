@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from postri.engines.cuts import Cuts
 from postri.engines.engine import Bracket, CountRequest, sampled_brackets
-from postri.engines.memory.brackets import bracket_count
+from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
 from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.scan import Tally, scan
 from postri.engines.reading import Reading
+from postri.engines.stretches import Stretches
 from postri.grid import Grid
 from postri.window import (
     Indexes,
@@ -109,6 +110,33 @@ class MemoryCounter:
             n += len(cells)
         return thresholds.cuts.counts(below, n)
 
+    def counts_inside(self, stretches: Stretches) -> Indexes:
+        """One pass: how many cells lie in each part of each stretch."""
+        numbers = stretches.numbers
+        low = self.reading.cut(stretches.first)
+        end = self.reading.cut(stretches.end)
+        found = np.zeros(len(numbers) * stretches.parts, np.int64)
+        for cells in self._stretches():
+            inside = cells[less_than(cells, end) & not_less_than(cells, low)]
+            away = self.reading.indexes(inside) - stretches.first
+            number = away // stretches.size
+            line = numbers.searchsorted(number)
+            part = away % stretches.size // stretches.step
+            # There may be others between the stretches that are looked at.
+            looked_at = numbers[line] == number
+            place = (line * stretches.parts + part)[looked_at]
+            found += np.bincount(place, minlength=len(found))
+        return found.reshape(len(numbers), stretches.parts)
+
+    def every(self, stride: int) -> Indexes:
+        """The indexes of one cell in each `stride`."""
+        parts = [
+            self.reading.indexes(cells)
+            for chunk in self.chunks
+            for cells in chunk.every(stride).stretches()
+        ]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
             yield from chunk.stretches()
@@ -171,7 +199,8 @@ class Thresholds:
             cuts = Cuts.of(points, grid, reading.cut)
             return cls(cuts, np.array(cuts.cuts, np.float64))
         limits = np.iinfo(dtype)
-        cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
+        least, most = int(limits.min), int(limits.max)
+        cuts = Cuts.of(points, grid, reading.cut, least, most, reading.shift)
         return cls(cuts, np.array(cuts.cuts, dtype.newbyteorder("=")))
 
     def numbers_below(self, cells: NDArray[Any]) -> Indexes:

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import MAX_TEXT, ColumnType
-from postri.engines.engine import find_windows
+from postri.engines.engine import (
+    PARTS_BY_DIVISION,
+    PARTS_BY_LOOKUP,
+    UNUSUAL,
+    UsualRange,
+    find_windows,
+)
 from postri.engines.memory.columns import (
     UNEVEN,
     Column,
@@ -21,6 +27,7 @@ from postri.engines.memory.columns import (
 )
 from postri.engines.memory.counter import FEW_CELLS, MemoryCounter
 from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
+from postri.engines.stretches import Stretches
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
@@ -37,6 +44,8 @@ from postri.window import (
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
+# By about how many cells the usual range is told.
+TOLD_BY = 1 << 14
 
 
 class MemoryEngine:
@@ -147,6 +156,33 @@ class MemoryEngine:
         counters = self._kept_counters(column, grid, rows)
         thresholds = counters[0].thresholds(points)
         return [counter.counts_below(thresholds) for counter in counters]
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> UsualRange | None:
+        """Between which grid points nearly all cells lie, by every k-th cell of each group."""
+        counters = self._kept_counters(column, grid, rows)
+        number = sum(counter.rows for counter in counters)
+        stride = max(1, number // TOLD_BY)
+        sample = np.concatenate([counter.every(stride) for counter in counters])
+        if not len(sample):
+            return None
+        beyond = int(UNUSUAL * len(sample))
+        sample.partition([beyond, len(sample) - 1 - beyond])
+        return UsualRange(int(sample[beyond]), int(sample[len(sample) - 1 - beyond]), number)
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
+        """Many where grid points are cells: else it takes time to find where each begins."""
+        if self._kept_counters(column, grid, rows)[0].reading.shift is None:
+            return PARTS_BY_LOOKUP
+        return PARTS_BY_DIVISION
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch."""
+        counters = self._kept_counters(column, grid, rows)
+        return np.array([counter.counts_inside(stretches) for counter in counters])
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
