@@ -27,6 +27,7 @@ from postri.ledger import (
 )
 from postri.ledger.postgres import PostgresLedger, grants, init_heads, init_ledger
 from postri.ledger.postgres.connection import lock_key
+from postri.ledger.postgres.heads import HeldFiles
 from services.postgres_server import SECRET
 
 pytestmark = pytest.mark.slow
@@ -236,6 +237,21 @@ class TestHeads:
         store.audit().accept_restored()
         assert store.open().spent("shop").epsilon == Fraction(3, 10)
         assert problems(store) == ""
+
+    def test_a_crash_before_the_first_head_has_moved_is_fine(self, store, ledger, monkeypatch):
+        """The chain has its head before its first entry is durable."""
+
+        def crash(held, heads):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as once:
+            once.setattr(HeldFiles, "move", crash)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.reserve(charge(), ENOUGH)
+        again = store.open()
+        assert again.spent("bank").epsilon == Fraction(1, 10)
+        again.reserve(charge("more"), ENOUGH)
+        assert verify(again) == []
 
     def test_they_may_lie_in_another_database(self, store, postgres):
         postgres.run("DROP DATABASE IF EXISTS heads", "CREATE DATABASE heads")

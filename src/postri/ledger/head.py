@@ -199,6 +199,17 @@ class HeldHead:
             offset = self._size
         system.write_at(self._file, _padded(line, self._size), offset)
 
+    def begin(self, head: Head) -> None:
+        """Write the first head into an empty file, which stays the same file: its lock is held."""
+        line = _line(head)
+        self._size = SLOT
+        while self._size <= 2 * len(line):
+            self._size *= 2
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, _padded(line, self._size) + _padded(b"", self._size), 0)
+        self._first = head
+        self.newest = head
+
     def replace(self, head: Head) -> None:
         """Put a new file in the place of the old one, all at once; also for an older head."""
         line = _line(head)

@@ -38,6 +38,9 @@ class HeldHeads(Protocol):
     def newest(self) -> Mapping[str, Head | None]:
         """Where they stand, by the chain's name; also the trunk's, which never moves."""
 
+    def begin(self, heads: Mapping[str, Head]) -> None:
+        """The first heads of chains that have none; they stay held."""
+
     def move(self, heads: Mapping[str, Head]) -> None:
         """Where chains end now: all that moved."""
 
@@ -122,6 +125,11 @@ class HeldFiles:
         self._files = files
         self.newest = newest
 
+    def begin(self, heads: Mapping[str, Head]) -> None:
+        # In place: the lock is that of the file.
+        for chain, head in heads.items():
+            self._files[chain].begin(head)
+
     def move(self, heads: Mapping[str, Head]) -> None:
         for chain, head in heads.items():
             self._files[chain].move(head)
@@ -154,7 +162,8 @@ class HeadDatabase:
         names = set(chains)
         locks = [lock_key("postri head", name) for name in names]
         with self._server.writing(locks) as transaction:
-            yield HeldRows(transaction, _newest(transaction, sorted({TRUNK, *names})))
+            newest = _newest(transaction, sorted({TRUNK, *names}))
+            yield HeldRows(self._server, transaction, newest)
 
     def close(self) -> None:
         self._server.close()
@@ -163,7 +172,13 @@ class HeadDatabase:
 class HeldRows:
     """Rows of heads under their locks."""
 
-    def __init__(self, transaction: Transaction, newest: Mapping[str, Head | None]) -> None:
+    def __init__(
+        self,
+        server: LedgerServer,
+        transaction: Transaction,
+        newest: Mapping[str, Head | None],
+    ) -> None:
+        self._server = server
         self._transaction = transaction
         self.newest = newest
 
@@ -173,15 +188,23 @@ class HeldRows:
         with suppress(LedgerError):
             self.replace(heads)
 
+    def begin(self, heads: Mapping[str, Head]) -> None:
+        # On its own: the locks stay with the other transaction.
+        with self._server.writing() as transaction:
+            self._add(transaction, heads)
+
     def replace(self, heads: Mapping[str, Head]) -> None:
-        queue = self._transaction.queue
         # Nor need the disk be waited for.
-        queue("SET LOCAL synchronous_commit = off")
+        self._transaction.queue("SET LOCAL synchronous_commit = off")
+        self._add(self._transaction, heads)
+
+    def _add(self, transaction: Transaction, heads: Mapping[str, Head]) -> None:
         for chain, head in heads.items():
             if self.newest.get(chain) is None:
-                queue(ADD_CHAIN, (chain,))
-            queue(ADD_HEAD, (chain, head.number, head.hash, head.spending))
-        self._transaction.commit()
+                transaction.queue(ADD_CHAIN, (chain,))
+            row = (chain, head.number, head.hash, head.spending)
+            transaction.queue(ADD_HEAD, row)
+        transaction.commit()
 
 
 def _newest(transaction: Transaction, chains: list[str]) -> dict[str, Head | None]:

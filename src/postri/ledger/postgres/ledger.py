@@ -19,7 +19,7 @@ from postri.cost import NOTHING
 from postri.errors import LedgerError
 from postri.ledger.book import Book
 from postri.ledger.charges import Attempt, Charge, Limits, People
-from postri.ledger.entries import Entry, Restored
+from postri.ledger.entries import FIRST_HASH, Entry, Restored, canonical
 from postri.ledger.head import Head, trouble
 from postri.ledger.postgres.book import PostgresBook, foreseen_by
 from postri.ledger.postgres.connection import ConnectionLost, LedgerServer, lock_key
@@ -136,7 +136,7 @@ class PostgresLedger(StoredLedger):
     def snapshot(self) -> Iterator[BookSnapshot]:
         heads = self._heads.read()
         with self._looking() as book:
-            yield BookSnapshot(book, heads)
+            yield BookSnapshot(book, self._with_new(book, heads))
 
     def accept_restored(self) -> int:
         known = self._heads.read()
@@ -240,6 +240,10 @@ class PostgresLedger(StoredLedger):
 
     def _finish(self, book: PostgresBook, held: HeldHeads) -> None:
         heads = {chain: book.chain_head(chain) for chain in book.written}
+        # A head from the start: one that is missing later was lost.
+        new = [chain for chain in book.written if held.newest.get(chain) is None]
+        if new:
+            held.begin({chain: _no_head(chain) for chain in new})
         self._commit(book)
         for chain, head in heads.items():
             self._understood[chain] = head.number
@@ -281,8 +285,18 @@ class PostgresLedger(StoredLedger):
         with self._looking() as book:
             if chains is None:
                 chains = tuple(sorted({TRUNK, *heads, *book.tips()}))
-            self._check(book, chains, heads)
+            self._check(book, chains, self._with_new(book, heads))
             yield book
+
+    def _with_new(
+        self, book: PostgresBook, heads: Mapping[str, Head | None]
+    ) -> Mapping[str, Head | None]:
+        """The heads, also of chains that began after they were read: such a chain has its first
+        head before its first entry, and what it says by now may be newer than the book.
+        """
+        missing = [chain for chain in book.tips() if heads.get(chain) is None]
+        found = self._heads.read(missing)
+        return {**heads, **{chain: _no_head(chain) for chain in missing if found[chain]}}
 
     def _check(
         self, book: PostgresBook, chains: Iterable[str], heads: Mapping[str, Head | None]
@@ -313,6 +327,11 @@ def _head_place(place: str | Path, patience: float) -> HeadPlace:
     return folder
 
 
+def _no_head(chain: str) -> Head:
+    """The head of a chain that has no entry yet."""
+    return Head(0, FIRST_HASH, canonical({chain: ("0", "0")}))
+
+
 def _lock_of(chain: str) -> int:
     return lock_key("postri ledger", "chain", chain)
 
@@ -335,7 +354,8 @@ def _accepted(
     """
     chain = dataset
     if dataset not in troubled:
-        if TRUNK not in troubled or held.newest.get(dataset) is not None:
+        own = held.newest.get(dataset)
+        if TRUNK not in troubled or (own is not None and own.number):
             return None
         chain = TRUNK
     head = held.newest.get(chain)
