@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVICES := $(VENV)/.services
-# Workers for the test suite: one more than cores, for tests of services wait a good deal.
-# tests/sharing_out.py says which test runs where.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Workers for the test suite: one more than cores, for tests of services wait a good deal; the quick
+# tests do not. tests/sharing_out.py says which test runs where.
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
+WORKERS ?= $(shell expr $(CORES) + 1)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # What `make check` is made of: independent of one another, so that one may wait while another works.
 CHECKS := check-code check-types check-examples check-wheel check-lock
@@ -46,7 +47,7 @@ test: services check  ## the checks, then all tests at a size that fits
 	$(PYTEST) --durations=10
 
 test-fast: setup  ## the quick tests, in under a minute
-	$(PYTEST) -m 'not slow'
+	$(BIN)/python -m pytest -n $(CORES) -m 'not slow'
 
 prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
 	POSTRI_PROVE=1 $(PYTEST) -m prove

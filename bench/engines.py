@@ -34,6 +34,7 @@ from services.spark_session import spark_session
 
 FOLDER = ROOT / "build" / "bench-data"
 GROUPS = 1_000
+CSV_ROWS = 10_000_000
 RETURNED = "rows_returned_vs_window"
 ALL, STATIONS = Rows(), Rows(groups=Groups.of({"station": list(range(GROUPS))}))
 # Fares in cents, of a lognormal shape.
@@ -108,6 +109,27 @@ def duckdb_engine() -> dict[str, float]:
         "duckdb_memory_vs_median": peaks["ours"] / peaks["median"],
         RETURNED: returned,
     }
+
+
+def csv_engine() -> dict[str, float]:
+    """A CSV file of 1e7 rows against DuckDB's own reader and median."""
+    path = FOLDER / f"fares-{CSV_ROWS}.csv"
+    if not path.is_file():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        duckdb.sql(f"SELECT {FARE} AS fare FROM range({CSV_ROWS})").write_csv(str(path))
+    with duckdb.connect() as connection:
+        times = side_by_side(
+            {
+                "ours": lambda: postri.median(
+                    postri.open(path, columns={"fare": "integer"}), "fare", epsilon=1
+                ),
+                "median": lambda: connection.execute(
+                    f"SELECT median(fare) FROM read_csv('{path}')"
+                ).fetchall(),
+            },
+            5,
+        )
+    return {"csv_vs_duckdb": times["ours"] / times["median"]}
 
 
 def count_groups(trips: Any) -> None:

@@ -17,16 +17,24 @@ import numpy as np
 
 import postri
 from distribution import distribution_figures
-from engines import duckdb_engine, postgres_engine, print_peak, spark_engine
-from ledger import ledger_growth, ledger_rate
+from engines import csv_engine, duckdb_engine, postgres_engine, print_peak, spark_engine
+from ledger import ledger_growth, ledger_rate, postgres_ledger_rate
 from postri import PostRI
 from service import history_page, service_latency
 from session import session_overhead
-from timing import ROOT, resident, seconds, side_by_side
+from starting import first_answers
+from timing import ROOT, least_side_by_side, resident, seconds, side_by_side
 
 LIMITS = {
     "array_1e8_vs_np_median": 0.35,
-    "array_1e8_vs_np_sum": 5.0,
+    "array_1e8_vs_np_sum": 1.7,
+    "array_1e6_vs_np_median": 0.4,
+    "array_1e5_vs_np_median": 2.0,
+    "array_float_vs_np_median": 0.2,
+    "small_ms": 0.8,
+    "first_answer_vs_import": 3.0,
+    "cli_vs_import": 2.0,
+    "csv_vs_duckdb": 1.2,
     "array_1e8_extra_mb": 150.0,
     "growth_exponent": 1.05,
     "draw_ms_eps1_int64": 1.5,
@@ -56,6 +64,7 @@ LIMITS = {
 LEAST = {
     "ledger_vs_sqlite_insert": 0.5,
     "ledger_growth": 0.8,
+    "postgres_reservations": 300.0,
     "quantile_tree_vs_distribution_99_rows": 7.0,
 }
 
@@ -85,6 +94,37 @@ def arrays() -> dict[str, float]:
         "array_1e8_vs_np_median": times["ours"] / times["median"],
         "array_1e8_vs_np_sum": times["ours"] / times["sum"],
         "growth_exponent": log(times["ours"] / small) / log(100),
+    }
+
+
+def small_arrays() -> dict[str, float]:
+    """The array engine where the table is small, and where cells are floats that are rounded."""
+    figures = {}
+    for name, rows, repeats in (("1e5", 10**5, 60), ("1e6", 10**6, 30)):
+        data = salaries(rows)
+        times = least_side_by_side(
+            {
+                "ours": lambda data=data: postri.median(data, epsilon=1),
+                "median": lambda data=data: np.median(data),
+            },
+            repeats,
+        )
+        figures[f"array_{name}_vs_np_median"] = times["ours"] / times["median"]
+    fares = np.round(np.random.default_rng(1).lognormal(3, 1, 10**7), 2)
+    domain = postri.Domain(0, 10_000, step="0.01")
+    times = side_by_side(
+        {
+            "ours": lambda: postri.median(fares, domain=domain, epsilon=1),
+            "median": lambda: np.median(fares),
+        },
+        7,
+    )
+    few = salaries(1_000)
+    least = least_side_by_side({"few": lambda: postri.median(few, epsilon=1)}, 300)
+    return {
+        **figures,
+        "array_float_vs_np_median": times["ours"] / times["median"],
+        "small_ms": 1e3 * least["few"],
     }
 
 
@@ -186,10 +226,12 @@ def target_of(name: str, value: float) -> str:
 
 def main() -> None:
     figures: dict[str, float] = {}
-    engines = (duckdb_engine, postgres_engine, spark_engine)
+    engines = (duckdb_engine, csv_engine, postgres_engine, spark_engine)
     for part in (
         command_line,
+        first_answers,
         draws,
+        small_arrays,
         arrays,
         memory,
         *engines,
@@ -199,6 +241,7 @@ def main() -> None:
         history_page,
         ledger_rate,
         ledger_growth,
+        postgres_ledger_rate,
         research,
     ):
         print(f"{part.__name__} ...", file=sys.stderr, flush=True)

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from postri.audit.tiny_tables import Rows, plain_grid
-from postri.methods.tree_release import CountsBelow
 from postri.tree.shape import TreeNode, TreeShape
-from postri.window import Indexes, PointCounts
+from postri.window import CountsBelow, Indexes, PointCounts
 
 # Two children a node and three levels, on eight points.
 BINARY = TreeShape(plain_grid(8), most_children=2)

@@ -139,7 +139,7 @@ class TestAggregates:
             (["median(fare)"], "aggregates must map names"),
             ({"": "median(fare)"}, "name of an aggregate"),
             ({1: "median(fare)"}, "name of an aggregate"),
-            ({"a": "mode(fare)"}, "there is no aggregate 'mode'"),
+            ({"a": "modus(fare)"}, "there is no aggregate 'modus'"),
             ({"a": "median"}, "an aggregate must be a text such as 'median(x)'"),
             ({"a": "median()"}, "write 'median(x)'"),
             ({"a": "quantile(fare)"}, "write 'median(x)'"),
@@ -289,6 +289,7 @@ class TestResult:
         assert len(self.RESULT.plot().texts) == 4
         assert "epsilon 50" in ax.get_title(loc="left")
 
+    @pytest.mark.slow
     def test_many_groups_are_drawn_closely_and_too_many_not_at_all(self):
         ax = asked(by={"fare": list(range(40))}, aggregates={"mid": agg.median("fare")}).plot()
         assert [label.get_text() for label in ax.get_yticklabels()] == [str(i) for i in range(40)]

@@ -44,6 +44,7 @@ def test_the_reach_of_wide_gaussian_noise_is_that_of_the_normal_distribution():
     assert noise.reach(Fraction(1, 10**9)) == pytest.approx(6.109410205e12, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_reach_is_found_however_small_beta_is():
     for variance in (Fraction(1), Fraction(10_000)):
         assert (

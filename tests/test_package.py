@@ -130,6 +130,13 @@ class TestImports:
             "rich",
         }
 
+    def test_a_first_answer_loads_no_reader_of_sql_and_no_ledger(self):
+        """Each takes about as long to load as NumPy does."""
+        code = "import numpy as np, postri\npostri.median(np.arange(1_000), epsilon=1)"
+        parts = run(f"import sys\n{code}\nprint(*sys.modules)").split()
+        others = {"postri.ledger", "postri.expressions.binding", "postri.tree", "numpy.ma"}
+        assert not set(parts) & {"sqlglot", *others}
+
     def test_a_list_and_a_plan_load_no_database_no_tables_and_no_plots(self):
         code = (
             "import postri\npostri.median([1, 2], epsilon=1).explain()\nstr(postri.plan(rows=10, "

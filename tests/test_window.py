@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from postri import Domain
 from postri.columns import float_type
 from postri.engines.csv_format import CsvFormat
-from postri.engines.engine import SAMPLE, SMALL
+from postri.engines.engine import SMALL
+from postri.engines.memory.counter import stride_of
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
 from postri.window import RankWindow, Target
@@ -40,9 +41,12 @@ WHOLE = Grid(-(2**63), 2**63 - 1, Fraction(0), Fraction(1), anchor=0)
 PS = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 1000))
 
 SIZE = SMALL + 5_000
-STRIDED = 2 * SAMPLE  # Every second cell is in the sample.
+STRIDED = 4 * SMALL
+# One cell in so many is in the sample of a table of that size.
+STRIDE = stride_of(STRIDED)
 random = np.random.default_rng(3)
 places = np.arange(STRIDED)
+SEEN = places % STRIDE == 0
 LARGE = {
     "random": random.integers(-(2**62), 2**62, SIZE),
     "few values": random.integers(0, 5, SIZE),
@@ -50,12 +54,10 @@ LARGE = {
     "sorted": np.arange(SIZE),
     "reversed": np.arange(SIZE)[::-1],
     "clustered": np.repeat([9, 1, 5, 3], SIZE // 4) * 10**6 + random.integers(0, 50, SIZE // 4 * 4),
-    "the sample sees one value of many": np.where(
-        places % 2 == 0, 0, random.integers(1, 10**9, STRIDED)
-    ),
-    "the sample sees the lower half alone": places + 10**9 * (places % 2),
-    "the sample sees the upper half alone": places + 10**9 * (1 - places % 2),
-    "periodic": places % 64,
+    "the sample sees one value of many": np.where(SEEN, 0, random.integers(1, 10**9, STRIDED)),
+    "the sample sees the lowest cells alone": places + 10**9 * ~SEEN,
+    "the sample sees the highest cells alone": places + 10**9 * SEEN,
+    "periodic": places % STRIDE,
     "more cells inside the bracket than are held": np.concatenate(
         (np.repeat([5, 6], 900_000), random.integers(0, 12, 9_000))
     ),

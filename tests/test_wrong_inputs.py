@@ -264,6 +264,7 @@ def page(answered: dict[object, Answered]) -> str:
     return "\n".join(parts)
 
 
+@pytest.mark.slow
 def test_the_answers_are_those_that_were_reviewed(answered):
     text = page(answered)
     if os.environ.get("POSTRI_REWRITE_GOLDEN"):

@@ -38,10 +38,10 @@ ABOUT = """\
 
 
 def wanted() -> list[str]:
-    """What pyproject.toml asks for: the core, the service, and what reads PostgreSQL."""
+    """What pyproject.toml asks for: the core, the service with OpenID Connect, and PostgreSQL."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    return [*project["dependencies"], *extras["web"], *extras["postgres"]]
+    return [*project["dependencies"], *extras["web"], *extras["oidc"], *extras["postgres"]]
 
 
 def resolved(words: Iterable[str]) -> dict[str, tuple[str, str]]:

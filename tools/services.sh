@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the tests need from outside: from the system's packages the server programs of PostgreSQL, Java 17 or newer for Spark, tmux for the shell,
-# Chromium for the page and npm; from npm's registry axe, which checks the page. It goes into build/axe.
+# Chromium for the page, nginx for the service behind TLS, and npm; from npm's registry axe, which checks the page. It goes into build/axe.
 # Without the rights to install them their tests skip and say so; with POSTRI_REQUIRE_ALL=1 they fail.
 set -eu
 
@@ -12,6 +12,7 @@ install_packages() {
     for program in tmux chromium npm; do
         command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
     done
+    command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
     [ -n "$missing" ] || return 0
 
     if ! command -v apt-get >/dev/null 2>&1; then

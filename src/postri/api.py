@@ -1,13 +1,14 @@
 """The functions that users call: an engine and a query, no ledger.
 
-Parameters are checked before data is touched.
+Parameters are checked before data is touched. What an aggregate needs is loaded when it is first
+asked for: most processes ask for few of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
 from postri.answer.population import Covers, check_covers
@@ -21,20 +22,21 @@ from postri.errors import InputError
 from postri.exact import Number, shown
 from postri.mechanisms.coins import Coins
 from postri.methods import Method
-from postri.privacy import AddOrRemoveRows, ProtectedChange, check_share, check_shares
+from postri.privacy import (
+    AddOrRemoveRows,
+    ProtectedChange,
+    check_outer,
+    check_share,
+    check_shares,
+)
 from postri.question import Question, plain_question
 from postri.question.expected import PublicRows
 from postri.question.rules import check_aggregates, check_expect, check_method, with_wish
-from postri.statistics.count import Count
-from postri.statistics.distribution import ColumnDistribution
-from postri.statistics.histogram import Histogram, check_edges
-from postri.statistics.mean import Mean
 from postri.statistics.quantile import HALF, Quantile
-from postri.statistics.share import share as share_of
 from postri.statistics.statistic import Statistic
-from postri.statistics.sum import Sum
-from postri.statistics.variance import StandardDeviation, Variance
-from postri.tree.distribution import Distribution
+
+if TYPE_CHECKING:
+    from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
 
@@ -312,6 +314,8 @@ def count(
     >>> print(count(range(1_000), epsilon=1, coins=SeededCoins(7)).population)
     all rows
     """
+    from postri.statistics.count import Count
+
     return _one(
         Count(column),
         source,
@@ -346,6 +350,8 @@ def sum(
     >>> 5_000 in total.interval
     True
     """
+    from postri.statistics.sum import Sum
+
     return _one(
         Sum(column, domain),
         source,
@@ -373,6 +379,8 @@ def mean(
     coins: Coins | None = None,
 ) -> Answer:
     """The private mean of a column, whose cells are clamped to the domain."""
+    from postri.statistics.mean import Mean
+
     return _one(
         Mean(column, domain),
         source,
@@ -407,6 +415,8 @@ def share(
     >>> 0.25 in late.interval
     True
     """
+    from postri.statistics.share import share as share_of
+
     return _one(
         share_of(condition),
         source,
@@ -442,6 +452,8 @@ def variance(
     >>> 25 in spread.interval
     True
     """
+    from postri.statistics.variance import Variance
+
     return _one(
         Variance(column, domain),
         source,
@@ -471,6 +483,8 @@ def std(
     """The private standard deviation of a column, whose cells are clamped to the domain: the root
     of its variance.
     """
+    from postri.statistics.variance import StandardDeviation
+
     return _one(
         StandardDeviation(column, domain),
         source,
@@ -482,6 +496,188 @@ def std(
         protect=protect,
         coins=coins,
     )
+
+
+def trimmed_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column without a share `p` of its rows at each end; cells are clamped
+    to the domain, which the noise does not depend on.
+
+    >>> from postri import SeededCoins
+    >>> pay = {"x": [*range(10_000), 1_000_000]}
+    >>> everybody = Domain(0, 1_000_000)
+    >>> middle = trimmed_mean(pay, 0.1, "x", domain=everybody, epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in middle.interval, middle.interval.width < 50
+    (True, True)
+    """
+    from postri.statistics.trimmed import TrimmedMean
+
+    return _one(
+        TrimmedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def winsorized_mean(
+    source: Any,
+    p: Number,
+    column: str | None = None,
+    *,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private mean of a column in which a share `p` of the rows at each end is moved inwards,
+    to the quantile there. Otherwise like `trimmed_mean`.
+    """
+    from postri.statistics.trimmed import WinsorizedMean
+
+    return _one(
+        WinsorizedMean(column, domain, check_outer(p)),
+        source,
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def iqr(
+    source: Any,
+    column: str | None = None,
+    *,
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
+    domain: Domain | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The private interquartile range of a column: by how much its third quartile is more than its
+    first.
+
+    >>> from postri import SeededCoins
+    >>> spread = iqr(range(10_000), epsilon=1, coins=SeededCoins(7))
+    >>> 5_000 in spread.interval
+    True
+    """
+    from postri.statistics.iqr import InterquartileRange
+
+    return _one(
+        InterquartileRange(column, domain),
+        source,
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def mode(
+    source: Any,
+    column: str,
+    *,
+    keys: Sequence[Any],
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Answer:
+    """The key of a column that most rows have, of some public keys, as the answer's `key`. Its
+    value is the key's lead: by how many rows it is ahead of all others.
+
+    If the interval of the lead holds no negative number, the key is the exact mode with probability
+    `confidence`.
+
+    >>> from postri import SeededCoins
+    >>> trips = {"city": ["Oslo"] * 500 + ["Bergen"] * 300}
+    >>> found = mode(trips, "city", keys=["Bergen", "Oslo"], epsilon=1, coins=SeededCoins(7))
+    >>> found.key, 200 in found.interval
+    ('Oslo', True)
+    """
+    from postri.statistics.mode import mode as mode_of
+
+    return _one(
+        mode_of(column, keys),
+        source,
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        where=where,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+    )
+
+
+def top_k(
+    source: Any,
+    column: str,
+    *,
+    k: int,
+    keys: Sequence[Any],
+    epsilon: Number | None = None,
+    within: Number | Within | None = None,
+    expect: int | None = None,
+    where: str | None = None,
+    confidence: Number = 0.95,
+    protect: ProtectedChange = ONE_ROW,
+    coins: Coins | None = None,
+) -> Result:
+    """The k keys of a column that most rows have, of some public keys: a row a place, with the
+    key's lead, which is by how many rows it is ahead of the k-th of the others.
+
+    All together cost `epsilon`, whatever k is. All intervals hold at once with probability
+    `confidence`: a key whose lead is surely not negative is surely one of the k.
+    """
+    from postri.statistics.mode import top_k as top_k_of
+
+    question = _question(
+        {"top": top_k_of(column, k, keys)},
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        confidence=confidence,
+        protect=protect,
+        coins=coins,
+        where=where,
+    )
+    return _result(question, source).by_place()
 
 
 @overload
@@ -539,6 +735,9 @@ def distribution(
     >>> len(pay.quantiles([k / 100 for k in range(1, 100)]))
     99
     """
+    from postri.statistics.distribution import ColumnDistribution
+    from postri.tree.distribution import Distribution
+
     question = _question(
         {"distribution": ColumnDistribution(column, domain)},
         epsilon=epsilon,
@@ -587,6 +786,8 @@ def histogram(
     >>> [(row["from"], row["to"]) for row in bars.rows]
     [(0, 10), (10, 100)]
     """
+    from postri.statistics.histogram import Histogram, check_edges
+
     question = _question(
         {"count": Histogram(column, domain, check_edges(edges))},
         epsilon=epsilon,
@@ -653,7 +854,7 @@ def ask(
         weights=weights,
         simultaneous=simultaneous,
     )
-    Result.check_names(question.by, question.names)
+    Result.check_names(question.by, question.names, question.winners)
     return _result(question, source)
 
 
@@ -759,7 +960,7 @@ def _one_or_groups(
     if by is None:
         return _one(statistic, source, **how)
     question = _question({name: statistic}, by=by, **how)
-    Result.check_names(question.by, question.names)
+    Result.check_names(question.by, question.names, question.winners)
     return _result(question, source)
 
 

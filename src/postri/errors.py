@@ -20,7 +20,6 @@ A message carries parameters, file names and column names: never a cell, a rank 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -193,8 +192,10 @@ def missing_extra(what: str, package: str, extra: str) -> PostriError:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """A hint that lists the names closest to a misspelt one."""
+    from difflib import get_close_matches
+
     known = list(names)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(repr(match) for match in close) + "?"
     return (

@@ -412,6 +412,17 @@ def check_share(value: Number, name: str) -> Fraction:
     return number
 
 
+def check_outer(p: Number) -> Fraction:
+    """The share of the rows at each end of a column: less than a half."""
+    share = check_share(p, "p")
+    if 2 * share >= 1:
+        raise InputError(
+            f"p, the share of the rows at each end, must be below 0.5, got {shown(p)}; for the "
+            "middle alone ask for the median"
+        )
+    return share
+
+
 def check_shares(ps: object, name: str) -> tuple[Fraction, ...]:
     """Several quantiles."""
     if isinstance(ps, str) or not isinstance(ps, Iterable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -138,6 +138,22 @@ class Total:
     indexes: int
 
 
+Ends = tuple[int, int]
+"""Two grid indexes, the lower one first."""
+
+
+@dataclass(frozen=True)
+class MiddleTotal:
+    """How many rows lie at the lower of two grid points or below it, at the upper one or above it,
+    and between the two; and the sum of the latter's distances from the lower one, in steps.
+    """
+
+    below: int
+    between: int
+    above: int
+    distances: int
+
+
 MOST_STEPS = 2**62
 """A grid of more steps has no sums of squares: engines multiply places in 64 bits."""
 
@@ -177,6 +193,10 @@ class PointCounts:  # noqa: PLW1641  # counts are compared in tests, never hashe
             and np.array_equal(self.points, other.points)
             and np.array_equal(self.counts, other.counts)
         )
+
+
+CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
+"""For each group, how many cells lie below each of some grid indexes."""
 
 
 def with_lowest(windows: Windows, target: Target, *, rows: int, lowest: int) -> Windows:

@@ -291,6 +291,7 @@ class TestTruth:
         max_size=12,
     )
 
+    @pytest.mark.slow
     @examples(400, 80)
     @given(ROWS, st.sampled_from(list(FILTERS)), st.sampled_from([0, 1, 2]), st.booleans())
     def test_the_named_rows_give_the_answer(self, rows, where, most, grouped):

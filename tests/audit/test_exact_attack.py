@@ -22,7 +22,8 @@ STATISTICS = {statistic.written(): statistic for _, statistic in additive_statis
 
 def test_every_statistic_of_the_registry_is_attacked():
     """Those that add noise by their numbers, the others by the chances of their values; the tree of
-    a distribution in `tests/privacy/test_tree_privacy.py`.
+    a distribution in `tests/privacy/test_tree_privacy.py`, and what lies between two quantiles in
+    `tests/statistics/test_trimmed.py`.
     """
     added = {form.name for form, _ in additive_statistics(SMALL)}
     others = {form.name for form in forms()} - added
@@ -30,9 +31,11 @@ def test_every_statistic_of_the_registry_is_attacked():
     assert added == {
         *("count", "sum", "mean", "histogram", "share"),
         *("variance", "std", "sample_variance", "sample_std"),
-        "distinct",
+        *("distinct", "mode", "top_k"),
     }
-    assert others == {"median", "quantile", "quantiles", "distribution"} | of_population
+    of_quantiles = {"iqr", "trimmed_mean", "winsorized_mean"}
+    quantiles = {"median", "quantile", "quantiles", "distribution"}
+    assert others == quantiles | of_population | of_quantiles
     assert list(STATISTICS) == [
         "count()",
         'count("x")',
@@ -45,9 +48,12 @@ def test_every_statistic_of_the_registry_is_attacked():
         'sample_variance("x")',
         'sample_std("x")',
         'distinct("x", -1, 2)',
+        'mode("x", -1, 2)',
+        'top_k("x", 1, -1, 2)',
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(1)], ids=str)
 @pytest.mark.parametrize("name", STATISTICS)

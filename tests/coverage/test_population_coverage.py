@@ -132,6 +132,7 @@ def found() -> dict[str, dict[str, tuple[int, int]]]:
     return {name: misses(each, "population") for name, each in POPULATIONS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_each_distribution_is_covered(name, found, figures):
     """Fails by luck once in a million times."""
@@ -147,6 +148,7 @@ def test_all_distributions_together_are_covered(found):
         assert chance(missed, runs) >= SIGNIFICANCE
 
 
+@pytest.mark.slow
 def test_intervals_for_the_rows_miss_the_population():
     """So the tests above can fail: about half of them do, on one smooth distribution already."""
     found = [misses(POPULATIONS["normal"], "table")["least"] for _ in range(sized(15, 1))]

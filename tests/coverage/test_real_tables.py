@@ -10,8 +10,9 @@ from scipy.stats import binom
 
 import postri
 from postri import Domain, ReplaceRows, SeededCoins
+from proving import sized
 
-RUNS = 400
+RUNS = sized(150, 400)
 # At most so much mean error and mean half-width: beta 0.01, replace-one, domain 0..1e8, even split.
 # Errors are within 5 % of those of 0.1, half-widths about half of them: 2.0 and 6.1 on bank, 177,
 # 503 and 76 on adult, 3.7 and 9.5 on airplane.

@@ -45,6 +45,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), SEEN)
 def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
     case, memory, table = CASES[name], postri.open(cells(name)), opened(engine, name)
@@ -65,7 +66,7 @@ def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
 ANSWERED = [
     pytest.param(engine, name, marks=marks(engine))
     for engine in ENGINES
-    for name in (FEW[:: sized(8, 1)] if engine == "Spark" else most_of(engine, FEW)[:: sized(2, 1)])
+    for name in (FEW[:: sized(8, 1)] if engine == "Spark" else most_of(engine, FEW))
 ]
 
 

@@ -285,6 +285,7 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
         assert table.sizes(NAME, bound) == sizes(rows, asked, NAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["key0", "input0", "index", "unit", "value", "cell0"])
 def test_a_computed_column_of_a_csv_file_may_have_any_name(name, tmp_path):
     (tmp_path / "t.csv").write_text("x,k\n" + "".join(f"{i},{i % 3}\n" for i in range(300)))
@@ -493,6 +494,7 @@ def test_columns_of_different_lengths_are_refused():
         table.sizes("v", Selection())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lists", "Arrow", "DuckDB", "CSV"])
 def test_a_computed_column_answers_like_a_stored_one(engine, request, tmp_path):
     rows = pa.table(

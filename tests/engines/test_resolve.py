@@ -117,6 +117,7 @@ def test_a_policys_source_is_known_by_its_text(source, table, name):
     assert kind.is_path == (name != "postgres")
 
 
+@pytest.mark.slow
 def test_the_register_loads_no_library():
     code = """
 import sys

@@ -36,7 +36,7 @@ from postri import (
 )
 from postri.engines.table import Table
 from postri.grid import Grid
-from postri.window import MOST_STEPS, SquareTotal, Target, Total
+from postri.window import MOST_STEPS, MiddleTotal, SquareTotal, Target, Total
 from proving import examples, sized
 from services.real_tables import (
     LOADERS,
@@ -137,6 +137,22 @@ def _square_total(counts: Counter[int], first: int) -> SquareTotal:
     )
 
 
+def _middle_total(counts: Counter[int], low: int, high: int) -> MiddleTotal:
+    inside = {index - low: number for index, number in counts.items() if low < index < high}
+    return MiddleTotal(
+        sum(number for index, number in counts.items() if index <= low),
+        sum(inside.values()),
+        sum(number for index, number in counts.items() if index >= high),
+        sum(place * number for place, number in inside.items()),
+    )
+
+
+def _ends(counts: Counter[int], grid: Grid) -> tuple[int, int]:
+    """Two of the indexes that occur, or the ends of the grid."""
+    indexes = [grid.first, *sorted(counts), grid.last]
+    return indexes[len(indexes) // 4], indexes[-1 - len(indexes) // 5]
+
+
 @pytest.mark.parametrize(("engine", "name"), EVERYWHERE)
 def test_totals_and_sizes_are_those_of_the_rows_that_count(engine, name, opened):
     asked, table = ASKED[name], opened(engine)
@@ -150,6 +166,10 @@ def test_totals_and_sizes_are_those_of_the_rows_that_count(engine, name, opened)
     if grid.last - grid.first < MOST_STEPS:
         squares = [_square_total(counts, grid.first) for counts in groups]
         assert table.square_totals(asked.value, grid, selection(table, asked)) == squares
+        ends = [_ends(counts, grid) for counts in groups]
+        middles = [_middle_total(counts, *own) for counts, own in zip(groups, ends, strict=True)]
+        found = table.middle_totals(asked.value, grid, ends, selection(table, asked))
+        assert found == middles
     # Without a declared type, the text "nan" is a cell like any other.
     undeclared = engine == "CSV" and pa.types.is_floating(
         odd_table().schema.field(asked.value).type

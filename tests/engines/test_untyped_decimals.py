@@ -48,6 +48,7 @@ def test_the_command_line_answers_by_an_interval_that_holds_the_true_median(scor
     assert ROUNDED_TO_WHOLE in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_memory_and_files_draw_the_same_and_hold_the_true_median(scores, seed):
     as_objects = np.empty(ROWS, object)
@@ -92,6 +93,7 @@ DECIMALS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=sized(15, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(DECIMALS, min_size=1, max_size=40))
 def test_every_number_counts_where_rounding_puts_it_in_memory_and_in_files(tmp_path, texts):

@@ -36,6 +36,7 @@ def test_random_conditions_hold_where_the_reference_says(source, depth):
     assert mask == [REFERENCE.holds(predicate.expression, row) for row in ROWS]
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False), st.integers(0, 4))
 @examples(400)
 def test_the_normal_form_holds_on_the_same_rows_and_is_its_own_normal_form(source, depth):

@@ -307,6 +307,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", HOSTILE, ids=lambda text: text[:40].encode("ascii", "replace").decode() or "nothing"
 )
@@ -427,6 +428,7 @@ def test_a_tree_that_nobody_read_is_held_to_the_same_limits(size):
         Predicate(wide)
 
 
+@pytest.mark.slow
 def test_nothing_but_a_predicate_loads_sqlglot():
     code = (
         "import sys, postri.expressions; assert 'sqlglot' not in sys.modules; "

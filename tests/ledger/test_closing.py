@@ -15,6 +15,7 @@ from some_charges import charge, limits
 from postri.errors import DatasetClosed, LedgerError, QuestionsExceeded
 from postri.ledger import Attempt, SqliteLedger, verify
 
+EVERY_STORE = True
 TWO = limits(5, failures=2)
 
 
@@ -108,6 +109,7 @@ def test_however_many_ask_at_once_no_more_are_without_an_answer_than_may_be(stor
         assert sum(pool.map(ask, range(40))) == 2
 
 
+@pytest.mark.slow
 def test_failures_tell_no_more_than_the_patterns_that_theorem_20_counts(ledger):
     """Six questions, of which any may fail: 64 secrets, 1 + 6 + 15 stories."""
     stories = set()

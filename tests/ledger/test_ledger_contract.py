@@ -27,6 +27,7 @@ from postri.ledger import (
     verify,
 )
 
+EVERY_STORE = True
 TENTH = bounded_range(Fraction(1, 10))
 
 

@@ -13,6 +13,7 @@ from postri.errors import BudgetExceeded, TermsRefused
 from postri.ledger import Limits, People, Pure, verify
 from postri.privacy import AddOrRemoveRows, AddOrRemoveUnits
 
+EVERY_STORE = True
 ROW = AddOrRemoveRows(1)
 HUNDRED = AddOrRemoveRows(100)
 

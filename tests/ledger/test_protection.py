@@ -21,6 +21,7 @@ from postri.privacy import (
     group_factor,
 )
 
+EVERY_STORE = True
 ROW = AddOrRemoveRows(1)
 HUNDRED = AddOrRemoveRows(100)
 PERSON = AddOrRemoveUnits("who", rows=3)
@@ -84,6 +85,7 @@ class TestFactors:
                 swapped = next(n for n in range(1, 99) if n * k0 >= 2 * k1)
                 assert group_factor(AddOrRemoveRows(k0), ReplaceRows(k1)) == swapped
 
+    @pytest.mark.slow
     def test_rhos_of_two_steps_add_up_by_their_roots(self):
         """The step of Theorem 21's proof, on random distributions of three outcomes.
 

@@ -103,7 +103,7 @@ def check(found: Counter[Hashable], chances: dict[Hashable, float], figures: Fig
 # Every second pair: each walk and each epsilon is among them.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("epsilon", "name"), list(product(EPSILONS, WALKS))[:: sized(2, 1)], ids=str
+    ("epsilon", "name"), list(product(EPSILONS, WALKS))[:: sized(5, 1)], ids=str
 )
 def test_every_stop_is_as_likely_as_it_should_be(name: str, epsilon: Fraction, figures: Figures):
     """Each place of each run, and None."""
@@ -249,7 +249,7 @@ def ratio_over_all(sizes: tuple[int, ...], epsilon: float, **scales: int) -> flo
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "sizes"), list(product([0.5, 1, 4], SIZES))[:: sized(2, 1)], ids=str
+    ("epsilon", "sizes"), list(product([0.5, 1, 4], SIZES))[:: sized(5, 1)], ids=str
 )
 def test_no_stop_is_much_likelier_on_a_neighbour(
     sizes: tuple[int, ...], epsilon: float, figures: Figures

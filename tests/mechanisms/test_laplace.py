@@ -64,6 +64,7 @@ def test_thirty_percent_less_noise_is_rejected(scale: Fraction):
     assert p_value(drawn(scale * Fraction(7, 10), DRAWS), float(scale)) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)], ids=str)
 def test_the_sampler_that_flips_coins_has_the_same_distribution(scale: Fraction):
     coins = SystemCoins()

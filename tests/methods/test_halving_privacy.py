@@ -81,6 +81,7 @@ def defined_on_all(copies: int, each: Fraction) -> dict[Rows, Chances]:
     return {rows: defined(places(rows, copies), QUARTILES, 0, last, each) for rows in TABLES}
 
 
+@pytest.mark.slow
 @EVERY_COPIES
 def test_what_is_drawn_has_the_chances_of_the_definition(monkeypatch, copies: int):
     branches = Branches(monkeypatch)

@@ -79,6 +79,7 @@ def test_a_name_and_its_object_give_the_same_answer(name: str):
     assert by_name.method == NAMED[name].name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["postri-optimal", "sun2023-svt"])
 def test_the_command_line_takes_a_method_by_name(name: str, tmp_path: Path):
     file = tmp_path / "rows.csv"

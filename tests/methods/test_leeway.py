@@ -55,6 +55,7 @@ def failure(leeway: Leeway, n: int, units: int) -> arb:
         return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "beta", "rate"), CASES, ids=str)
 def test_no_number_of_rows_fails_more_often_than_beta(p, beta, rate):
     """Whatever the distribution: none enters."""
@@ -63,6 +64,7 @@ def test_no_number_of_rows_fails_more_often_than_beta(p, beta, rate):
         assert failure(leeway, n, leeway.units(n)) <= ball(beta), n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", PS, ids=str)
 def test_two_rows_less_are_too_few(p):
     """The bound is good to about a row; so the test above can fail."""

@@ -186,6 +186,7 @@ def several_windows(rows: Rows) -> list[Windows]:
     return [whole_windows(rows), *(narrow_windows(rows, HALF, half) for half in (0, 1, 3))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", CASES)
 def test_positions_are_scored_by_how_near_their_rank_comes(seed: int):
     random = Random(seed)
@@ -202,6 +203,7 @@ def test_positions_are_scored_by_how_near_their_rank_comes(seed: int):
         assert Ranks.near(target, whole_windows(rows), plain_grid(points)).known.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", CASES)
 def test_half_widths_are_scored_by_how_near_their_rows_come(seed: int):
     random = Random(seed)
@@ -382,7 +384,7 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         (Sun2023(), 0),
         (Sun2023(), 2),
         (Sun2023(Fraction(1, 4)), 0),
-    ],
+    ][:: sized(4, 1)],
     ids=lambda case: getattr(case, "name", None),
 )
 def test_narrow_windows_leave_every_answer_its_chance(
@@ -505,6 +507,7 @@ EDGE_TABLES = {
 }
 
 
+@pytest.mark.slow
 @EVERY_METHOD
 @pytest.mark.parametrize("rows", EDGE_TABLES.values(), ids=EDGE_TABLES)
 @pytest.mark.parametrize("epsilon", [0.01, 1, 1_000])

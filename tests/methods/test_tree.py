@@ -60,6 +60,7 @@ def in_any_order(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)
 def test_nodes_drawn_in_any_order_have_the_same_noisy_counts(name: str, noise: Noise):
@@ -114,6 +115,7 @@ class Watched:
         return SeededCoins(len(self.keys)).draw().words(key, number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_two_nodes_share_their_coins(name: str, noise: Noise):
@@ -124,26 +126,6 @@ def test_no_two_nodes_share_their_coins(name: str, noise: Noise):
     coins = Watched()
     in_any_order(shape, noise, some_rows(shape.grid, 9), coins, Random(0))
     assert len(coins.keys) == len(set(coins.keys))
-
-
-def test_a_look_ahead_changes_no_count(monkeypatch: pytest.MonkeyPatch):
-    """Points are counted some levels ahead: with room for none, there are more scans alone."""
-    trees = []
-    scans = []
-    for ahead in (tree_release.POINTS_AHEAD, 0):
-        monkeypatch.setattr(tree_release, "POINTS_AHEAD", ahead)
-        below = counts_below(rows_of_600)
-        asked: list[int] = []
-
-        def counted(points: np.ndarray, below=below, asked=asked) -> object:
-            asked.append(len(points))
-            return below(points)
-
-        wish = Wish(DECILES, BETA)
-        trees += release(SHAPES["given"], NOISES[0], 1, counted, wish, SeededCoins(3))
-        scans.append(len(asked))
-    assert trees[0].counts == trees[1].counts
-    assert scans[0] < scans[1]
 
 
 def test_what_is_counted_is_what_there_is():

@@ -39,6 +39,7 @@ def as_dict(seen):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_SOURCE)
 def test_dropped_clamped_and_unknown_rows_are_counted(kind, tmp_path, request):
     source = write_source(kind, tmp_path, request)
@@ -51,6 +52,7 @@ def test_dropped_clamped_and_unknown_rows_are_counted(kind, tmp_path, request):
     assert as_dict(seen) == SEEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_SOURCE)
 def test_an_empty_table_has_nothing_to_show(kind, tmp_path, request):
     source = write_source(kind, tmp_path, request, rows=())
@@ -113,6 +115,7 @@ def test_all_files_of_a_pattern_count(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_more_keys_than_a_predicate_may_be_long(tmp_path):
     source = write_csv(tmp_path)
     keys = ", ".join(f'"town {i}"' for i in range(5_000))
@@ -191,6 +194,7 @@ class TestLines:
 
 
 class TestUnits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", EVERY_SOURCE)
     def test_the_rows_that_each_bound_keeps(self, kind, tmp_path, request):
         """Three units have two rows each (7, 8, 9), two rows have none."""
@@ -260,6 +264,7 @@ class TestFiles:
             ("mixed", "integer", 2),
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
     def test_a_source_with_types_is_read_as_it_declares(self, kind, tmp_path, request):
         name, table = write_source(kind, tmp_path, request)

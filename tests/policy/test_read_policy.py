@@ -590,8 +590,24 @@ WRONG = {
     ),
     "the ledger": ("ledger = 3\n" + DATASET, [(1, "ledger must be text in quotes, got 3")]),
     "a ledger elsewhere": (
-        "ledger = 'postgresql://u:pass-xq-word@h/d'\n" + DATASET,
-        [(1, "ledger must be the path of a file, not a URL")],
+        "ledger = 'mysql://u:pass-xq-word@h/d'\n" + DATASET,
+        [
+            (
+                1,
+                "ledger must be the path of a file, or the URL of a PostgreSQL database, such as "
+                '"postgresql://user@host/database"',
+            )
+        ],
+    ),
+    "the head of a file in a database": (
+        "ledger = 'l'\nledger_head = 'postgresql://u:pass-xq-word@h/d'\n" + DATASET,
+        [
+            (
+                2,
+                "ledger_head is a database, and the ledger is a file; name a file for its head, "
+                "or keep the ledger in a database too",
+            )
+        ],
     ),
     "the ledger twice": (
         "ledger = 'a/l'\nledger_head = 'a/l'\n" + DATASET,

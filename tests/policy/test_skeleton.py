@@ -113,6 +113,7 @@ def test_it_is_refused_until_the_marked_places_are_filled_in(kind, tmp_path, req
     assert all("TODO" in lines[problem.line - 1] for problem in caught.value.problems)
 
 
+@pytest.mark.slow
 def test_it_is_right_once_they_are(kind, tmp_path, request):
     text = filled(written(kind, tmp_path, request), SECRET)
     if kind == "csv":

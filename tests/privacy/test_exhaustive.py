@@ -79,7 +79,8 @@ def one_row_cases() -> Iterator[Case]:
         for p, protect, noise in product(PS, ONE_ROW, sized(NOISES[:1], NOISES))
     )
     yield from (
-        Case(p, protect, NOISES[0], LOWEST) for p, protect in product(sized(PS[2:], PS), ONE_ROW)
+        Case(p, protect, NOISES[0], LOWEST)
+        for p, protect in product(sized(PS[2:], PS), ONE_ROW[: sized(1, 2)])
     )
     yield from (
         Case(p, protect, noise, HIGH)
@@ -89,7 +90,8 @@ def one_row_cases() -> Iterator[Case]:
 
 def two_row_cases() -> Iterator[Case]:
     grid, most = sized((plain_grid(4), 3), (plain_grid(5), 4))
-    for protect, noise in product((AddOrRemoveRows(2), ReplaceRows(2)), NOISES):
+    changes = (AddOrRemoveRows(2), ReplaceRows(2))
+    for protect, noise in product(changes, sized(NOISES[1:], NOISES)):
         yield Case(Fraction(1, 2), protect, noise, LOW, grid, most)
 
 

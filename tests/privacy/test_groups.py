@@ -51,9 +51,11 @@ def moved(case: Case) -> tuple[Fraction, Fraction]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("p", PS, ids=str)
-@pytest.mark.parametrize("epsilon", [LOW, Fraction(20)], ids=str)
+@pytest.mark.parametrize(
+    ("epsilon", "p", "noise"),
+    list(product([LOW, Fraction(20)], PS, NOISES))[:: sized(3, 1)],
+    ids=str,
+)
 def test_a_row_that_moves_from_group_to_group_is_safe(
     p: Fraction, noise: Noise, epsilon: Fraction, figures: Callable[[str], None]
 ):

@@ -190,6 +190,7 @@ def test_opening_all_hidden_runs_chooses_the_same(
     assert found["opened something"] > 0.3
 
 
+@pytest.mark.slow
 def test_the_watched_draw_is_the_one_that_ships():
     for case in random_cases(BATCHES):
         shipped = case.method.draw(case.windows, case.question, case.grid, SeededCoins(case.seed))
@@ -203,6 +204,7 @@ def test_a_bound_below_the_hidden_scores_is_caught():
     assert any(draw(case).outcome != draw(case, -SURELY).outcome for case in random_cases(BATCHES))
 
 
+@pytest.mark.slow
 def test_a_clock_that_takes_what_is_hidden_for_deep_is_caught(monkeypatch: pytest.MonkeyPatch):
     original = Links.clocks
 

@@ -367,6 +367,7 @@ def clock_links() -> Links:
     return Depth().clock_step(ASKED).links(CLOCK_GRID, 14, "even")
 
 
+@pytest.mark.slow
 def test_every_link_is_as_likely_as_it_should_be(figures: Figures):
     coins, windows = SystemCoins(), narrow_windows(CLOCK_ROWS, ASKED.p, 0)
     step = Depth().clock_step(ASKED)
@@ -425,6 +426,7 @@ def shares(pick: Callable[[Draw, Key, int], int], parts: int, width: int) -> Cou
     return drawn(2 * DRAWS, lambda: pick(draw, (), parts * width) // width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 64, 100])
 @pytest.mark.parametrize("width", [1, 1 << 62, 3**50], ids=["1", "2^62", "3^50"])
 def test_below_is_uniform(parts: int, width: int):

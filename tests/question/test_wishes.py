@@ -29,7 +29,7 @@ VALUES = {
     "share": "0.4",
     "shares": ["0.4", "0.5"],
     "edges": [0, 10, 100],
-    "number": 3,
+    "number": 2,
     "keys": ["a", "b", "c"],
 }
 TOLERANCE = Fraction(105, 100)
@@ -65,7 +65,7 @@ def forecasts(statistic, epsilon, **how):
     """The forecasts of one statistic that has this epsilon alone."""
     (asked,) = question({"it": replace(statistic, within=None)}, epsilon, **how).asked
     rows = PUBLIC.expected(asked.terms.protect, asked.terms.groups, filtered=False)
-    return list(asked.forecasts(rows).values())
+    return asked.answers_forecasts(rows)
 
 
 def reached(statistic, epsilon, **how):

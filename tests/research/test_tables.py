@@ -55,6 +55,7 @@ def assert_same(one: Subject, other: Subject) -> None:
 # From a folder.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "median"),
     [("bank", 45_211, 448), ("adult", 48_842, 178_144.5), ("airplane", 12_377, 162)],

@@ -27,6 +27,19 @@ class PostgresServer:
     """A running server."""
 
     port: int
+    data: Path
+
+    def restart(self, *, standby: bool = False) -> None:
+        """Stop it and start it again; as a standby that follows nobody, if asked."""
+        signal = self.data / "standby.signal"
+        signal.unlink(missing_ok=True)
+        if standby:
+            signal.touch()
+            if os.getuid() == 0:
+                shutil.chown(signal, "postgres")
+        programs = _programs()
+        assert programs is not None
+        _run(programs / "pg_ctl", "-D", self.data, "-w", "-m", "fast", "restart")
 
     def url(
         self, user: str = "postgres", password: str = SECRET, database: str = "postgres"
@@ -39,6 +52,12 @@ class PostgresServer:
     def run(self, *commands: str) -> None:
         """As the owner of everything."""
         with self.connect() as connection:
+            for command in commands:
+                connection.execute(command.encode())
+
+    def run_in(self, database: str, *commands: str) -> None:
+        """The same in another database."""
+        with psycopg.connect(self.url(database=database), autocommit=True) as connection:
             for command in commands:
                 connection.execute(command.encode())
 
@@ -72,8 +91,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """A server of its own."""
+def postgres_server(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server of its own; one that is durable waits for the disk."""
     programs, folder = _programs(), Path(tempfile.mkdtemp(prefix="postri-postgres-"))
     assert programs is not None
     data, port = folder / "data", _free_port()
@@ -81,12 +100,15 @@ def postgres_server() -> Iterator[PostgresServer]:
     if os.getuid() == 0:
         shutil.chown(folder, "postgres")
         shutil.chown(folder / "password", "postgres")
+    waits = "off"
+    if durable:
+        waits = "on"
     settings = {
-        "fsync": "off",
-        "full_page_writes": "off",
+        "fsync": waits,
+        "full_page_writes": waits,
         "listen_addresses": "127.0.0.1",
         "port": port,
-        "synchronous_commit": "off",
+        "synchronous_commit": waits,
         "unix_socket_directories": folder,
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -109,7 +131,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         )
         _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-w", "-o", options, "start")
         try:
-            yield PostgresServer(port)
+            yield PostgresServer(port, data)
         finally:
             _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
     finally:

@@ -254,7 +254,7 @@ LOADERS: dict[str, Loader] = MEMORY | {
 RELATIVES: dict[str, Loader] = {"DuckDB database": in_duckdb_database}
 SERVICES = ("PostgreSQL", "Spark")
 QUICK = ("Arrow", "DuckDB")
-# One of each kind. Where `make test` asks these everything, it asks their relatives a third of it.
+# One of each kind, whose relatives `make test` asks less.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
 # Neither has whole numbers without a sign.
 SIGNED = SERVICES
@@ -268,15 +268,26 @@ def loaded(engine: str, table: pa.Table, place: Place) -> Table:
 
 def some_of(engine: str, names: Iterable[str]) -> list[str]:
     """What `make test` asks of this engine, in place of all that `make prove` does."""
-    every = 1 if engine in (*FULLY, *SERVICES) else sized(3, 1)
-    return list(names)[::every]
+    if engine in QUICK:
+        return list(names)
+    return _by_turns(engine, names, 2 if engine in FULLY else 6)
 
 
 def most_of(engine: str, names: Iterable[str]) -> list[str]:
-    """The same where each question takes long: of all kinds but two, half of it."""
+    """The same where each question takes long: half of it, but each by one in memory or one
+    database.
+    """
     if engine in QUICK:
-        return list(names)
-    return some_of(engine, names)[:: sized(2, 1)]
+        return _by_turns(engine, names, 2)
+    return _by_turns(engine, names, 4 if engine in FULLY else 12)
+
+
+def _by_turns(engine: str, names: Iterable[str], every: int) -> list[str]:
+    """Each engine begins elsewhere, so that what one is not asked others are."""
+    every = sized(every, 1)
+    asked = list(names)
+    place = QUICK.index(engine) if engine in QUICK else list(LOADERS).index(engine)
+    return asked[place % min(every, len(asked)) :: every]
 
 
 def marks(engine: str) -> list[pytest.MarkDecorator]:

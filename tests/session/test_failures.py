@@ -116,6 +116,7 @@ def expected(tmp_path_factory):
     return told(write_policy(tmp_path_factory.mktemp("usual")), "answers", EngineError("usual"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "cause"), CASES, ids=[f"{place}-{type(cause).__name__}" for place, cause in CASES]
 )
@@ -224,6 +225,7 @@ def open_again(policy: Path) -> list[str | None]:
     return [each.reason for each in looked_at]
 
 
+@pytest.mark.slow
 def test_three_failures_close_a_dataset_for_everybody_until_it_is_opened_again(policy):
     with session(policy, "ann") as ann, session(policy, "bob") as bob:
         ann.ask("bank", MID, epsilon=1)
@@ -255,6 +257,7 @@ def test_the_policy_says_how_many(tmp_path):
             db.count("bank", epsilon="0.1")
 
 
+@pytest.mark.slow
 def test_a_question_that_was_cut_off_counts_until_its_retry_is_answered(policy):
     """Nobody knows its fate, so it is waited for, and refused in the end."""
     with session(policy) as db, patch.object(local, "PATIENCE", 0.1):
@@ -338,6 +341,7 @@ def test_who_waits_for_room_can_be_cancelled_and_has_paid_nothing(policy):
     assert spent(policy) == Fraction(3, 10)
 
 
+@pytest.mark.slow
 def test_many_at_once_leave_no_more_without_an_answer_than_may_be(tmp_path):
     """Half of the questions fail; whatever the order, no more than five ever do."""
     policy = write_policy(tmp_path, more="max_failures = 5")
@@ -397,6 +401,7 @@ def test_what_is_wrong_with_a_file_before_a_row_is_read_costs_nothing(policy):
         assert db.ask("bank", MID, epsilon=1, retry="k").charged == 1
 
 
+@pytest.mark.slow
 def test_a_table_of_duckdb_that_is_gone_or_changed_costs_nothing(tmp_path):
     for number, statement in enumerate(
         (
@@ -489,6 +494,7 @@ def shown_after(db) -> list[str]:
     return [past.status for past in answers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
 def test_an_absurd_epsilon_is_refused_before_anything_is_charged(policy, number):
     with session(policy) as db:
@@ -504,6 +510,7 @@ def test_an_absurd_epsilon_is_refused_before_anything_is_charged(policy, number)
     assert spent(policy) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
 def test_no_other_absurd_number_is_charged_and_not_answered_or_breaks_the_history(policy, number):
     with in_memory(), session(policy) as db:

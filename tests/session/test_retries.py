@@ -210,6 +210,7 @@ def test_fresh_draws_do_not_wait_for_each_other_and_are_paid_for_each(policy):
     assert len({result.answer_id for result in results}) == 4 and spent(policy) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [True, False])
 def test_one_key_at_once_on_several_ledgers_is_one_charge_and_one_answer(policy, fresh):
     """As from several processes: whoever records first has the answer, for all."""

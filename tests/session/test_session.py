@@ -158,6 +158,7 @@ class TestRecordedAnswers:
         assert len(values) == 5
         assert spent(policy) == Fraction(1, 2)
 
+    @pytest.mark.slow
     def test_another_confidence_of_a_count_sum_or_mean_is_free(self, policy):
         wanted = {"n": agg.count(), "total": agg.sum("age"), "average": agg.mean("age")}
         with session(policy) as db:
@@ -564,6 +565,7 @@ class TestConcentrated:
         assert paid.epsilon == Fraction("0.1")
         assert first.charged > Fraction("0.4") > second.charged > Fraction("0.1")
 
+    @pytest.mark.slow
     def test_it_refuses_when_its_own_sum_passes_the_budget(self, tmp_path):
         path = write_policy(tmp_path, more='accountant = "zcdp"\ndelta = "1e-6"', budget="1.5")
         with session(path) as db:

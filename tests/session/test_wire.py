@@ -92,6 +92,7 @@ def same(one, other) -> None:
 
 
 class TestResults:
+    @pytest.mark.slow
     @pytest.mark.parametrize("by", [[], ["job"], ["vip", "job"]])
     def test_every_aggregate_in_every_group(self, db, by):
         result = db.ask("bank", EVERYTHING, by=by, epsilon=2)

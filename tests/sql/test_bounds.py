@@ -35,6 +35,7 @@ def allows(bounds: Bounds, truth: Fraction) -> bool:
     return above and (bounds.high_is_edge or truth <= bounds.high)
 
 
+@pytest.mark.slow
 @examples(1_000)
 @given(bounds_and_truth(), bounds_and_truth(), bounds_and_truth(), *[st.sampled_from("+-*/")] * 2)
 def test_what_the_parts_allow_the_whole_allows(one, other, third, sign, next_sign):

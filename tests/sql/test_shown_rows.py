@@ -55,6 +55,7 @@ UNSELECTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", UNSELECTED)
 def test_what_leaves_nothing_to_chance_widens_nothing(rest, db):
     """Public keys decide, or every row is shown."""

@@ -55,6 +55,7 @@ MONTHS = "SELECT DATE_TRUNC('month', t) AS month, COUNT(*) AS n FROM trips"
 YEAR = "made >= '2013-01-01' AND made < '2014-01-01'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "keys"),
     [
@@ -89,6 +90,7 @@ def test_rows_are_divided_by_an_expression(db, text, keys):
     assert [row[result.columns[0]] for row in result.rows] == keys
 
 
+@pytest.mark.slow
 def test_the_same_question_in_other_words_has_one_answer(db):
     first = db.sql(f"{MONTHS} GROUP BY month", epsilon="0.2")
     ranged = by.month("t", "2013-01", "2013-12")

@@ -320,7 +320,10 @@ REFUSED = [
     # functions that are not answered
     ("SELECT MIN(age) FROM bank", "such as QUANTILE_CONT(age, 0.01)", "MIN"),
     ("SELECT MAX(balance) FROM bank", "such as QUANTILE_CONT(balance, 0.99)", "MAX"),
-    ("SELECT MODE(job) FROM bank", "GROUP BY a column with public keys", "MODE"),
+    ("SELECT TOP_K(job) FROM bank", "write TOP_K(x, 3)", "TOP_K(job"),
+    ("SELECT TOP_K(job, 0) FROM bank", "whole number from 1 to 100", "TOP_K(job, 0"),
+    ("SELECT TRIMMED_MEAN(age, 0.6) FROM bank", "must be below 0.5", "TRIMMED_MEAN(age, 0.6"),
+    ("SELECT IQR(since) FROM bank", "no interquartile range of a column of dates", "since"),
     ("SELECT FIRST(age) FROM bank", "shows single rows", "FIRST"),
     ("SELECT ARRAY_AGG(age) FROM bank", "shows single rows", "ARRAY_AGG"),
     ("SELECT STRING_AGG(job) FROM bank", "shows single rows", "STRING_AGG"),

@@ -48,6 +48,7 @@ def beyond(balance: Balance, place: Fraction, reach: Fraction) -> float:
     return float(joint[sums > float(reach) + 1e-6].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("balance", BALANCES.values(), ids=BALANCES)
 def test_noise_passes_its_reach_nowhere_in_a_cell_but_with_probability_beta(balance, place):
@@ -77,6 +78,7 @@ def test_wide_noise_has_the_reach_of_continuous_noise():
     assert 2.05650 <= reach / 10**9 <= 2.05650 * 1.001
 
 
+@pytest.mark.slow
 def test_what_is_left_open_is_all_that_is_not_rejected():
     """Place by place, at places within cells and on their ends."""
     balance = BALANCES["finer"]

@@ -89,6 +89,7 @@ def largest(wanted: object, change: object, groups: list[str], *, gaussian: bool
     return max(loss(one, other) for one, other in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gaussian", "budget"),
     [(False, EPSILON), (True, EPSILON**2 / 2)],

@@ -80,6 +80,7 @@ def test_it_travels_over_http_and_back(tmp_path):
     assert ages.quantile(0.9).value >= ages.median.value
 
 
+@pytest.mark.slow
 def test_a_text_holds_all_of_it():
     pay = postri.distribution(
         range(3_000), epsilon=1, domain=Domain(0, 9_999), coins=SeededCoins(4)
@@ -94,6 +95,7 @@ def test_a_text_holds_all_of_it():
             Distribution.from_json(wrong)
 
 
+@pytest.mark.slow
 def test_the_command_prints_quantiles_or_the_release(tmp_path: Path):
     file = tmp_path / "rows.csv"
     file.write_text("x\n" + "\n".join(map(str, range(2_000))), encoding="utf-8")
@@ -110,6 +112,7 @@ def test_the_command_prints_quantiles_or_the_release(tmp_path: Path):
             CliRunner().invoke(app, [*words, "--quantiles", wrong], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_several_quantiles_take_the_tree_where_that_is_narrower():
     """By the forecast at epsilon 1: separate draws for three, one release for fifty."""
     rows, domain = range(50_000), Domain(0, 99_999)
@@ -149,6 +152,7 @@ def test_a_plan_for_several_tells_the_reach_of_each():
         postri.plan(rows=1_000, reach="0.1", quantiles=2)
 
 
+@pytest.mark.slow
 def test_a_concentrated_budget_has_gaussian_noise_which_is_narrower(tmp_path):
     extra = 'accountant = "zcdp"\ndelta = "1e-6"\n'
     with session(write_policy(tmp_path, budget="20", more=extra)) as db:

@@ -91,6 +91,7 @@ def test_what_cannot_be_covered_is_refused(how, words):
         postri.median("no such file.csv", "x", epsilon=1, **how)
 
 
+@pytest.mark.slow
 def test_many_quantiles_of_a_population_are_drawn_one_by_one():
     """A tree does not cover populations, however many there are."""
     ps = [k / 20 for k in range(1, 20)]
@@ -129,6 +130,7 @@ class TestForecast:
         assert "of the population behind 10,000 rows" in str(plan)
         assert plan.to_dict()["covers"] == "population"
 
+    @pytest.mark.slow
     def test_an_epsilon_for_a_reach(self):
         plan = postri.plan(rows=10_000, reach=0.015, covers="population")
         again = postri.plan(rows=10_000, epsilon=plan.epsilon, covers="population")
@@ -212,6 +214,7 @@ class TestSession:
         assert forecast("population_median(age)").reach > 2 * forecast("median(age)").reach
         assert "the population behind" in str(forecast("population_median(age)"))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rest", ["HAVING n > 0", "ORDER BY m LIMIT 1", "ORDER BY n LIMIT 1"])
     def test_rows_that_any_draw_selects_have_a_part_of_beta(self, db, rest):
         """What is drawn from the rows tells how they err, whatever it is."""

@@ -28,6 +28,7 @@ def quantiles(seed: int, **how):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_an_interval_at_the_edge_leaves_the_others_where_they_are(seed):
     """2,500 rows and epsilon 1 for 49 points: some intervals end on an edge, and those alone do."""

@@ -81,6 +81,7 @@ def test_ends_are_no_edges():
     assert (hardly.low, hardly.high) == (0, 1) and not hardly.is_whole_domain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [NARROW, DiscreteGaussian(Fraction(1, 2))], ids=str)
 @pytest.mark.parametrize(("holds", "fails"), [(3, 9), (1, 0)])
 def test_an_interval_misses_the_share_with_probability_beta_at_most(holds, fails, noise):
@@ -91,6 +92,7 @@ def test_an_interval_misses_the_share_with_probability_beta_at_most(holds, fails
     assert missed(exact, Fraction(holds, holds + fails), FAR) <= float(BETA) - 1e-5
 
 
+@pytest.mark.slow
 def test_an_interval_for_less_noise_than_is_drawn_is_found():
     """The check above, with intervals for noise of half the scale."""
     numbers = range(-FAR, FAR + 1)
@@ -148,6 +150,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_every_surface_gives_the_same_answer(condition, tmp_path):
     with seeded(in_duckdb(tmp_path)) as db:

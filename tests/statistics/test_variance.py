@@ -134,6 +134,7 @@ def test_intervals_for_far_less_noise_than_is_drawn_are_found():
     assert missed(exact, truth([0, 1, 2, 2] * 20, 2, 0), told, FAR) > float(BETA)
 
 
+@pytest.mark.slow
 @CHANGES
 @NOISES
 @pytest.mark.parametrize("less", [0, 1], ids=["population", "sample"])
@@ -178,6 +179,7 @@ def quick_largest(sums: Sums) -> Fraction:
     return slow(sums.largest) / (1 + sums.less)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("less", [0, 1], ids=["population", "sample"])
 def test_the_numbers_without_noise_leave_the_variance_open(less):
     """Of every table of two rows or more on four points, with wide noise and with hardly any."""
@@ -345,6 +347,7 @@ def test_squares_of_many_steps_are_exact():
     assert table.square_totals("x", grid, table.bind(postri.engines.rows.Rows())) == [counted]
 
 
+@pytest.mark.slow
 def test_every_surface_gives_the_same_answer(tmp_path):
     with seeded(in_duckdb(tmp_path)) as db:
         for name, function in (

@@ -19,7 +19,6 @@ from scipy.stats import binom
 import postri
 from postri import Distribution, Domain, InputError, SeededCoins
 from postri.audit.tiny_tables import plain_grid
-from postri.methods import tree_release
 from postri.methods.tree_release import release
 from postri.noise import DiscreteLaplace
 from postri.tree.drawn_tree import DrawnTree
@@ -63,6 +62,7 @@ def points(domain: Domain) -> Iterator[Fraction]:
         yield lower + step * Fraction(place, parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
 def test_shares_and_counts_hold_for_the_raw_cells(name: str):
     domain, cells = GRIDS[name]
@@ -123,10 +123,7 @@ def count_misses(runs: int) -> int:
 
 @pytest.fixture
 def kept_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights are the same in every release: so each reach is computed once. And there is nothing
-    to be counted ahead.
-    """
-    monkeypatch.setattr(tree_release, "POINTS_AHEAD", 0)
+    """Weights are the same in every release: so each reach is computed once."""
     original = NoiseSum.reach
 
     @cache
@@ -140,6 +137,7 @@ def kept_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NoiseSum, "reach", reach)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_reaches")
 def test_a_count_holds_also_where_the_noise_decides_how_finely_it_is_told(
     figures: Callable[[str], None],
@@ -151,6 +149,7 @@ def test_a_count_holds_also_where_the_noise_decides_how_finely_it_is_told(
     assert binom.sf(missed - 1, runs, 0.05) > 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_reaches")
 def test_one_beta_for_all_places_where_a_count_may_be_told_is_caught(
     monkeypatch: pytest.MonkeyPatch,
@@ -164,6 +163,7 @@ def test_one_beta_for_all_places_where_a_count_may_be_told_is_caught(
 # Order.
 
 
+@pytest.mark.slow
 def test_quantiles_rise_and_their_intervals_never_cross():
     answers = smooth().quantiles(PERCENT)
     for one, other in pairwise(answers):
@@ -202,6 +202,7 @@ def test_more_confidence_never_makes_an_interval_shorter():
             assert narrow.high <= wide.high
 
 
+@pytest.mark.slow
 def test_intervals_that_hold_at_once_are_no_shorter():
     found = smooth()
     for alone, together in zip(
@@ -217,6 +218,7 @@ def test_what_follows_costs_nothing_more():
     assert answer.spend.release == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cells",
     [

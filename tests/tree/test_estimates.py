@@ -156,6 +156,7 @@ def true_counts(own: list[TreeNode], stretches: list[TreeNode], truth: np.ndarra
     )
 
 
+@pytest.mark.slow
 @CASES
 def test_an_estimate_is_the_truth_and_the_noises_with_their_weights(
     name: str, noise: Noise, index: int
@@ -164,6 +165,7 @@ def test_an_estimate_is_the_truth_and_the_noises_with_their_weights(
     assert off < 1e-8
 
 
+@pytest.mark.slow
 @CASES
 def test_no_linear_unbiased_estimate_has_a_smaller_variance(name: str, noise: Noise, index: int):
     """The variance is that of generalised least squares, which is the least (Gauss and Markov)."""

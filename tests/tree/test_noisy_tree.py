@@ -50,6 +50,7 @@ TREES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @TREES
 def test_nodes_that_are_not_divided_lie_side_by_side(name: str, noise: Noise):
     tree = some_tree(name, noise)
@@ -59,6 +60,7 @@ def test_nodes_that_are_not_divided_lie_side_by_side(name: str, noise: Noise):
     assert all(one.last + 1 == other.first for one, other in pairwise(leaves))
 
 
+@pytest.mark.slow
 @TREES
 def test_an_interval_grows_with_its_certainty(name: str, noise: Noise):
     tree = some_tree(name, noise)

@@ -103,6 +103,7 @@ def all_nodes(shape: TreeShape) -> Iterator[TreeNode]:
             waiting += shape.children(node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("children", [2, 3, 8])
 @pytest.mark.parametrize("points", [1, 2, 3, 7, 8, 9, 63, 64, 65, 513])
 def test_every_path_of_a_small_tree_has_all_of_epsilon_or_less(points: int, children: int):
@@ -132,6 +133,7 @@ def test_the_ends_of_the_largest_domains_are_reached(points: int):
         check_path(TreeShape(grid), index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_every_path_of_a_default_domain_has_all_of_epsilon_or_less(name: str):
     grid = DEFAULTS[name]

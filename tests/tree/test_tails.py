@@ -159,6 +159,7 @@ def test_a_tail_is_close_to_the_exact_one(name: str, figures: Callable[[str], No
             assert case.exact(0.97 * noise.reach(chance) - float(case.unit)) > chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_reach_is_passed_no_more_often_than_it_says(name: str):
     case = CASES[name]
@@ -168,6 +169,7 @@ def test_a_reach_is_passed_no_more_often_than_it_says(name: str):
         assert case.sum.passes_seldom(reach, chance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_passes_seldom_passes_seldom(name: str):
     """Whatever bound tells, and whatever is not certain is not said."""
@@ -196,6 +198,7 @@ def test_chances_below_what_floats_tell_are_left_to_chernoff(name: str, chance: 
     assert noise.chernoff(reach) <= log(chance)
 
 
+@pytest.mark.slow
 def test_one_tilt_tells_of_all_sums_between_two():
     """Of the same noises, with weights and numbers between theirs."""
     noises = SMOOTH["a path"].noises

@@ -22,7 +22,6 @@ import duckdb
 
 from bank import dataset_text
 from postri.engines.process.pool import Workers
-from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.web import scans
 from postri.web.server import Server, _bound, _config
@@ -191,7 +190,7 @@ WORKERS = Workers(2 * 10**9)
 def in_thread(path: Path, workers: Workers = WORKERS) -> Iterator[Served]:
     policy, ready = read_policy(path), threading.Event()
     listener = _bound(policy.service.host, policy.service.port)
-    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
+    with policy.open_ledger() as ledger, Tokens(policy.tokens) as tokens:
         service = Service(policy, ledger, tokens, workers)
         server = Server(_config(service, None, None), service, ready.set)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)

@@ -209,6 +209,7 @@ def test_examples_of_problems_have_the_shape(description):
                 assert example["value"]["status"] == int(status)
 
 
+@pytest.mark.slow
 def test_real_problems_have_the_shape_and_are_documented(tmp_path):
     with in_thread(write_policy(tmp_path, service="scan_timeout = 0.1")) as served:
         description = served.get("/openapi.json").json

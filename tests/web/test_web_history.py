@@ -184,6 +184,7 @@ class TestTrue:
         with opened(path) as session:
             assert page(session()) == before
 
+    @pytest.mark.slow
     def test_a_failure_is_told_from_the_ledger(self, tmp_path):
         place, path = tmp_path / "odd", write_policy(tmp_path)
         with odd_workers("broken", place) as workers, opened(path, workers) as session:

@@ -21,7 +21,7 @@ from postri.policy import read_policy
 from postri.session import remote
 from proving import sized
 
-KILLS, CLIENTS = sized(3, 50), 4
+KILLS, CLIENTS = sized(2, 50), 4
 LONGEST = 0.2
 
 

@@ -13,7 +13,7 @@ from postri import BudgetExceeded
 from postri.ledger import verify
 from proving import sized
 
-ROWS, CLIENTS, QUERIES = sized((20_000, 32, 64), (1_000_000, 32, 2_000))
+ROWS, CLIENTS, QUERIES = sized((20_000, 32, 48), (1_000_000, 32, 2_000))
 EPSILON = Fraction(1, 100)
 # Three quarters of the questions fit.
 FITS = QUERIES * 3 // 4

@@ -100,7 +100,7 @@ def test_a_token_is_revoked_once_and_for_good(tokens, monkeypatch):
     token, _ = tokens.add("ann", "analyst")
     tokens.revoke(token.id)
     (before,) = tokens.all()
-    monkeypatch.setattr(module, "_moment", lambda time: "2999-01-01T00:00:00Z")
+    monkeypatch.setattr(module, "moment_text", lambda time: "2999-01-01T00:00:00Z")
     assert tokens.revoke(token.id)
     assert tokens.all() == [before] and before.revoked is not None
     assert not tokens.revoke("00000000")
@@ -173,6 +173,7 @@ def test_errors_name_the_file_of_tokens(tmp_path):
         Tokens(tmp_path / "nowhere" / "l.tokens")
 
 
+@pytest.mark.slow
 def test_processes_add_tokens_at_once(file):
     """Three processes open the file that is not there yet, and add tokens; all of them are there
     and valid.

@@ -29,7 +29,8 @@ class Answer:
     `spend` is what it cost, `protect` what it protects, and `private` is False if it was drawn with
     coins that somebody can foresee. `notes` say what else a reader must know; like everything here
     they follow from public numbers and from the answer itself. A quantile has its `p`, any other
-    statistic what was `drawn` for it, and a bar of a histogram its `bin`.
+    statistic what was `drawn` for it, a bar of a histogram its `bin`, and what tells of one of some
+    keys that `key`.
     """
 
     value: Any
@@ -45,6 +46,7 @@ class Answer:
     drawn: Drawn | None = field(default=None, repr=False)
     rows: Population = field(default=ALL_ROWS, repr=False)
     bin: Bin | None = None
+    key: Any = None
     covers: Covers = "table"
 
     @property

@@ -47,6 +47,25 @@ class Interval:
         return f"{self.low} to {self.high}"
 
 
+QUARTILES = (Fraction(1, 4), Fraction(3, 4))
+
+
+def range_between(first: Interval, third: Interval) -> Interval:
+    """By how much a third quartile is more than a first one, if both intervals hold: that is never
+    negative.
+
+    >>> range_between(Interval(2, 5), Interval(4, 9, high_is_edge=True))
+    Interval(low=0, high=7, low_is_edge=False, high_is_edge=True)
+    """
+    least = third.low - first.high
+    return Interval(
+        max(least, least * 0),
+        third.high - first.low,
+        # Beyond an edge a quartile may lie further away.
+        high_is_edge=third.high_is_edge or first.low_is_edge,
+    )
+
+
 class Drawn(Protocol):
     """What a statistic keeps of its draw."""
 

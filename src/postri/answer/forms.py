@@ -36,7 +36,7 @@ READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 class PlainAnswer(TypedDict):
-    """A value with its interval."""
+    """A value with its interval, and the key that it is about, if it found one."""
 
     value: Any
     low: Any
@@ -51,6 +51,7 @@ class PlainAnswer(TypedDict):
     covers: Covers
     private: bool
     notes: list[str]
+    key: NotRequired[Any]
 
 
 class PlainResult(TypedDict):
@@ -89,6 +90,7 @@ class AnswerRecord(TypedDict):
     drawn: dict[str, Any] | None
     release: NotRequired[str]
     bin: NotRequired[list[Any]]
+    key: NotRequired[Any]
     covers: NotRequired[Covers]
 
 
@@ -175,7 +177,7 @@ def json_text(value: Any) -> str:
 def plain_answer(answer: Answer) -> PlainAnswer:
     """An answer as Python values."""
     interval = answer.interval
-    return {
+    fields: PlainAnswer = {
         "value": answer.value,
         "low": interval.low,
         "high": interval.high,
@@ -190,6 +192,9 @@ def plain_answer(answer: Answer) -> PlainAnswer:
         "private": answer.private,
         "notes": list(answer.notes),
     }
+    if answer.key is not None:
+        fields["key"] = answer.key
+    return fields
 
 
 def plain_result(result: Result) -> PlainResult:
@@ -255,6 +260,8 @@ def answer_record(answer: Answer) -> AnswerRecord:
     if answer.bin is not None:
         own = answer.bin
         record["bin"] = [_tagged(own.low), _tagged(own.high), own.number, own.closed]
+    if answer.key is not None:
+        record["key"] = _key(answer.key)
     if answer.covers != "table":
         record["covers"] = answer.covers
     return record
@@ -272,6 +279,9 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
     drawn = None
     if record["drawn"] is not None:
         drawn = read_drawn(record["drawn"])
+    key = None
+    if "key" in record:
+        key = _read_key(record["key"])
     return Answer(
         value=_untagged(record["value"]),
         interval=Interval(_untagged(low), _untagged(high), low_is_edge, high_is_edge),
@@ -285,6 +295,7 @@ def read_answer(record: Mapping[str, Any], protect: ProtectedChange) -> Answer:
         statistic=record["statistic"],
         drawn=drawn,
         bin=_read_bin(record),
+        key=key,
         covers=record.get("covers", "table"),
     )
 

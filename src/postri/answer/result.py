@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from postri.answer.answer import Answer
 from postri.answer.population import Population, joined
-from postri.answer.words import shared_notes, table, table_notebook
+from postri.answer.words import key_words, shared_notes, table, table_notebook
 from postri.errors import InputError, PostriError, nearest
 from postri.exact import shown
 
@@ -22,27 +22,46 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
+# What follows the name of a key that was found in the name of its lead.
+LEAD = "_lead"
+
 
 @dataclass(frozen=True)
 class ResultColumn:
     """A column of a result: a key, or the value of the aggregate of this name, or an end of its
-    interval, or whether that end is an edge, which means "here or beyond".
+    interval, or whether that end is an edge, which means "here or beyond"; or the key that an
+    aggregate found, which is a `winner`.
     """
 
     title: str
-    what: Literal["key", "value", "low", "high", "low_is_edge", "high_is_edge"]
+    what: Literal["key", "winner", "value", "low", "high", "low_is_edge", "high_is_edge"]
     name: str
 
 
-def usual_columns(name: str) -> list[ResultColumn]:
-    """A value, and the ends of its interval after it."""
+def usual_columns(name: str, *, finds_key: bool = False) -> list[ResultColumn]:
+    """A value, and the ends of its interval after it; before it the key that it is about, if the
+    aggregate finds one.
+    """
+    winners = []
+    if finds_key:
+        winners.append(ResultColumn(winner_title(name), "winner", name))
     return [
+        *winners,
         ResultColumn(name, "value", name),
         ResultColumn(f"{name}_low", "low", name),
         ResultColumn(f"{name}_high", "high", name),
         ResultColumn(f"{name}_low_is_edge", "low_is_edge", name),
         ResultColumn(f"{name}_high_is_edge", "high_is_edge", name),
     ]
+
+
+def winner_title(name: str) -> str:
+    """What the column of a key is called that an answer of this name is about.
+
+    >>> winner_title("mode_city_lead")
+    'mode_city'
+    """
+    return name.removesuffix(LEAD)
 
 
 class Result:
@@ -77,7 +96,7 @@ class Result:
         if layout is None:
             layout = [ResultColumn(key, "key", key) for key in self.keys]
             for name in self.names:
-                layout += usual_columns(name)
+                layout += usual_columns(name, finds_key=name in self._winners)
         self.layout = tuple(layout)
         # A result may have lost all its rows by HAVING, and still have cost something.
         if about is None:
@@ -90,15 +109,29 @@ class Result:
         self._places = {name: place for place, name in enumerate(self.names)}
 
     @staticmethod
-    def check_names(keys: Sequence[str], names: Sequence[str]) -> None:
-        """Refuse names that would give two columns of the same name."""
+    def check_names(keys: Sequence[str], names: Sequence[str], winners: Sequence[str] = ()) -> None:
+        """Refuse names that would give two columns of the same name; `winners` are those of the
+        answers that find a key.
+        """
         seen = set()
-        for column in (*keys, *(cell.title for name in names for cell in usual_columns(name))):
+        titles = [
+            cell.title for name in names for cell in usual_columns(name, finds_key=name in winners)
+        ]
+        for column in (*keys, *titles):
             if column in seen:
                 raise InputError(
                     f"two columns of the result would have the name {column!r}; rename an aggregate"
                 )
             seen.add(column)
+
+    @property
+    def _winners(self) -> list[str]:
+        """The names of the answers that are about a key which they found."""
+        if not self.groups:
+            return []
+        _, answers = self.groups[0]
+        named = zip(self.names, answers, strict=True)
+        return [name for name, answer in named if answer.key is not None]
 
     @property
     def columns(self) -> list[str]:
@@ -119,6 +152,8 @@ class Result:
         answer = self.answer_of(cell, answers)
         if cell.what == "value":
             return answer.value
+        if cell.what == "winner":
+            return answer.key
         return getattr(answer.interval, cell.what)
 
     def answer_of(self, cell: ResultColumn, answers: tuple[Answer, ...]) -> Answer:
@@ -301,7 +336,10 @@ class Result:
                     label = group
                 elif group:
                     label = f"{group}: {name}"
-                labelled.append((label, answers[place]))
+                answer = answers[place]
+                if answer.key is not None:
+                    label = f"{label}: {key_words(answer.key)}"
+                labelled.append((label, answer))
         return labelled
 
     @property
@@ -332,6 +370,21 @@ class Result:
             rows,
             answer_id=self.answer_id,
             recorded=self.recorded,
+            epsilon=self.epsilon,
+            charged=self._charged,
+        )
+
+    def by_place(self) -> Result:
+        """The ranking that it is, with a row for each place in place of columns."""
+        rows = [((place, answer.key), [answer]) for place, answer in enumerate(self.answers, 1)]
+        keys = ("place", "key")
+        return Result(
+            keys,
+            ("lead",),
+            rows,
+            answer_id=self.answer_id,
+            recorded=self.recorded,
+            layout=[*(ResultColumn(key, "key", key) for key in keys), *usual_columns("lead")],
             epsilon=self.epsilon,
             charged=self._charged,
         )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from postri.answer.population import Covers, listed
@@ -183,11 +182,13 @@ def _noise(method: str) -> list[str]:
 
 
 def about(answer: Answer) -> str:
-    """What the answer tells: "median", "90th percentile", "count from 0 to below 10", or the name
-    of its statistic.
+    """What the answer tells: "median", "90th percentile", "count from 0 to below 10", "lead of
+    Oslo (mode)", or the name of its statistic.
     """
     if answer.bin is not None:
         return f"count {answer.bin}"
+    if answer.key is not None:
+        return f"lead of {key_words(answer.key)} ({answer.statistic})"
     if answer.p is None:
         return answer.statistic
     return name(answer.p)
@@ -204,6 +205,8 @@ def _edges(interval: Interval) -> list[str]:
 
 def notebook(answer: Answer) -> str:
     """The answer as a line of HTML."""
+    from html import escape
+
     return f"<p><b>{escape(shown(answer.value))}</b> &nbsp; {escape(line(answer))}</p>"
 
 
@@ -320,6 +323,19 @@ def shown(value: Any) -> str:
     return f"{value:,}"
 
 
+def key_words(key: Any) -> str:
+    """A key as people write it: a whole number may be a year.
+
+    >>> key_words(True), key_words(2024), key_words("Oslo")
+    ('true', '2024', 'Oslo')
+    """
+    if isinstance(key, bool):
+        return str(key).lower()
+    if isinstance(key, date):
+        return shown(key)
+    return str(key)
+
+
 def table(result: Result) -> str:
     """A result as lines of text: a table, and what holds for all of it."""
     cells = [list(titles(result)), *cell_texts(result)]
@@ -353,6 +369,8 @@ def _cell_text(
     if cell.what == "high":
         return high_end(result.answer_of(cell, answers).interval)
     found = result.cell(cell, values, answers)
+    if cell.what == "winner":
+        return key_words(found)
     if cell.what == "key" and type(found) is int and answers[0].bin is None:
         # It may be a year, and tells a group from others in any case; edges of bins are amounts.
         return str(found)
@@ -435,6 +453,8 @@ def from_ledger(answer_id: str | None) -> str:
 
 def table_notebook(result: Result) -> str:
     """A result as an HTML table."""
+    from html import escape
+
     head = "".join(f"<th>{escape(name)}</th>" for name in titles(result))
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"

@@ -87,6 +87,7 @@ def additive_statistics(domain: Domain) -> Iterator[tuple[Form, Statistic]]:
         "edges": (domain.lower, domain.lower + domain.step, domain.upper),
         "condition": f"x > {domain.lower}",
         "keys": (domain.lower, domain.upper),
+        "number": 1,
     }
     for form in forms():
         kinds = [parameter.kind for parameter in form.parameters]
@@ -135,13 +136,14 @@ def drawn_numbers(case: AdditiveCase, rows: Rows) -> Numbers:
         for name in ("discrete_laplace", "discrete_gaussian"):
             stack.enter_context(swapped(additive, name, no_noise))
         answers = question.bound(postri.open(table)).answers()
-    numbers = [
-        Fraction(noisy.drawn)
+    # Several answers of one draw hold the same numbers, each of which is told once.
+    numbers = {
+        id(noisy): Fraction(noisy.drawn)
         for group in answers
         for answer in group
         for noisy in _noisy_numbers(answer.drawn)
-    ]
-    return list(zip(numbers, noises, strict=True))
+    }
+    return list(zip(numbers.values(), noises, strict=True))
 
 
 def _on_domain(statistic: Statistic, domain: Domain) -> Statistic:
@@ -155,6 +157,9 @@ def _noisy_numbers(drawn: Any) -> Iterator[Noisy]:
     """The numbers with noise on them that stand in what was drawn, in the order of its fields."""
     if isinstance(drawn, Noisy):
         yield drawn
+    elif isinstance(drawn, tuple):
+        for each in drawn:
+            yield from _noisy_numbers(each)
     elif is_dataclass(drawn):
         for each in fields(drawn):
             yield from _noisy_numbers(getattr(drawn, each.name))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from postri.errors import missing_extra
-from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 
 HTTP_SEEDS = (
@@ -123,7 +122,7 @@ def http_attempt(path: Path) -> Iterator[Callable[[bytes], None]]:
 
     policy = read_policy(path)
     loop = asyncio.new_event_loop()
-    ledger = SqliteLedger(policy.ledger, policy.head)
+    ledger = policy.open_ledger()
     tokens = Tokens(policy.tokens)
     # It lets go of both files.
     with closing(Service(policy, ledger, tokens)) as service:

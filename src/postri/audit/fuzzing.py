@@ -8,7 +8,6 @@ private is drawn from it.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import postri
+from postri import system
 
 PACKAGE = str(Path(postri.__file__).parent) + os.sep
 OWN = str(Path(__file__).parent) + os.sep
@@ -123,17 +123,8 @@ def guarded(seconds: float = PATIENCE) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def too_long(number: int, frame: FrameType | None) -> None:
-        raise Hang(f"more than {seconds:g} seconds of the processor")
-
-    before = signal.signal(signal.SIGPROF, too_long)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
+    with system.processor_time(seconds, Hang(f"more than {seconds:g} seconds of the processor")):
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 class Fuzzer:

@@ -33,7 +33,7 @@ from postri.audit.scratch import (
 from postri.audit.swapped import swapped
 from postri.engines.duckdb import source as duckdb_source
 from postri.errors import PostriError
-from postri.ledger import SqliteLedger
+from postri.ledger import StoredLedger
 from postri.mechanisms.coins import SeededCoins
 from postri.session.local import LocalSession
 
@@ -152,7 +152,7 @@ def random_question(random: Random) -> dict[str, Any]:
 
 
 def replay(
-    session: LocalSession, ledger: SqliteLedger, questions: list[dict[str, Any]]
+    session: LocalSession, ledger: StoredLedger, questions: list[dict[str, Any]]
 ) -> list[Any]:
     """Ask all questions, and return all that was seen."""
     recorder = Recorder()

@@ -14,7 +14,7 @@ from typing import Any
 
 import postri
 from postri.engines.table import Table
-from postri.ledger import SqliteLedger
+from postri.ledger import StoredLedger
 from postri.mechanisms.coins import Coins
 from postri.policy import Dataset, read_policy
 from postri.session.local import LocalSession
@@ -140,10 +140,10 @@ def opened(
     coins: Callable[[], Coins | None] = lambda: None,
     *,
     in_memory: Table | None = None,
-) -> Iterator[tuple[LocalSession, SqliteLedger]]:
+) -> Iterator[tuple[LocalSession, StoredLedger]]:
     """A session of the policy, and its ledger; with a table `in_memory` in place of its file."""
     policy = read_policy(path)
-    with SqliteLedger(policy.ledger, policy.head) as ledger:
+    with policy.open_ledger() as ledger:
         if in_memory is None:
             yield LocalSession(policy, ledger, "ann", coins=coins), ledger
         else:
@@ -152,7 +152,7 @@ def opened(
             yield session, ledger
 
 
-def spent(ledger: SqliteLedger) -> Fraction:
+def spent(ledger: StoredLedger) -> Fraction:
     """What was spent on the table: its questions draw no Gaussian noise, so it has an epsilon."""
     epsilon = ledger.spent("people").epsilon
     assert epsilon is not None

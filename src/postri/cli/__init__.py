@@ -14,6 +14,7 @@ from postri.cli.budget import budget
 from postri.cli.closing import open_again
 from postri.cli.demo import demo
 from postri.cli.distribution import distribution
+from postri.cli.ledger import ledger
 from postri.cli.look import look
 from postri.cli.policy import check, init
 from postri.cli.quantile import median, plan, quantile
@@ -41,6 +42,7 @@ FOR_RESEARCH = (reproduce, compare, audit)
 for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
     app.command()(command)
 app.add_typer(token, name="token")
+app.add_typer(ledger, name="ledger")
 
 
 @app.callback(invoke_without_command=True)

@@ -77,7 +77,6 @@ def budget(
     from json import dumps
 
     import postri
-    from postri.ledger import SqliteLedger
     from postri.policy import read_policy
     from postri.session.remote import is_url
 
@@ -93,7 +92,7 @@ def budget(
     found = read_policy(policy)
     # An audit opens a ledger that does not fit its head too: it is what finds that out.
     audit = verify or accept_restored or export is not None
-    with SqliteLedger(found.ledger, found.head, audit=audit) as ledger:
+    with found.open_ledger(audit=audit) as ledger:
         if accept_restored:
             charged = ledger.accept_restored()
             typer.echo(f"accepted: entry {charged} charges what was lost", err=True)

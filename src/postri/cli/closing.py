@@ -37,7 +37,6 @@ def open_again(dataset: Name, policy: o.Policy = "postri.toml") -> None:
     """Open a dataset that was closed because questions failed: for the steward, who has looked
     why.
     """
-    from postri.ledger import SqliteLedger
     from postri.policy import read_policy
     from postri.session.remote import is_url
     from postri.session.session import check_dataset
@@ -49,7 +48,7 @@ def open_again(dataset: Name, policy: o.Policy = "postri.toml") -> None:
         )
     found = read_policy(policy)
     name = check_dataset(dataset, found.datasets)
-    with SqliteLedger(found.ledger, found.head) as ledger:
+    with found.open_ledger() as ledger:
         looked_at = ledger.open_again(name)
     if not looked_at:
         typer.echo(f"{name} is open: every question since it was last opened has its answer")
@@ -63,14 +62,12 @@ def closing_problems(policy: Policy) -> tuple[list[Problem], list[Problem]]:
     """The datasets that are closed, as errors, and those of which some questions have no answer, as
     warnings, each with the causes.
     """
-    from postri.ledger import SqliteLedger
-
     errors: list[Problem] = []
     warnings: list[Problem] = []
-    if not policy.ledger.is_file():
+    if not policy.has_ledger:
         return errors, warnings
     try:
-        with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
+        with policy.open_ledger(audit=True) as ledger:
             for dataset in policy.datasets.values():
                 found = ledger.unanswered(dataset.name)
                 if len(found) >= dataset.max_failures:

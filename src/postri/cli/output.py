@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from postri.answer import Answer, Plan, Result
     from postri.engines.progress import Percent
-    from postri.question import QuestionPlan
+    from postri.question.planning import QuestionPlan
     from postri.session import Budget, Price
 
 # After how many seconds a bar is shown, and how often it moves.
@@ -125,9 +125,23 @@ def _draw(percent: Percent, done: Event) -> None:
     if done.wait(PATIENCE):
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("counting"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("counting"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
         while not done.wait(PACE):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postri import system
 from postri.cli import options as o
-from postri.errors import InputError, missing_extra
+from postri.errors import InputError, PostriError, missing_extra
 
 if TYPE_CHECKING:
     from postri.web.tokens import Token, Tokens
@@ -102,6 +103,11 @@ def serve(
     """Serve the datasets of a policy over HTTP, with a page."""
     from postri.policy import read_policy
 
+    if not system.can_serve():
+        raise PostriError(
+            "the service runs on Linux and macOS: on Windows start it in WSL or in a container, "
+            "and ask it from here; local questions need no service"
+        )
     if (certificate is None) != (private_key is None):
         raise InputError("TLS needs both --certificate and --private-key")
     found = read_policy(policy or served)

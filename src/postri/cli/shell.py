@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from postri import system
 from postri.cli import options as o
 from postri.cli.output import shown_progress
 from postri.cli.questions import Analyst
@@ -265,7 +266,7 @@ def line_editing(words: list[str]) -> Iterator[None]:
         with suppress(OSError):
             history.parent.mkdir(parents=True, exist_ok=True)
             # Questions are nobody else's business.
-            os.close(os.open(history, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+            system.ensure(history)
             readline.write_history_file(history)
 
 

@@ -15,6 +15,8 @@ from postri.grid import Grid
 from postri.window import Indexes, PointCounts
 
 NONE_BELOW = -1
+SMALLEST = -(2**63)
+LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,22 @@ class Cuts:
         cut: Callable[[int], Raw],
         least: Raw = -inf,
         most: Raw = inf,
+        shift: int | None = None,
     ) -> Cuts:
-        """Those of ascending points, by the cut of each; no cell lies beyond `least` and `most`."""
+        """Those of ascending points, by the cut of each; no cell lies beyond `least` and `most`.
+
+        With a `shift`, that is by how much the cut of each exceeds it.
+        """
         cuts: list[Raw] = []
         buckets = np.full(len(points), NONE_BELOW, np.int64)
         start, end = points.searchsorted([grid.first, grid.last], "right")
+        if shift is not None and start < end and abs(shift) <= LARGEST:
+            first, last = (int(point) + shift for point in points[[start, end - 1]])
+            if max(least, SMALLEST) < first and last <= min(most, LARGEST):
+                # All of them at once: many thousands may be asked for.
+                buckets[start:end] = np.arange(end - start)
+                buckets[end:] = end - start
+                return cls(points, (points[start:end] + shift).tolist(), buckets)
         for i, point in enumerate(points[start:end].tolist(), start):
             raw = cut(point)
             if raw > most:

@@ -11,17 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postri.columns import ColumnType
+from postri.engines.reading import Reading
 from postri.engines.rows import Selection
+from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
 from postri.window import (
+    Ends,
     Indexes,
+    MiddleTotal,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -33,8 +38,6 @@ from postri.window import (
 
 # A table of at most this many rows is worth no guess.
 SMALL = 1 << 17
-# How many rows of a larger one are looked at in memory for a guess.
-SAMPLE = 1 << 18
 # How many standard errors a guess leaves to spare; a second one, by the same sample in memory,
 # leaves many more.
 SLACK = 4
@@ -42,6 +45,12 @@ WIDE_SLACK = 40
 # How many grid points are counted in one scan, and how many of all groups together.
 MOST_POINTS = 1 << 15
 MOST_COUNTS = 1 << 22
+# Into how many parts a scan divides stretches: where each row is put into its part by a division,
+# and where it is looked up among them.
+PARTS_BY_DIVISION = 1 << 18
+PARTS_BY_LOOKUP = 1 << 12
+# Which share of the cells may lie beyond the usual range, on each side.
+UNUSUAL = 1 / 4096
 CHANGED = "the rows of the table changed while they were counted; ask again when it is at rest"
 
 
@@ -64,6 +73,14 @@ class CountRequest:
     bracket: Bracket
     target: Target
     group: int = 0
+
+
+class UsualRange(NamedTuple):
+    """The grid points between which nearly all cells lie, and about how many rows there are."""
+
+    low: int
+    high: int
+    rows: int
 
 
 class Engine(Protocol):
@@ -118,6 +135,16 @@ class Engine(Protocol):
         The grid has fewer than `MOST_STEPS` steps.
         """
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie up to the lower of its two ends, from the upper one on
+        and between them, and the sum of how far the latter lie above the lower end.
+
+        The grid has fewer than `MOST_STEPS` steps. Which rows of a unit count does not depend on
+        the ends.
+        """
+
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
@@ -135,6 +162,23 @@ class Engine(Protocol):
         are, by one scan.
 
         The points are ascending and distinct, at most `MOST_POINTS`.
+        """
+
+    def usual_range(self, column: str | None, grid: Grid, rows: Selection) -> UsualRange | None:
+        """Between which grid points nearly all cells lie, by a sample: FOR SPEED ALONE.
+
+        None if the sample has no cell.
+        """
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection) -> int:
+        """Into how many parts a scan may divide stretches before it becomes slow."""
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch, by one scan.
+
+        There are about `most_parts` of them at most.
         """
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
@@ -170,13 +214,17 @@ def tally(indexes: Indexes, counts: Indexes) -> Counts:
     return atoms, totals
 
 
-def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> list[list[RankWindow]]:
+def find_windows(
+    counter: Counter, grid: Grid, targets: Sequence[Target], small: int | None = None
+) -> list[list[RankWindow]]:
     """For each group the trimmed window of each target, in a constant number of scans: two guesses
     at most, then everything.
 
-    Few rows are worth no guess: neither those of a small table, nor those of the groups whose
-    windows a first guess missed.
+    Few rows, at most `small` or SMALL, are worth no guess: neither those of a small table, nor
+    those of the groups whose windows a first guess missed.
     """
+    if small is None:
+        small = SMALL
     asked = [(group, target) for group in range(counter.groups) for target in targets]
     everything = [Bracket(grid.first, grid.last)] * len(asked)
     guesses = guessed_brackets(counter, targets, grid)
@@ -185,7 +233,7 @@ def find_windows(counter: Counter, grid: Grid, targets: Sequence[Target]) -> lis
     rows = counter.rows
     while missing:
         brackets = everything
-        if rows > SMALL:
+        if rows > small:
             brackets = next(guesses, everything)
         requests = [CountRequest(brackets[i], asked[i][1], asked[i][0]) for i in missing]
         rows = 0
@@ -214,26 +262,26 @@ def guessed_brackets(
 
 
 def sampled_brackets(
-    sample: Indexes, share: float, targets: Sequence[Target], grid: Grid
+    sample: NDArray[Any], share: float, targets: Sequence[Target], reading: Reading
 ) -> Iterator[list[Bracket]]:
-    """Guesses from a sorted sample in memory, which is this share of all rows."""
+    """Guesses from a sorted sample of raw cells in memory, which is this share of all rows."""
     for slack in (SLACK, WIDE_SLACK):
         brackets = []
         for target in targets:
             error = sqrt(len(sample) * target.p * (1 - target.p))
             spare = slack * error + target.half * share + 4
-            brackets.append(_between(sample, target, spare, grid))
+            brackets.append(_between(sample, target, spare, reading))
         yield brackets
 
 
-def _between(sample: Indexes, target: Target, spare: float, grid: Grid) -> Bracket:
+def _between(sample: NDArray[Any], target: Target, spare: float, reading: Reading) -> Bracket:
     """From `spare` places before p of the sample to `spare` places after."""
     low = floor(target.p * len(sample) - spare)
     high = ceil(target.p * len(sample) + spare)
-    first = grid.first
+    first = reading.grid.first
     if low >= 0:
-        first = int(sample[low])
-    last = grid.last
+        first = int(reading.indexes(sample[low : low + 1])[0])
+    last = reading.grid.last
     if high < len(sample):
-        last = int(sample[high])
+        last = int(reading.indexes(sample[high : high + 1])[0])
     return Bracket(first, last)

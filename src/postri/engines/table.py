@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from postri.columns import MAX_TEXT, ColumnType, no_order
+from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
 from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
@@ -22,7 +23,9 @@ from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import (
     WIDER,
+    Ends,
     Indexes,
+    MiddleTotal,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -288,6 +291,14 @@ class Table:
         """
         return self._engine.square_totals(column, grid, rows)
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection
+    ) -> list[MiddleTotal]:
+        """For each group how many cells of a column lie up to the lower of its two ends, from the
+        upper one on and between them, and the sum of how far the latter lie above the lower end.
+        """
+        return self._engine.middle_totals(column, grid, ends, rows)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -303,6 +314,19 @@ class Table:
             for start in range(0, max(len(points), 1), most)
         ]
         return [_joined(of_group) for of_group in zip(*parts, strict=True)]
+
+    def counts_ahead(
+        self,
+        column: str | None,
+        grid: Grid,
+        rows: Selection,
+        ps: Sequence[Fraction],
+        reach: int,
+    ) -> CountsAhead:
+        """The same, for points that are asked for one after the other: most of them near the ranks
+        of these quantiles, within `reach` rows.
+        """
+        return CountsAhead(self._engine, column, grid, rows, ps, reach)
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell

@@ -16,7 +16,6 @@ import numpy as np
 from postri.domain import EPOCH, position
 from postri.errors import InputError, nearest
 from postri.exact import shown
-from postri.expressions.measures import common_unit
 from postri.expressions.plan import Node, Vector, Vectors, Writer
 
 DAY_SECONDS = 86_400
@@ -315,6 +314,8 @@ def _step(moment: Node, seconds: int, of: Fraction, cycle: int | None = None) ->
     """The number of the step of so many seconds that a moment lies in, counted from 1970 on; in a
     cycle, from 0 on.
     """
+    from postri.expressions.measures import common_unit
+
     assert moment.unit is not None
     own = moment.unit
     unit = max(common_unit(own, Fraction(1)), MICROSECOND)

@@ -1,19 +1,21 @@
-"""Expressions on the columns of a table: predicates select rows, values are asked about."""
+"""Expressions on the columns of a table: predicates select rows, values are asked about.
+
+What a question without expressions does not need is loaded where one is bound.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from postri.columns import DATE, ColumnType, float_type, integer_type, timestamp_type
 from postri.errors import InputError
 from postri.exact import plain
-from postri.expressions.binding import Binder, TypeOf, column_named
 from postri.expressions.kinds import Kind
-from postri.expressions.measures import signed
 from postri.expressions.normal import normal
 from postri.expressions.plan import (
     Booleans,
@@ -26,6 +28,9 @@ from postri.expressions.plan import (
     Writer,
 )
 from postri.expressions.tree import Expression, brief, check_size, columns_of
+
+if TYPE_CHECKING:
+    from postri.expressions.binding import TypeOf
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Predicate:
 
         Looks at names and declared types, at no cell.
         """
+        from postri.expressions.binding import Binder
+
         return Bound(*Binder.bind(self.expression, names, type_of))
 
     def normal(self, names: Sequence[str]) -> Predicate:
@@ -79,6 +86,8 @@ class Predicate:
         >>> print(Predicate.parse("job = 'cook' AND 40 > Age").normal(["age", "job"]))
         "age" < 40 AND "job" = 'cook'
         """
+        from postri.expressions.binding import column_named
+
         return Predicate(normal(self.expression, lambda column: column_named(column, names)))
 
     def __str__(self) -> str:
@@ -125,6 +134,9 @@ class Value:
 
         Looks at names and declared types, at no cell.
         """
+        from postri.expressions.binding import Binder
+        from postri.expressions.measures import signed
+
         found, kind, inputs = Binder.bind_value(expression, names, type_of)
         if not inputs or not isinstance(found, Node):
             raise InputError(

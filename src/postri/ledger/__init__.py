@@ -8,6 +8,7 @@ from postri.ledger.audit import verify
 from postri.ledger.charges import Attempt, Charge, Limits, People, check_retry
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
+from postri.ledger.opening import Place, copy_ledger, is_database, open_ledger
 from postri.ledger.sqlite import SqliteLedger
 from postri.ledger.store import (
     Account,
@@ -20,6 +21,7 @@ from postri.ledger.store import (
     Usage,
     View,
 )
+from postri.ledger.stored import StoredLedger
 from postri.ledger.trail import export_csv
 
 __all__ = [
@@ -36,17 +38,22 @@ __all__ = [
     "Ledger",
     "Limits",
     "People",
+    "Place",
     "Pure",
     "Recorded",
     "Reservation",
     "SqliteLedger",
+    "StoredLedger",
     "Unanswered",
     "Usage",
     "View",
     "bounded_range",
     "check_retry",
+    "copy_ledger",
     "export_csv",
     "gaussian_draw",
+    "is_database",
+    "open_ledger",
     "pure_draw",
     "verify",
 ]

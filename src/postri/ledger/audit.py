@@ -7,7 +7,7 @@ entries alone what the totals and indexes ought to be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from postri.cost import Cost
 from postri.errors import LedgerError, TermsRefused
@@ -24,7 +24,7 @@ from postri.ledger.entries import (
 from postri.ledger.head import trouble
 from postri.ledger.parts import epsilon_text
 from postri.ledger.protection import Protections
-from postri.ledger.store import DatasetUsage, Indexes, Ledger, Snapshot, Usage
+from postri.ledger.store import TRUNK, DatasetUsage, Indexes, Ledger, Snapshot, Usage
 from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 
@@ -44,31 +44,69 @@ def verify(ledger: Ledger, expected_head: str | None = None) -> list[str]:
 
 
 def _problems(snapshot: Snapshot, expected_head: str | None) -> Iterator[str]:
-    chain = HashChain()
+    chains = Chains()
     replay = Replay()
-    yield from _walk(snapshot.entries(), chain, replay)
+    for entry in snapshot.entries():
+        yield from chains.add(entry)
+        yield from replay.add(entry)
     yield from _totals(snapshot, replay)
     yield from _indexes(snapshot, replay)
-    found = trouble(snapshot.head, chain.number, chain.hash_at)
-    if found is not None:
-        yield f"The ledger does not fit its head: {found}."
+    for name in sorted({*snapshot.heads, *chains.by_name}):
+        chain = chains.by_name.get(name, HashChain(name))
+        found = trouble(snapshot.heads.get(name), chain.number, chain.hash_at)
+        if found is not None:
+            yield f"{chain.title} does not fit its head: {found}."
     if expected_head is not None:
-        yield from _expected(expected_head, chain)
+        for line in expected_head.split(","):
+            yield from _expected(line, chains)
 
 
-def _walk(entries: Iterable[Entry], chain: HashChain, replay: Replay) -> Iterator[str]:
-    for entry in entries:
+class Chains:
+    """The chains of a ledger: the trunk, and one for each dataset that branches off from it."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, HashChain] = {}
+        self.number = 0
+        self._hashes: dict[int, str] = {}
+
+    def hash_at(self, number: int) -> str | None:
+        """The hash of the entry of this number, in whichever chain."""
+        return self._hashes.get(number)
+
+    def add(self, entry: Entry) -> Iterator[str]:
+        """One more entry; says what is wrong with its place."""
+        chain = self.by_name.get(entry.chain)
+        if chain is None:
+            chain = HashChain(entry.chain, self._trunk_hash())
+            self.by_name[entry.chain] = chain
+        self.number = max(self.number, entry.number)
+        self._hashes[entry.number] = entry.hash
         yield from chain.add(entry)
-        yield from replay.add(entry)
+
+    def _trunk_hash(self) -> str:
+        trunk = self.by_name.get(TRUNK)
+        if trunk is None:
+            return FIRST_HASH
+        return trunk.last
 
 
 class HashChain:
-    """The hashes of the entries that were walked so far."""
+    """The hashes of the entries of a chain that were walked so far; a dataset's own chain goes on
+    from where the trunk ended.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = TRUNK, previous: str = FIRST_HASH) -> None:
+        self.name = name
         self.number = 0
-        self.last = FIRST_HASH
+        self.last = previous
         self._hashes: dict[int, str] = {}
+
+    @property
+    def title(self) -> str:
+        """The chain as the start of a sentence."""
+        if self.name == TRUNK:
+            return "The ledger"
+        return f"The ledger's chain of {self.name!r}"
 
     def hash_at(self, number: int) -> str | None:
         """The hash of the entry of this number."""
@@ -76,7 +114,8 @@ class HashChain:
 
     def add(self, entry: Entry) -> Iterator[str]:
         """One more entry; says what is wrong with its place."""
-        if entry.number != self.number + 1:
+        # Datasets share the numbers, so those of one have gaps: there the hashes alone tell.
+        if self.name == TRUNK and entry.number != self.number + 1:
             yield f"{_range(self.number + 1, entry.number - 1)} missing."
         if entry.previous != self.last:
             yield (
@@ -120,6 +159,7 @@ class Replay:
         except LedgerError as error:
             yield f"{error}."
             return
+        yield from self._check_chain(entry, fact)
         self._count(fact)
         if isinstance(fact, BudgetTerms):
             self.terms[fact.dataset] = entry.number
@@ -132,6 +172,14 @@ class Replay:
         elif isinstance(fact, Fate):
             yield from self._end(entry.number, fact)
         self._protections.add(fact)
+
+    def _check_chain(self, entry: Entry, fact: Fact) -> Iterator[str]:
+        others = {share.dataset for share in fact.shares()} - {entry.chain}
+        if entry.chain != TRUNK and others:
+            yield (
+                f"Entry {entry.number} stands in the chain of {entry.chain!r}, and is about "
+                f"{min(others)!r}."
+            )
 
     def _check_terms(self, number: int, terms: DatasetTerms) -> Iterator[str]:
         """Whether earlier spends were restated before terms protect more than those before."""
@@ -253,19 +301,19 @@ def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:
         yield "The index of datasets about the same people does not fit the entries."
 
 
-def _expected(line: str, chain: HashChain) -> Iterator[str]:
+def _expected(line: str, chains: Chains) -> Iterator[str]:
     number, _, hash = line.strip().partition(" ")
     if not number.isdecimal():
         yield (
             "The expected head must be a line such as '12 9f86d0...': the number of an entry and "
             "its hash."
         )
-    elif int(number) > chain.number:
+    elif int(number) > chains.number:
         yield (
-            f"The ledger ends at entry {chain.number}, and the expected head is entry {number}: "
+            f"The ledger ends at entry {chains.number}, and the expected head is entry {number}: "
             "an old copy, or entries were cut off."
         )
-    elif int(number) and chain.hash_at(int(number)) != hash.strip():
+    elif int(number) and chains.hash_at(int(number)) != hash.strip():
         yield (
             f"Entry {number} is not the one of the expected head: entries were changed, or this "
             "is another ledger."

@@ -13,9 +13,9 @@ from threading import Lock, RLock
 from time import monotonic, sleep
 from weakref import WeakSet
 
+from postri import system
 from postri.errors import LedgerError
 
-PRIVATE = 0o600
 LEDGER = "the ledger"
 
 # What to do about SQLite's errors, by the lower byte of their codes.
@@ -69,7 +69,7 @@ def create_private(path: Path, what: str = LEDGER) -> bool:
     beside it; False if there is one.
     """
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
+        os.close(system.create(path))
     except FileExistsError:
         return False
     except OSError as error:
@@ -77,8 +77,6 @@ def create_private(path: Path, what: str = LEDGER) -> bool:
             f"{what} {str(path)!r} cannot be made ({error.strerror}): check that its folder "
             "exists and is writable"
         ) from None
-    os.fchmod(file, PRIVATE)
-    os.close(file)
     return True
 
 
@@ -236,4 +234,4 @@ def _after_fork() -> None:
     _FORKING.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+system.on_fork(_before_fork, _after_fork)

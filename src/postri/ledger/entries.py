@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -40,6 +40,8 @@ _ENCODER = json.JSONEncoder(
 class Entry:
     """One line of the ledger: its number and time in UTC, the kind of the fact, the fact as
     canonical JSON, and its place in the chain.
+
+    `chain` is empty where all datasets share one, else the name of the dataset.
     """
 
     number: int
@@ -48,6 +50,11 @@ class Entry:
     body: str
     previous: str
     hash: str
+    chain: str = ""
+
+    def is_same(self, other: Entry) -> bool:
+        """Whether both say the same in the same place of a chain, whatever its name."""
+        return replace(self, chain=other.chain) == other
 
     def is_whole(self) -> bool:
         """Whether the hash fits the content."""

@@ -9,7 +9,6 @@ ledger is fine. A slot is a line with a checksum, filled up with blanks.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -19,13 +18,14 @@ from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
 
+from postri import system
 from postri.cost import Cost
 from postri.errors import LedgerError
+from postri.ledger.entries import FIRST_HASH, Entry
 from postri.ledger.parts import rational, read_epsilon
 from postri.mechanisms.coins import secret_bytes
 
 SLOT = 4096
-PRIVATE = 0o600
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,30 @@ class Head:
             dataset: Cost(read_epsilon(epsilon), rational(rho))
             for dataset, (epsilon, rho) in spent.items()
         }
+
+    def knows(self, entry: Entry) -> bool:
+        """Whether an entry was there by then."""
+        return entry.number <= self.number
+
+
+@dataclass(frozen=True)
+class Heads(Head):
+    """Where a ledger of several chains ends: its last number, a hash over the ends of all chains,
+    and those ends, each as name, number and hash.
+    """
+
+    chains: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The ends of all chains, as a line."""
+        if not self.chains:
+            return f"0 {FIRST_HASH}"
+        return ", ".join(f"{number} {hash}" for _, number, hash in self.chains)
+
+    def knows(self, entry: Entry) -> bool:
+        ends = {name: number for name, number, _ in self.chains}
+        return entry.number <= ends.get(entry.chain, 0)
 
 
 def trouble(head: Head | None, number: int, hash_at: Callable[[int], str | None]) -> str | None:
@@ -84,7 +108,7 @@ class HeadFile:
         with (
             self._worded(),
             suppress(FileNotFoundError),
-            self._locked(os.O_RDONLY, fcntl.LOCK_SH) as file,
+            self._locked(shared=True) as file,
         ):
             return HeldHead(self.path, file).newest
         return None
@@ -98,36 +122,35 @@ class HeadFile:
         with self._worded():
             if not self.path.exists():
                 self._make()
-            with self._locked(os.O_RDWR, fcntl.LOCK_EX) as file:
+            with self._locked(shared=False) as file:
                 yield HeldHead(self.path, file)
 
     def _make(self) -> None:
         """An empty file, through no link that somebody has put in its place."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         # Another process may be as fast; a link to nothing is found when it is opened.
         with suppress(FileExistsError):
-            os.close(os.open(self.path, flags, PRIVATE))
+            os.close(system.create(self.path))
 
     @contextmanager
-    def _locked(self, flags: int, lock: int) -> Iterator[int]:
+    def _locked(self, *, shared: bool) -> Iterator[int]:
         """The open file under a lock; opened again if it was replaced while the lock was waited
         for.
         """
         while True:
-            file = os.open(self.path, flags | os.O_CLOEXEC, PRIVATE)
+            file = system.open_there(self.path, writable=not shared)
             try:
-                self._wait_for(file, lock)
+                self._wait_for(file, shared=shared)
                 if os.path.samestat(os.fstat(file), os.stat(self.path)):
                     yield file
                     return
             finally:
                 os.close(file)
 
-    def _wait_for(self, file: int, lock: int) -> None:
+    def _wait_for(self, file: int, *, shared: bool) -> None:
         deadline = monotonic() + self.patience
         while True:
             try:
-                fcntl.flock(file, lock | fcntl.LOCK_NB)
+                system.lock(file, shared=shared)
                 return
             except BlockingIOError:
                 if monotonic() > deadline:
@@ -156,7 +179,7 @@ class HeldHead:
     def __init__(self, path: Path, file: int) -> None:
         self._path = path
         self._file = file
-        content = os.pread(file, os.fstat(file).st_size, 0)
+        content = system.read_at(file, os.fstat(file).st_size, 0)
         self._size = len(content) // 2
         self._first = _slot(content[: self._size])
         second = _slot(content[self._size :])
@@ -174,7 +197,7 @@ class HeldHead:
         offset = 0
         if self.newest is self._first:
             offset = self._size
-        os.pwrite(self._file, _padded(line, self._size), offset)
+        system.write_at(self._file, _padded(line, self._size), offset)
 
     def replace(self, head: Head) -> None:
         """Put a new file in the place of the old one, all at once; also for an older head."""
@@ -184,13 +207,11 @@ class HeldHead:
             size *= 2
         # A name that nobody can have prepared.
         new = self._path.with_name(f"{self._path.name}.{secret_bytes(8).hex()}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(new, flags, PRIVATE), "wb") as file:
-            os.fchmod(file.fileno(), PRIVATE)
+        with open(system.create(new), "wb") as file:
             file.write(_padded(line, size) + _padded(b"", size))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, self._path)
+        system.replace(self._file, self._path, new)
         self.newest = head
 
 

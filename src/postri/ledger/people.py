@@ -74,7 +74,7 @@ class Standing:
 
 
 def standing_of(
-    book: Book, dataset: str, people: People, protections: Callable[[], Protections]
+    book: Book, dataset: str, people: People, protections: Callable[[str], Protections]
 ) -> Standing:
     """What counts for a dataset about these people; `protections` is asked if one changed.
 
@@ -85,7 +85,7 @@ def standing_of(
     check_places(book, dataset, names, people.places)
     facts: list[Restated | DatasetTerms] = []
     for terms, protect in _changed(book, names, people):
-        facts.extend(protections().restatements(terms.dataset, protect, dataset))
+        facts.extend(protections(terms.dataset).restatements(terms.dataset, protect, dataset))
         if terms.dataset != dataset:
             facts.append(replace(terms, protect=protect, places=()))
     return Standing(names, tuple(facts))
@@ -122,7 +122,7 @@ def check_places(book: Book, dataset: str, names: Iterable[str], places: Iterabl
 
 
 def without_number(
-    book: Book, dataset: str, people: People, protections: Callable[[], Protections]
+    book: Book, dataset: str, people: People, protections: Callable[[str], Protections]
 ) -> list[tuple[DatasetTerms, ProtectedChange]]:
     """The last terms of those datasets whose earlier spends have no number under the protection,
     and the protection.
@@ -131,7 +131,7 @@ def without_number(
     names = book.same_people(dataset, people.same_people)
     for terms, protect in _changed(book, names, people):
         try:
-            list(protections().restatements(terms.dataset, protect))
+            list(protections(terms.dataset).restatements(terms.dataset, protect))
         except TermsRefused:
             found.append((terms, protect))
     return found

@@ -111,10 +111,15 @@ def schema_of(connection: sqlite3.Connection, path: str) -> int:
 
 def check_schema(schema: int, name: str) -> None:
     """LedgerError if a newer version wrote it."""
-    if schema > len(MIGRATIONS):
+    check_known(schema, len(MIGRATIONS), name)
+
+
+def check_known(schema: int, known: int, name: str) -> None:
+    """LedgerError if this schema is above the one that this version knows."""
+    if schema > known:
         raise LedgerError(
             f"the ledger {name} was written by a newer version of postri (schema {schema}, this "
-            f"version knows {len(MIGRATIONS)}): install that version"
+            f"version knows {known}): install that version"
         )
 
 

@@ -14,6 +14,9 @@ from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import Entry
 from postri.ledger.head import Head
 
+# The chain that is common to all datasets: the only one of a SQLite ledger.
+TRUNK = ""
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -151,8 +154,8 @@ class Snapshot(Protocol):
     """
 
     @property
-    def head(self) -> Head | None:
-        """The chain's head as the second place has it."""
+    def heads(self) -> Mapping[str, Head | None]:
+        """The head of each chain as the second place has it, by the chain's name."""
         ...
 
     def entries(self) -> Iterator[Entry]:

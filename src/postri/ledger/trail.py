@@ -20,6 +20,7 @@ from postri.ledger.entries import (
     Restored,
     read_fact,
 )
+from postri.ledger.head import Head
 from postri.ledger.parts import epsilon_text
 from postri.ledger.store import Ledger, Reservation, Snapshot
 from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
@@ -95,11 +96,12 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
             lines.writerow([safe(str(cell)) for cell in cells])
 
 
-def listed(ledger: Ledger, after: int, limit: int, *, until: int) -> list[EntryFields]:
-    """Some entries of the trail as plain values, none above the number `until`: who spent what on
-    which question, and what became of it; never an answer.
+def listed(ledger: Ledger, after: int, limit: int, *, until: Head) -> list[EntryFields]:
+    """Some entries of the trail as plain values, none that the head `until` does not know: who
+    spent what on which question, and what became of it; never an answer.
     """
-    known = takewhile(lambda entry: entry.number <= until, ledger.entries(after))
+    no_later = takewhile(lambda entry: entry.number <= until.number, ledger.entries(after))
+    known = filter(until.knows, no_later)
     return [_fields(entry, ledger) for entry in islice(known, limit)]
 
 

@@ -8,7 +8,6 @@ buffer that a fork could copy.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -78,7 +77,9 @@ class _SeededDraw:
         self._name = name
 
     def words(self, key: Key, number: int) -> Words:
-        digest = hashlib.shake_128(f"{self._name}/{key!r}".encode()).digest(8 * number)
+        from hashlib import shake_128
+
+        digest = shake_128(f"{self._name}/{key!r}".encode()).digest(8 * number)
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64, copy=False)
 
 

@@ -17,7 +17,6 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import ceil, erfc, log, sqrt
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +52,8 @@ def usual_drift(p: Fraction, beta: Fraction, nats_per_row: Fraction) -> Fraction
     A larger one costs noise. A smaller one makes the leeway of few rows larger than it need be:
     here of so few that the interval tells little anyway.
     """
+    from statistics import NormalDist
+
     rows = 4 * (_log_odds(beta) + 5) / float(nats_per_row * min(p, 1 - p))
     deviate = NormalDist().inv_cdf(1 - max(float(beta), 1e-15) / 2)
     drift = max(deviate, 1.0) / 2 * sqrt(float(p * (1 - p)) / rows)

@@ -31,7 +31,7 @@ from postri.privacy import (
     moved_with_drift,
     replaces,
 )
-from postri.window import Indexes, PointCounts, Target, Windows, with_lowest
+from postri.window import CountsBelow, Target, Windows, with_lowest
 
 # As many rows to each side as any table has: a window of this half-size is the whole column.
 ALL_ROWS = 2**62
@@ -114,8 +114,10 @@ class ColumnCounts(Protocol):
     def sizes(self) -> list[int]:
         """For each group its number of rows, whether the column can be read or not."""
 
-    def below(self, points: Indexes) -> Sequence[PointCounts]:
-        """For each group how many cells lie below each of some grid indexes."""
+    def counts_below(self, ps: Sequence[Fraction], reach: int) -> CountsBelow:
+        """How many cells lie below grid indexes, which are asked for one after the other: most of
+        them within `reach` rows of the ranks of these quantiles.
+        """
 
 
 class Method(ABC):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from math import ceil, sqrt
 from typing import ClassVar
 
 from postri.answer import Plan
@@ -28,6 +29,9 @@ from postri.tree.front import Wish
 from postri.tree.noisy_tree import NoisyTree, index_within
 from postri.tree.shape import shape_of
 from postri.window import Indexes, PointCounts
+
+# Within how many deviations of the noise of a whole budget the intervals of quantiles end, about.
+FAR = 512
 
 
 @dataclass(frozen=True)
@@ -145,11 +149,12 @@ def released_trees(
     """For each group its tree."""
     if not counted:
         return []
-    column = counted[0].column
     groups = [each.group for each in counted]
+    reach = ceil(FAR * sqrt(noise.mean_square))
+    counts_below = counted[0].column.counts_below(wish.ps, reach)
 
     def below(points: Indexes) -> list[PointCounts]:
-        found = column.below(points)
+        found = counts_below(points)
         return [found[group] for group in groups]
 
     return release(shape_of(grid), noise, len(groups), below, wish, coins)

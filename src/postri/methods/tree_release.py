@@ -7,8 +7,9 @@ together, so that they share the scans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -21,13 +22,8 @@ from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.front import Front, NodeNumbers, Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import TreeNode, TreeShape
-from postri.window import Indexes, PointCounts
+from postri.window import CountsBelow
 
-CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
-"""For each group, how many cells lie below each of some grid indexes."""
-
-# How many points one scan counts at most, if there are that many that may be asked for next.
-POINTS_AHEAD = 4096
 # This many groups are looked at together.
 GROUPS_AT_ONCE = 64
 
@@ -113,12 +109,12 @@ class _ExactCounts:
         self._is_counted = False
 
     def fetch(self, nodes: Sequence[TreeNode]) -> None:
-        """Count what the children of these nodes need, and of their descendants what fits."""
+        """Count what the children of these nodes need."""
         lacking = [node for node in nodes if not self._has(node)]
         if not lacking and self._is_counted:
             return
-        points = _points_ahead(self._shape, lacking, POINTS_AHEAD)
-        points = points[~np.isin(points, self._points, assume_unique=True)]
+        boundaries = chain.from_iterable(map(self._shape.boundaries, lacking))
+        points = np.array(sorted(set(boundaries)), np.int64)
         counted = self._counts_below(points)
         n = np.array([each.n for each in counted], np.int64)
         below = np.array([each.counts for each in counted], np.int64).T
@@ -159,36 +155,3 @@ class _ExactCounts:
         numbers = np.array([len(each) for each in starts])
         beyond = np.arange(most + 1) >= numbers[:, None]
         return np.where(beyond, lines[:, -1:], lines)
-
-
-def _points_ahead(shape: TreeShape, nodes: Sequence[TreeNode], room: int) -> Indexes:
-    """The points between the children of these nodes, and between those of as many levels of
-    descendants as there is room for.
-    """
-    # A node with an only child has no points.
-    parts = [np.array(shape.boundaries(node), np.int64) for node in (*nodes, shape.root)]
-    level = list(nodes)
-    while level and not all(map(shape.divides_evenly, level)):
-        level = [child for node in level for child in shape.children(node) if not child.is_leaf]
-        more = [np.array(shape.boundaries(node), np.int64) for node in level]
-        if sum(map(len, parts)) + sum(map(len, more)) > room:
-            return np.unique(np.concatenate(parts))
-        parts += more
-    return np.unique(np.concatenate([*parts, *_even_points(shape, level, room)]))
-
-
-def _even_points(shape: TreeShape, nodes: Sequence[TreeNode], room: int) -> list[Indexes]:
-    """The points between descendants of nodes that are divided evenly: of as many levels as there
-    is room for.
-    """
-    sizes = [shape.part_sizes_below(node) for node in nodes]
-    found: list[Indexes] = []
-    for level in range(max(map(len, sizes), default=0)):
-        steps = [own[min(level, len(own) - 1)] for own in sizes]
-        if sum(node.size // step for node, step in zip(nodes, steps, strict=True)) > room:
-            break
-        found = [
-            np.arange(node.first, node.last + 1, step, dtype=np.int64)
-            for node, step in zip(nodes, steps, strict=True)
-        ]
-    return found

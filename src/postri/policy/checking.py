@@ -23,7 +23,7 @@ from postri.errors import (
 )
 from postri.exact import plain, shown
 from postri.grid import grid_of
-from postri.ledger import Ledger, SqliteLedger
+from postri.ledger import Ledger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
 from postri.policy.people import (
     joined_before,
@@ -113,20 +113,21 @@ def _ledger_errors(policy: Policy) -> Iterator[Problem]:
         ("ledger_head", policy.head, policy.head_line),
     )
     for key, file, line in files:
-        if file is None:
+        if not isinstance(file, Path):
             continue
-        reason = _unwritable(file)
+        # The head of a ledger in a database is a folder, which is made with the first of them.
+        reason = _unwritable(file, as_folder=not isinstance(policy.ledger, Path))
         if reason is not None:
             yield Problem(line, f"{key} cannot be written: {reason}")
 
 
-def _unwritable(file: Path) -> str | None:
+def _unwritable(file: Path, *, as_folder: bool = False) -> str | None:
     folder = str(file.parent)
     if not file.parent.is_dir():
         return f"there is no folder {folder!r}; make it, or name another"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"the folder {folder!r} does not allow it; change its rights, or name another"
-    if file.is_dir():
+    if file.is_dir() and not as_folder:
         return f"{str(file)!r} is a folder; name a file"
     if file.exists() and not os.access(file, os.W_OK):
         return f"{str(file)!r} does not allow it; change its rights, or name another"
@@ -252,7 +253,7 @@ def _people(policy: Policy, found: Findings) -> None:
     if errors or any(_ledger_errors(policy)):
         return
     # One that is still empty knows nothing.
-    if not policy.ledger.is_file() or policy.ledger.stat().st_size == 0:
+    if not policy.has_ledger:
         for dataset in policy.datasets.values():
             found.errors.extend(unknown_names(policy, dataset, ()))
         return
@@ -260,7 +261,8 @@ def _people(policy: Policy, found: Findings) -> None:
 
 
 def _beside_ledger(policy: Policy, found: Findings) -> None:
-    with SqliteLedger(policy.ledger, policy.head, audit=True) as ledger:
+    with policy.open_ledger(audit=True) as ledger:
+        found.warnings.extend(Problem(policy.ledger_line, text) for text in ledger.warnings())
         errors: list[Problem] = []
         for dataset in policy.datasets.values():
             errors.extend(ledger_problems(policy, dataset, ledger))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from postri.columns import BOOLEAN, MAX_TEXT, ColumnType
 from postri.domain import Domain
@@ -14,6 +14,7 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
 from postri.expressions.lookup import Cell as PublicCell
 from postri.expressions.lookup import Key as PublicKey
+from postri.ledger import Place, StoredLedger, open_ledger
 from postri.privacy import ProtectedChange
 from postri.question.dataset import PublicPart
 
@@ -23,6 +24,8 @@ AccountantName = Literal["pure", "zcdp"]
 NUMBERS = ("integer", "decimal", "float")
 BOUNDED = (*NUMBERS, "date", "timestamp")
 TYPES = (*BOUNDED, "text", "boolean")
+# Beside the policy, unless it names another place.
+LEDGER_FILE = "postri.ledger"
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,36 @@ class Dataset:
     joins: tuple[str, ...] = ()
     """The public tables whose columns are among its own."""
 
+    def unplaced(self) -> Self:
+        """The same, wherever in its file it stands."""
+        columns = {name: replace(column, line=0) for name, column in self.columns.items()}
+        return replace(self, line=0, columns=columns)
+
     @property
     def least_epsilon(self) -> Fraction:
         """The least that a question may cost."""
         if self.min_epsilon is None:
             return self.budget / 1000
         return self.min_epsilon
+
+
+@dataclass(frozen=True)
+class OidcPolicy:
+    """An issuer of OpenID Connect whose tokens the service takes beside its own.
+
+    `audience` is what its tokens must be meant for, `name` the claim that names the analyst.
+    """
+
+    issuer: str
+    audience: str
+    name: str = "sub"
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    leeway: Fraction = Fraction(30)
+    """By how many seconds the clocks of issuer and service may differ."""
+    required: Mapping[str, str] = field(default_factory=dict)
+    """Claims that must have a value, or hold it in a list."""
+    datasets: tuple[str, ...] | None = None
+    """The datasets that these tokens open; all if None."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +154,10 @@ class ServicePolicy:
     """
     answers: int = 0
     """Seconds between the fixed times at which answers leave; 0 for on the time grid."""
+    metrics: tuple[str, int] | None = None
+    """Where counters are told, to whoever can connect; nowhere if None."""
+    oidc: OidcPolicy | None = None
+    """The second way to know an analyst, beside tokens."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +165,8 @@ class Policy:
     """The steward's file. Its paths are absolute."""
 
     path: Path
-    ledger: Path
-    head: Path | None
+    ledger: Place
+    head: Place | None
     datasets: Mapping[str, Dataset]
     ledger_line: int = 0
     head_line: int = 0
@@ -144,12 +175,35 @@ class Policy:
     @property
     def tokens(self) -> Path:
         """The file of the service's tokens."""
-        return self.service.tokens or self.ledger.with_name(f"{self.ledger.name}.tokens")
+        return self.service.tokens or self._beside("tokens")
 
     @property
     def past_texts(self) -> Path:
         """The file of past answers that the service has ready."""
-        return self.ledger.with_name(f"{self.ledger.name}.texts")
+        return self._beside("texts")
+
+    def _beside(self, ending: str) -> Path:
+        """A file beside the ledger; beside this policy if the ledger lies in a database."""
+        file = self.path.with_name(LEDGER_FILE)
+        if isinstance(self.ledger, Path):
+            file = self.ledger
+        return file.with_name(f"{file.name}.{ending}")
+
+    @property
+    def ledger_files(self) -> list[Path]:
+        """The files of the ledger and of its head, as far as they are files."""
+        return [place for place in (self.ledger, self.head) if isinstance(place, Path)]
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger that may know something; one in a database always may."""
+        if isinstance(self.ledger, Path):
+            return self.ledger.is_file() and self.ledger.stat().st_size > 0
+        return True
+
+    def open_ledger(self, *, audit: bool = False) -> StoredLedger:
+        """The ledger of this policy; to be closed."""
+        return open_ledger(self.ledger, self.head, audit=audit)
 
 
 def type_name(declared: ColumnType) -> str | None:

@@ -16,9 +16,11 @@ from postri.engines.resolve import PolicySource, policy_source_of
 from postri.engines.rows import Groups, Key
 from postri.errors import InputError, PolicyError, nearest
 from postri.exact import plain, shown
+from postri.ledger import is_database
 from postri.policy import values as v
 from postri.policy.model import (
     BOUNDED,
+    LEDGER_FILE,
     TYPES,
     AccountantName,
     ColumnPolicy,
@@ -26,6 +28,7 @@ from postri.policy.model import (
     Policy,
     ServicePolicy,
 )
+from postri.policy.oidc import OIDC_NEEDS, read_oidc
 from postri.policy.people import join_problems
 from postri.policy.public import PublicTable, read_public_table
 from postri.policy.section import TODO, Section, read_file
@@ -105,6 +108,7 @@ SERVICE_READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "memory": v.a_size,
     "scan_timeout": partial(v.some_seconds, low=Fraction(1, 100)),
     "shutdown_timeout": v.some_seconds,
+    "metrics": v.an_address,
 }
 
 
@@ -121,9 +125,17 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
 
 def _policy(top: Section, path: Path) -> Policy:
     top.refuse_others(POLICY_KEYS)
-    file = partial(v.a_file, folder=path.parent)
-    ledger = top.get("ledger", file) or path.parent / "postri.ledger"
-    head = top.get("ledger_head", file)
+    place = partial(v.a_ledger_place, folder=path.parent)
+    ledger = top.get("ledger", place) or path.with_name(LEDGER_FILE)
+    head = top.get("ledger_head", place)
+    if is_database(ledger) and head is None:
+        head = path.with_name(f"{LEDGER_FILE}.heads")
+    if is_database(head) and not is_database(ledger):
+        top.note(
+            "ledger_head is a database, and the ledger is a file; name a file for its head, or "
+            "keep the ledger in a database too",
+            "ledger_head",
+        )
     # A head inside its own ledger would be put back with it.
     if head == ledger:
         top.note(
@@ -146,7 +158,7 @@ def _policy(top: Section, path: Path) -> Policy:
     found = {name: dataset for name, dataset in datasets.items() if dataset is not None}
     for name, text in join_problems(found):
         top.note(text, "datasets", name, "same_people_as")
-    service = _service(top.section("service", {}), path.parent)
+    service = _service(top.section("service", {}), path.parent, found)
     if service.tokens is not None and service.tokens in (ledger, head):
         top.note(
             "tokens is a file of the ledger; keep tokens in a file of their own",
@@ -164,7 +176,9 @@ def _policy(top: Section, path: Path) -> Policy:
     )
 
 
-def _service(section: Section | None, folder: Path) -> ServicePolicy:
+def _service(
+    section: Section | None, folder: Path, datasets: Mapping[str, Dataset]
+) -> ServicePolicy:
     """How to serve, with what is usual where the table says nothing."""
     if section is None:
         return ServicePolicy()
@@ -172,8 +186,10 @@ def _service(section: Section | None, folder: Path) -> ServicePolicy:
         "tokens": partial(v.a_file, folder=folder),
         **SERVICE_READERS,
     }
-    section.refuse_others(readers)
+    section.refuse_others((*readers, "oidc"))
     found: dict[str, Any] = {key: section.get(key, read) for key, read in readers.items()}
+    if inner := section.section("oidc", OIDC_NEEDS):
+        found["oidc"] = read_oidc(inner, datasets)
     return ServicePolicy(**{key: value for key, value in found.items() if value is not None})
 
 

@@ -12,11 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from postri.domain import position
 from postri.engines.rows import Key
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, parameter, plain, shown
+from postri.ledger import is_database
 from postri.privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_EPSILON, check_share
 
 SIZES = {"MB": 10**6, "GB": 10**9}
@@ -63,6 +65,20 @@ def a_file(what: str, value: object, folder: Path) -> Path:
     if "://" in a_name(what, value):
         raise InputError(f"{what} must be the path of a file, not a URL")
     return folder / str(value)
+
+
+def a_ledger_place(what: str, value: object, folder: Path) -> Path | str:
+    """The path of a file, as seen from a folder, or the URL of a PostgreSQL database."""
+    name = a_name(what, value)
+    if is_database(name):
+        return name
+    if "://" in name:
+        # Not shown: a URL may hold a password.
+        raise InputError(
+            f"{what} must be the path of a file, or the URL of a PostgreSQL database, such as "
+            '"postgresql://user@host/database"'
+        )
+    return a_file(what, value, folder)
 
 
 def a_text(what: str, value: object) -> str:
@@ -181,6 +197,52 @@ def some_seconds(what: str, value: object, low: Fraction | int = 0, high: int = 
             f"{what} must be from {plain(Fraction(low))} to {high} seconds, got {given(value)}"
         )
     return number
+
+
+def an_address(what: str, value: object) -> tuple[str, int]:
+    """A host and a port to listen on.
+
+    >>> an_address("metrics", "127.0.0.1:9464"), an_address("metrics", "[::1]:9464")
+    (('127.0.0.1', 9464), ('::1', 9464))
+    """
+    host, _, port = a_name(what, value).rpartition(":")
+    is_port = port.isascii() and port.isdigit() and len(port) <= len("65535")
+    if not host or not is_port or int(port) > 65_535:
+        raise InputError(
+            f'{what} must be a host and a port, such as {what} = "127.0.0.1:9464", got '
+            f"{given(value)}"
+        )
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def an_issuer(what: str, value: object) -> str:
+    """The address of an issuer of tokens: over TLS, or on this machine."""
+    text = a_name(what, value)
+    if not is_safe_url(text) or "?" in text or "#" in text:
+        raise InputError(
+            f"{what} must be the address of an issuer as its tokens name it, such as {what} = "
+            f'"https://login.example.org", got {given(value)}'
+        )
+    return text
+
+
+def is_safe_url(text: str) -> bool:
+    """Whether nobody on the way can change what comes from there: TLS, or this machine itself.
+
+    >>> is_safe_url("https://login.example.org/lab"), is_safe_url("http://login.example.org")
+    (True, False)
+    """
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        # Raises if it is none.
+        _ = parts.port
+    except ValueError:
+        return False
+    if parts.username is not None or not text.isascii() or not text.isprintable() or " " in text:
+        return False
+    is_here = host in ("127.0.0.1", "::1", "localhost")
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_here))
 
 
 def answer_times(what: str, value: object) -> int:

@@ -1,7 +1,6 @@
 """A question on its way: as it was put, then checked and in normal form, then bound to a table."""
 
 from postri.question.dataset import Computed, KnownColumn, KnownDataset
-from postri.question.planning import QuestionPlan
 from postri.question.price import Price, added, price_of
 from postri.question.question import (
     BoundQuestion,
@@ -20,7 +19,6 @@ __all__ = [
     "KnownDataset",
     "Price",
     "Question",
-    "QuestionPlan",
     "Wording",
     "added",
     "dataset_question",

@@ -14,7 +14,6 @@ from postri.engines.rows import Key, Keys, group_column
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import Predicate
-from postri.expressions.binding import column_named
 from postri.expressions.calendar import in_utc
 from postri.expressions.grouping import Grouping, MomentRange, limits_in, read_grouping
 from postri.expressions.normal import normal
@@ -228,6 +227,8 @@ def as_grouping(divides: str | Grouping, dataset: KnownDataset) -> Grouping:
         if divides in dataset.columns or not EXPRESSION.search(divides):
             return Grouping(Column(column_of(divides, dataset).name, quoted=True))
         divides = read_grouping(divides)
+    from postri.expressions.binding import column_named
+
     return divides.named(lambda each: normal(each, lambda column: column_named(column, names)))
 
 

@@ -184,7 +184,7 @@ def told(epsilon: Fraction) -> str:
 
 
 @dataclass(frozen=True)
-class PlannedPart:
+class PlannedAggregate:
     """An aggregate of a plan: of which question it is, by its number, and how many rows count."""
 
     number: int
@@ -212,7 +212,7 @@ class PlannedPart:
         """
         values = []
         percentiles = []
-        for forecast in self.asked.forecasts(self.rows).values():
+        for forecast in self.asked.answers_forecasts(self.rows):
             if isinstance(forecast, Reach):
                 # Whole numbers that are exact by the forecast are within a half.
                 values.append(forecast.reach or Fraction(1, 2))
@@ -242,13 +242,13 @@ class PlannedPart:
         return epsilon_at(index)
 
 
-def parts_of(number: int, question: DatasetQuestion, expect: int | None) -> list[PlannedPart]:
+def parts_of(number: int, question: DatasetQuestion, expect: int | None) -> list[PlannedAggregate]:
     """The aggregates of a question of this number."""
     found = []
     for name, place in zip(question.aggregates, question.places, strict=True):
         asked = question.asked[place]
         rows = expected_rows(question, expect, filtered=asked.statistic.where is not None)
-        found.append(PlannedPart(number, name, question, asked, rows))
+        found.append(PlannedAggregate(number, name, question, asked, rows))
     return found
 
 
@@ -270,7 +270,9 @@ def total(costs: Sequence[Cost], accountant: Accountant) -> Fraction:
     return accountant.epsilon(sum(costs, start=NOTHING))
 
 
-def merged(parts: Sequence[PlannedPart], accountant: Accountant) -> tuple[list[Merge], Fraction]:
+def merged(
+    parts: Sequence[PlannedAggregate], accountant: Accountant
+) -> tuple[list[Merge], Fraction]:
     """Which aggregates of one dataset to merge, and what all cost together if they are.
 
     One release serves all that need no more than its epsilon. So of those that it could serve, in
@@ -307,14 +309,14 @@ def merged(parts: Sequence[PlannedPart], accountant: Accountant) -> tuple[list[M
     return merges, total([*costs.values(), *releases], accountant)
 
 
-def _release_cost(part: PlannedPart, epsilon: Fraction) -> Cost:
+def _release_cost(part: PlannedAggregate, epsilon: Fraction) -> Cost:
     """What a distribution costs, in a question of its own."""
     if part.question.dataset.accountant == "zcdp":
         return gaussian_draw(rho_of(epsilon))
     return pure_draw(epsilon)
 
 
-def _merge(parts: Sequence[PlannedPart], epsilon: Fraction, saved: Fraction) -> Merge:
+def _merge(parts: Sequence[PlannedAggregate], epsilon: Fraction, saved: Fraction) -> Merge:
     return Merge(
         dataset=parts[0].question.dataset.name,
         column=str(parts[0].asked.statistic.column),

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from postri.answer.forecast import EXPECT, ExpectedRows, Forecast, Unknown
 from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
-from postri.ledger import Accountant, Charge, Limits
-from postri.ledger.charges import check_limits
 from postri.question.expected import PublicRows
 from postri.question.question import DatasetQuestion
+
+if TYPE_CHECKING:
+    from postri.ledger import Accountant, Charge, Limits
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ def added(cost: Cost, before: Cost, accountant: Accountant) -> Fraction:
 
 
 def _refusal(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: Cost) -> str | None:
+    from postri.ledger.charges import check_limits
+
     try:
         check_limits(charge, limits, on_dataset, by_analyst)
     except BudgetExceeded as refused:

@@ -14,7 +14,6 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from hashlib import sha256
 from itertools import product
 from typing import Any
 
@@ -112,6 +111,17 @@ class Question:
             for aggregate, place in zip(self.aggregates, self.places, strict=True)
             for suffix in self.asked[place].statistic.suffixes
         )
+
+    @property
+    def winners(self) -> list[str]:
+        """The names of those answers that are about a key which they find."""
+        statistics = [
+            self.asked[place].statistic
+            for place in self.places
+            for _ in self.asked[place].statistic.suffixes
+        ]
+        named = zip(self.names, statistics, strict=True)
+        return [name for name, statistic in named if statistic.finds_key]
 
     @cached_property
     def _answers_of(self) -> list[range]:
@@ -357,6 +367,8 @@ class DatasetQuestion(Question):
     @property
     def key(self) -> str:
         """By which an answer is found again."""
+        from hashlib import sha256
+
         return sha256(self.normal.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from postri.answer.within import Within
 from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown, written
-from postri.expressions.reader import check_text as check_predicate_text
 from postri.privacy import check_epsilon, check_share
 from postri.question.dataset import By, check_no_domain
 from postri.question.rules import (
@@ -89,6 +88,8 @@ class Wording:
                 name if name == divides else {name: str(divides)} for name, divides in by.items()
             ]
         if self.where is not None:
+            from postri.expressions.reader import check_text as check_predicate_text
+
             found["where"] = check_predicate_text(self.where)
         if self.weights is not None:
             found["weights"] = _weights(self.weights, list(aggregates))

@@ -20,7 +20,16 @@ from postri.engines.table import Table
 from postri.grid import Grid, grid_of
 from postri.mechanisms.coins import Coins, Draw, SeededCoins
 from postri.methods.method import ALL_ROWS
-from postri.window import WIDER, Indexes, PointCounts, RankWindow, Target, Windows, trim
+from postri.window import (
+    WIDER,
+    CountsBelow,
+    Indexes,
+    PointCounts,
+    RankWindow,
+    Target,
+    Windows,
+    trim,
+)
 
 Numbers = NDArray[np.float64]
 
@@ -94,8 +103,11 @@ class Subject:
         """The rows that can be read: the others are left out for every method alike."""
         return [self.rows]
 
-    def below(self, points: Indexes) -> list[PointCounts]:
-        """How many rows lie below each of some grid indexes."""
+    def counts_below(self, ps: Sequence[Fraction], reach: int) -> CountsBelow:
+        """How many rows lie below grid indexes: all of them are known."""
+        return self._below
+
+    def _below(self, points: Indexes) -> list[PointCounts]:
         return [PointCounts(points, self.ranks_below(points), self.rows)]
 
     def ranks_below(self, points: Indexes) -> Indexes:

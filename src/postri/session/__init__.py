@@ -11,9 +11,9 @@ from getpass import getuser
 
 from postri.errors import InputError
 from postri.exact import shown
-from postri.ledger import SqliteLedger
 from postri.policy import read_policy
-from postri.question import Price, QuestionPlan
+from postri.question import Price
+from postri.question.planning import QuestionPlan
 from postri.session.facts import Budget, ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.local import LocalSession
 from postri.session.remote import RemoteSession, is_url
@@ -45,8 +45,7 @@ def connect(
             "needs none"
         )
     policy = read_policy(place)
-    ledger = SqliteLedger(policy.ledger, policy.head)
-    return LocalSession(policy, ledger, _analyst_name(analyst))
+    return LocalSession(policy, policy.open_ledger(), _analyst_name(analyst))
 
 
 def _analyst_name(given: str | None) -> str:

@@ -61,12 +61,17 @@ from postri.question import (
     BoundQuestion,
     DatasetQuestion,
     Price,
-    QuestionPlan,
     Wording,
     added,
     price_of,
 )
-from postri.question.planning import USUAL_DELTA, Planning, question_plan, reached
+from postri.question.planning import (
+    USUAL_DELTA,
+    Planning,
+    QuestionPlan,
+    question_plan,
+    reached,
+)
 from postri.session.facts import DatasetBudget, DatasetFacts, budget_of, facts_of, limits_of
 from postri.session.parsed import ParsedWording, parsed_wording
 from postri.session.past import is_same, past_answer, result_from_ledger

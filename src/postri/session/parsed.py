@@ -55,7 +55,7 @@ def parsed_wording(
     if wording.sql is None:
         dataset = datasets[check_dataset(wording.dataset, datasets)]
         question = _question(_wishing(wording, wishes), dataset, coins)
-        Result.check_names(question.by, question.names)
+        Result.check_names(question.by, question.names, question.winners)
         return ParsedWording(question, None, _settled(wording, question))
     statement = read_sql(wording.sql, datasets)
     structured = replace(wording, aggregates=statement.aggregates, by=statement.by)

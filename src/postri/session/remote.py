@@ -23,7 +23,8 @@ from postri.answer.forms import read_result
 from postri.errors import InputError, ServiceError
 from postri.ledger import check_retry
 from postri.mechanisms.coins import secret_bytes
-from postri.question import Price, QuestionPlan, Wording
+from postri.question import Price, Wording
+from postri.question.planning import QuestionPlan
 from postri.session.facts import DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer, Session
 from postri.session.wire import (

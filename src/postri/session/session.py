@@ -22,8 +22,9 @@ from postri.errors import InputError, nearest
 from postri.exact import Number, parameter, shown
 from postri.ledger import ZCDP
 from postri.privacy import check_shares
-from postri.question import Price, QuestionPlan, Wording, read_wording
+from postri.question import Price, Wording, read_wording
 from postri.question.dataset import By
+from postri.question.planning import QuestionPlan
 from postri.session.facts import Budget, DatasetBudget, DatasetFacts
 from postri.statistics.registry import load
 from postri.statistics.statistic import Statistic
@@ -351,6 +352,55 @@ class Session(ABC):
     ) -> Answer:
         """The standard deviation of a column, clamped to its domain."""
         return self._one(dataset, agg.std(column), epsilon, **how)
+
+    def trimmed_mean(
+        self, dataset: str, column: str, p: Number, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
+        """The mean of a column without a share `p` of its rows at each end."""
+        return self._one(dataset, agg.trimmed_mean(column, p), epsilon, **how)
+
+    def winsorized_mean(
+        self, dataset: str, column: str, p: Number, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
+        """The mean of a column in which a share `p` of the rows at each end is moved inwards."""
+        return self._one(dataset, agg.winsorized_mean(column, p), epsilon, **how)
+
+    def iqr(
+        self, dataset: str, column: str, *, epsilon: Number | None = None, **how: Any
+    ) -> Answer:
+        """The interquartile range of a column: its third quartile less its first."""
+        return self._one(dataset, agg.iqr(column), epsilon, **how)
+
+    def mode(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        keys: Sequence[Any] | None = None,
+        epsilon: Number | None = None,
+        **how: Any,
+    ) -> Answer:
+        """The key of a column that most rows have, as the answer's `key`, and by how many rows it
+        leads; of the policy's keys, if no others are given.
+        """
+        return self._one(dataset, agg.mode(column, keys), epsilon, **how)
+
+    def top_k(
+        self,
+        dataset: str,
+        column: str,
+        *,
+        k: int,
+        keys: Sequence[Any] | None = None,
+        epsilon: Number | None = None,
+        **how: Any,
+    ) -> Result:
+        """The k keys of a column that most rows have, a row for each place; `epsilon` is what all
+        cost together.
+        """
+        self._check_how(how)
+        wanted = {"top": agg.top_k(column, k, keys)}
+        return self.ask(dataset, wanted, epsilon=epsilon, **how).by_place()
 
     def price(
         self,

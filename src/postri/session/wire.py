@@ -36,8 +36,14 @@ from postri.errors import (
     SourceError,
 )
 from postri.privacy import protect_fields, read_protect
-from postri.question import Price, QuestionPlan, read_wording
-from postri.question.planning import Merge, PlannedQuestion, PlannedTotal, plain_fields
+from postri.question import Price, read_wording
+from postri.question.planning import (
+    Merge,
+    PlannedQuestion,
+    PlannedTotal,
+    QuestionPlan,
+    plain_fields,
+)
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer, Status
 

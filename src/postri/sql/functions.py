@@ -29,10 +29,6 @@ DISCRETE = "{0} is not answered; QUANTILE_CONT({1}, p) is, and its interval hold
 REASONS = {
     "MIN": EXTREME,
     "MAX": EXTREME,
-    "MODE": (
-        "{0} is not answered; GROUP BY a column with public keys and COUNT(*) tell how often each "
-        "occurs"
-    ),
     "FIRST": SINGLE,
     "LAST": SINGLE,
     "ANY_VALUE": SINGLE,
@@ -136,6 +132,8 @@ def _value(source: SqlText, parameter: Parameter, words: Words, operand: Operand
         return operand(words)
     if parameter.kind == "condition":
         return _condition(source, words)
+    if parameter.kind == "number":
+        return source.within(words)
     try:
         return check_share(source.within(words), "the quantile")
     except InputError as error:

@@ -465,6 +465,7 @@ class StatementReader:
             counts=statistic.counts_rows,
             widest=widest(statistic, domain),
             domain_digits=domain_digits(domain),
+            finds_key=statistic.finds_key,
         )
         if statistic.suffixes == ("",):
             return aggregate

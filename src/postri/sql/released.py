@@ -154,13 +154,14 @@ class ReleasedAggregate(ReleasedNode):
     """An aggregate. A quotient by a count means something only where that is at least 1.
 
     `widest` is the range of its intervals by its domain, and `domain_digits` how many digits the
-    numbers of that have.
+    numbers of that have. By `finds_key` its answer is about a key that it found.
     """
 
     name: str
     counts: bool = False
     widest: Extent = EVERYTHING
     domain_digits: int = 0
+    finds_key: bool = False
 
     def value(self, row: Row) -> Any:
         return _plain(row.answers[self.name].value)

@@ -13,7 +13,7 @@ from typing import Literal
 from postri.answer import Answer, Interval, Result
 from postri.answer.drawn import Selected
 from postri.answer.population import Covers, joined
-from postri.answer.result import ResultColumn, usual_columns
+from postri.answer.result import ResultColumn, usual_columns, winner_title
 from postri.answer.words import SELECTED, WHOLE_RANGE, protection
 from postri.cost import rho_of
 from postri.errors import InputError
@@ -185,10 +185,13 @@ class Statement:
         written = any(item.what in ("low", "high") for item in self.items)
         cells: list[ResultColumn] = []
         for item in self.items:
+            finds_key = isinstance(item.node, ReleasedAggregate) and item.node.finds_key
             if item.what == "value" and not written:
-                cells += usual_columns(item.title)
+                cells += usual_columns(item.title, finds_key=finds_key)
                 continue
             name = item.of or item.title
+            if item.what == "value" and finds_key:
+                cells.append(ResultColumn(winner_title(name), "winner", name))
             cells.append(ResultColumn(item.title, item.what, name))
             # Who takes an end alone must see that it means "here or beyond".
             if item.what == "low":

@@ -20,7 +20,6 @@ from postri.exact import Number
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, QuantileTerms, Span
-from postri.methods.tree import Tree
 from postri.privacy import Spend, check_share, most_rows, split_spend
 from postri.statistics.registry import Form, Parameter, check_column, register, written
 from postri.statistics.statistic import (
@@ -32,7 +31,7 @@ from postri.statistics.statistic import (
     Terms,
     worst_ratio,
 )
-from postri.window import Indexes, PointCounts, Target, Windows
+from postri.window import CountsBelow, Target, Windows
 
 HALF = Fraction(1, 2)
 
@@ -60,9 +59,9 @@ class QuantileCounts:
         """For each group its number of rows."""
         return self.table.sizes(None, self.rows)
 
-    def below(self, points: Indexes) -> Sequence[PointCounts]:
-        """For each group how many cells lie below each of some grid indexes."""
-        return self.table.counts_below(self.column, self.grid, points, self.rows)
+    def counts_below(self, ps: Sequence[Fraction], reach: int) -> CountsBelow:
+        """How many cells lie below grid indexes, most of which are near these quantiles."""
+        return self.table.counts_ahead(self.column, self.grid, self.rows, ps, reach)
 
 
 class QuantileBatch(Batch):
@@ -75,6 +74,8 @@ class QuantileBatch(Batch):
         # A tree does not cover populations.
         covers_rows = not any(each.statistic.errs_with_rows for each in asked)
         if covers_rows and len(_alone(asked)) > 1 and not fixed:
+            from postri.methods.tree import Tree
+
             return [own, Tree()]
         return [own]
 

@@ -27,7 +27,17 @@ from postri.methods.depth import Depth
 from postri.methods.method import Method
 from postri.privacy import ProtectedChange
 from postri.statistics.keys import Keys
-from postri.window import Indexes, PointCounts, SquareTotal, Target, Total, Windows
+from postri.window import (
+    CountsBelow,
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    SquareTotal,
+    Target,
+    Total,
+    Windows,
+)
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""
@@ -74,6 +84,13 @@ class Countable(Protocol):
         the squares.
         """
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Any
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie up to the lower of its two ends, from the upper one on
+        and between them, and the sum of how far the latter lie above the lower end.
+        """
+
     def key_counts(self, column: str | None, keys: Keys, rows: Any) -> list[list[int]]:
         """For each group how many rows have each of these keys in a column."""
 
@@ -87,6 +104,13 @@ class Countable(Protocol):
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points, which are ascending
         and distinct.
+        """
+
+    def counts_ahead(
+        self, column: str | None, grid: Grid, rows: Any, ps: Sequence[Fraction], reach: int
+    ) -> CountsBelow:
+        """The same, for points that are asked for one after the other: most of them near the ranks
+        of these quantiles, within `reach` rows.
         """
 
     def grouped_windows(
@@ -123,6 +147,8 @@ class Statistic(ABC):
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
+    finds_key: ClassVar[bool] = False
+    """Whether each of its answers is about one of its keys, which it finds."""
     looks_further: ClassVar[bool] = False
     """Whether it chooses what to draw next by what it has drawn."""
     draws_interval: ClassVar[bool] = False
@@ -289,6 +315,14 @@ class Asked:
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecasts(terms, rows)
 
+    def answers_forecasts(self, rows: ExpectedRows | Unknown) -> Sequence[Forecast]:
+        """Those that a wish is about: of the answers themselves, where these have some of their
+        own, and not of what they are made of.
+        """
+        found = self.forecasts(rows)
+        own = [each for suffix, each in found.items() if suffix in self.statistic.suffixes]
+        return own or list(found.values())
+
     def ratio(self, rows: ExpectedRows | Unknown, *, met: bool = False) -> float | None:
         """How far the furthest of its intervals will reach, in parts of what is wished; infinite,
         if it is to be `met`, where that is the domain's edge. None without a wish or a forecast.
@@ -297,7 +331,7 @@ class Asked:
         if wish is None:
             return None
         found = []
-        for forecast in self.forecasts(rows).values():
+        for forecast in self.answers_forecasts(rows):
             wish.check(forecast)
             if isinstance(forecast, Unknown):
                 return None

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from postri.answer import Answer, Answers, Result
 from postri.answer.bins import Bin
-from postri.answer.drawn import Interval
+from postri.answer.drawn import QUARTILES, Interval, range_between
 from postri.answer.forms import json_text, read_sent, sent_answer
 from postri.answer.words import JOINT, line, name
 from postri.answer.words import shown as in_words
 from postri.domain import Point, kind_of, position, read_point
 from postri.errors import InputError
-from postri.exact import Number, as_decimal, shown
+from postri.exact import Number, as_decimal, decimal_places, shown
 from postri.grid import Grid
 from postri.privacy import (
     Spend,
+    check_outer,
     check_share,
     check_shares,
     protect_fields,
@@ -46,6 +47,10 @@ USUAL_BARS = 50
 # The quantiles that a release is made for, and how many digits a share has.
 PERCENTILES = tuple(Fraction(k, 100) for k in range(1, 100))
 DIGITS = 6
+# At how many quantiles the mean of those between two is looked at, and how many digits it has
+# beyond those of the grid's step.
+LEVELS = 256
+FINER = 3
 # How many times the ends of a share's interval are halved.
 HALVINGS = 30
 
@@ -174,6 +179,68 @@ class Distribution:
         answers = self.quantiles(sorted(check_shares(ps, "ps")), confidence=confidence)
         groups = [((name(answer.p or Fraction(0)),), [answer]) for answer in answers]
         return Result(("quantile",), ("value",), groups)
+
+    def trimmed_mean(self, p: Number, *, confidence: Number | None = None) -> Answer:
+        """The mean of a column of numbers without a share p of its rows at each end."""
+        return self._middle("trimmed mean", p, Fraction(0), confidence)
+
+    def winsorized_mean(self, p: Number, *, confidence: Number | None = None) -> Answer:
+        """The mean of a column of numbers in which a share p of the rows at each end is moved
+        inwards, to the quantile there.
+        """
+        return self._middle("winsorized mean", p, check_outer(p), confidence)
+
+    def iqr(self, *, confidence: Number | None = None) -> Answer:
+        """The interquartile range of a column of numbers: its third quartile less its first."""
+        self._check_numbers("interquartile range")
+        sure = self._sure(confidence)
+        quartiles = self.quantiles(QUARTILES, confidence=sure, simultaneous=True)
+        first, third = quartiles
+        interval = range_between(first.interval, third.interval)
+        value = third.value - first.value
+        return self._answer("interquartile range", value, interval, sure)
+
+    def _middle(
+        self, title: str, p: Number, at_ends: Fraction, confidence: Number | None
+    ) -> Answer:
+        """The mean of the quantiles from p to 1 - p, of which those at both ends count for a share
+        of the rows besides: all their intervals hold at once (Theorem 38).
+        """
+        self._check_numbers(title)
+        outer = check_outer(p)
+        sure = self._sure(confidence)
+        ps = [outer + (1 - 2 * outer) * Fraction(k, LEVELS) for k in range(LEVELS + 1)]
+        answers = self.quantiles(ps, confidence=sure, simultaneous=True)
+        values, lows, highs = (
+            [position(each) for each in told]
+            for told in (
+                [answer.value for answer in answers],
+                [answer.interval.low for answer in answers],
+                [answer.interval.high for answer in answers],
+            )
+        )
+
+        def mean(inner: Sequence[Fraction], ends: Sequence[Fraction]) -> Fraction:
+            middle = sum(inner, start=Fraction(0)) / len(inner)
+            return (1 - 2 * at_ends) * middle + at_ends * (ends[0] + ends[-1])
+
+        # Between two levels a quantile is no lower than at the one, no higher than at the other.
+        low, high = mean(lows[:-1], lows), mean(highs[1:], highs)
+        digits = (decimal_places(self.grid.step) or 0) + FINER
+        interval = Interval(
+            _to_digits(low, digits, floor),
+            _to_digits(high, digits, ceil),
+            answers[0].interval.low_is_edge,
+            answers[-1].interval.high_is_edge,
+        )
+        value = min(max(mean(values, values), low), high)
+        return self._answer(title, _to_digits(value, digits, round), interval, sure)
+
+    def _check_numbers(self, title: str) -> None:
+        if self.grid.kind != "number":
+            raise InputError(
+                f"there is no {title} of a column of {self.grid.kind}s; ask for its quantiles"
+            )
 
     def share(self, *, below: Any, confidence: Number | None = None) -> Answer:
         """The share of the rows that lie below a point of the domain."""
@@ -526,3 +593,8 @@ def _check_number(number: int) -> None:
 def _written(share: float, rounded: Callable[[float], int]) -> Any:
     """A share with some digits, rounded this way."""
     return as_decimal(Fraction(rounded(share * 10**DIGITS), 10**DIGITS), DIGITS)
+
+
+def _to_digits(number: Fraction, digits: int, rounded: Callable[[Fraction], int]) -> Any:
+    """A number with some digits, rounded this way."""
+    return as_decimal(Fraction(rounded(number * 10**digits), 10**digits), digits)

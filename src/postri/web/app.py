@@ -61,10 +61,8 @@ def create_app(service: Service) -> ASGIApp:
     for kind in (PostriError, Refusal, Exception):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(HTTPException, _refused_by_starlette)
-    gate = Gate(
-        app, service.tokens, service.rate, service.policy.service.max_body, service.token_threads
-    )
-    return Envelope(gate)
+    gate = Gate(app, service.identify, service.rate, service.policy.service.max_body)
+    return Envelope(gate, service.metrics)
 
 
 def _refused(request: Request, error: Exception) -> Response:

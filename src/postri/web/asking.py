@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from postri.answer import Result
 from postri.answer.forms import json_text, result_text
 from postri.errors import InputError, QuestionFailed, nearest
 from postri.exact import shown
@@ -35,6 +36,7 @@ from postri.web.requests import (
     read_body,
     reply,
     token_of,
+    visit_of,
 )
 from postri.web.service import Service
 from postri.web.shapes import PlanRequestFields, amount_text, me_fields
@@ -55,13 +57,16 @@ def asking_routes(service: Service) -> APIRouter:
         session = service.session(token, departure)
         # Whatever comes of it, refusals too, leaves on the time grid.
         try:
-            text = await service.scans.run(
-                token.name, lambda: _answer_text(session, wording, retry)
+            result, text = await service.scans.run(
+                token.name, lambda: _answer(session, wording, retry)
             )
         finally:
             await departure.leave()
             # Who has the reply finds the question in the history and in the budget.
             await service.do(service.public.catch_up)
+        visit_of(request).answered = "new"
+        if result.recorded:
+            visit_of(request).answered = "recorded"
         return json_reply(text)
 
     @router.post("/v1/price", **description.PRICE)
@@ -126,11 +131,11 @@ def _retry_key(request: Request) -> str | None:
     return keys[0]
 
 
-def _answer_text(session: Session, wording: Wording, retry: str | None) -> str:
-    """The answer as JSON. It is paid for: if it cannot be written, the question has failed."""
+def _answer(session: Session, wording: Wording, retry: str | None) -> tuple[Result, str]:
+    """The answer, and as JSON. It is paid for: if it cannot be written, the question has failed."""
     result = session.answer(wording, retry)
     with suppress(Exception):
-        return result_text(result)
+        return result, result_text(result)
     raise QuestionFailed(str(result.answer_id), result.epsilon)
 
 

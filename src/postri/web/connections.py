@@ -9,13 +9,14 @@ does.
 from __future__ import annotations
 
 import asyncio
-import resource
 from collections import Counter
 from functools import partial
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from postri import system
 
 # How long the headers of a request may take: of the first one since the connection was made, of a
 # later one since the last reply. In seconds.
@@ -144,13 +145,4 @@ def guarded(each: int) -> Any:
 
 def _room() -> int:
     """How many connections there may be in all: as the system allows files to a process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST + OTHER_FILES
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    if soft == resource.RLIM_INFINITY:
-        return MOST
-    return max(OTHER_FILES, min(MOST, soft - OTHER_FILES))
+    return max(OTHER_FILES, system.open_files(MOST + OTHER_FILES) - OTHER_FILES)

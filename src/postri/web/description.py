@@ -23,8 +23,8 @@ from postri.answer.forms import PaidResult, json_text, result_fields
 from postri.domain import Domain
 from postri.errors import QuestionFailed
 from postri.privacy import AddOrRemoveRows, Spend
-from postri.question import Price, QuestionPlan, Wording
-from postri.question.planning import PlannedQuestion, PlannedTotal
+from postri.question import Price, Wording
+from postri.question.planning import PlannedQuestion, PlannedTotal, QuestionPlan
 from postri.session.facts import ColumnFacts, DatasetBudget, DatasetFacts
 from postri.session.session import PastAnswer
 from postri.session.wire import (

@@ -5,18 +5,18 @@ before the body is read.
 from __future__ import annotations
 
 import logging
-from functools import partial
+from collections.abc import Awaitable, Callable
 
-from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postri.errors import PostriError
 from postri.web.limits import Rate
 from postri.web.logs import log, log_failure
+from postri.web.metrics import Metrics
 from postri.web.refusals import Refusal, unauthorized
 from postri.web.requests import KEY, Visit, refused
-from postri.web.tokens import Token, Tokens
+from postri.web.tokens import Token
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -41,8 +41,9 @@ class Envelope:
     No error passes it.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -66,7 +67,22 @@ class Envelope:
             if not status:
                 await refused(error, visit)(scope, receive, sealed)
         finally:
-            _log(scope, visit, status)
+            self._note(scope, visit, status)
+
+    def _note(self, scope: Scope, visit: Visit, status: int) -> None:
+        """Log and count a reply that has left."""
+        # A method or a path that a stranger made up might hold anything, so neither is noted.
+        method = scope["method"]
+        if method not in METHODS:
+            method = "other"
+        route = getattr(scope.get("route"), "path", None)
+        _log(visit, status, method, route)
+        count = self._metrics.count
+        count("postri_requests_total", method=method, route=route or "other", status=str(status))
+        if visit.code is not None:
+            count("postri_refusals_total", code=visit.code)
+        if visit.answered is not None and status == 200:
+            count("postri_answers_total", kind=visit.answered)
 
 
 def _add_headers(message: Message, path: str, visit: Visit) -> None:
@@ -80,11 +96,7 @@ def _add_headers(message: Message, path: str, visit: Visit) -> None:
     headers["Cache-Control"] = caching
 
 
-def _log(scope: Scope, visit: Visit, status: int) -> None:
-    # A method or a path that a stranger made up might hold anything, so neither is logged.
-    method = scope["method"]
-    if method not in METHODS:
-        method = "other"
+def _log(visit: Visit, status: int, method: str, route: str | None) -> None:
     level = logging.INFO
     if status == 500:
         level = logging.ERROR
@@ -96,7 +108,7 @@ def _log(scope: Scope, visit: Visit, status: int) -> None:
         level,
         request_id=visit.id,
         method=method,
-        route=getattr(scope.get("route"), "path", None),
+        route=route,
         status=status,
         code=visit.code,
         analyst=analyst,
@@ -107,13 +119,16 @@ class Gate:
     """Lets nobody in without a valid token, nobody too often, and nothing too large."""
 
     def __init__(
-        self, app: ASGIApp, tokens: Tokens, rate: Rate, max_body: int, threads: CapacityLimiter
+        self,
+        app: ASGIApp,
+        identify: Callable[[str], Awaitable[Token | None]],
+        rate: Rate,
+        max_body: int,
     ) -> None:
         self._app = app
-        self._tokens = tokens
+        self._identify = identify
         self._rate = rate
         self._max_body = max_body
-        self._threads = threads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or say why not. The body is not touched before that."""
@@ -128,8 +143,7 @@ class Gate:
     async def _token(self, scope: Scope) -> Token:
         header = _only(scope, b"authorization") or b""
         scheme, _, text = header.decode("latin-1").partition(" ")
-        verify = partial(self._tokens.verify, text.strip())
-        token = await to_thread.run_sync(verify, limiter=self._threads)
+        token = await self._identify(text.strip())
         if token is None or scheme.lower() != "bearer":
             raise unauthorized()
         return token

@@ -11,7 +11,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -20,7 +21,7 @@ from postri import __version__
 from postri.errors import LedgerError
 from postri.ledger import AskedQuestion
 from postri.ledger.connection import SqliteFile, create_private
-from postri.policy import Dataset, Policy
+from postri.policy import Policy
 
 # "pth1" in ASCII: whose file it is.
 APPLICATION = 0x70746831
@@ -52,7 +53,7 @@ class PastTexts:
     def __init__(self, path: Path, policy: Policy, *, patience: float = 30.0) -> None:
         self.filling = Lock()
         """Who makes a text holds this, so that nobody makes the same one meanwhile."""
-        self._meanings = {name: _meaning(dataset) for name, dataset in policy.datasets.items()}
+        self._meanings = _meanings(policy)
         self._file = SqliteFile(
             path, patience, lambda connection: _check_ours(connection, path), WHAT, durable=False
         )
@@ -63,6 +64,12 @@ class PastTexts:
         except BaseException:
             self._file.close()
             raise
+
+    def under(self, policy: Policy) -> PastTexts:
+        """The same file, for texts that are made under this policy."""
+        texts = copy(self)
+        texts._meanings = _meanings(policy)
+        return texts
 
     def of(self, analyst: str, asked: Sequence[AskedQuestion]) -> dict[int, str]:
         """The texts that are ready, by number."""
@@ -99,12 +106,9 @@ class PastTexts:
         return sha256("\0".join(parts).encode()).digest()
 
 
-def _meaning(dataset: Dataset) -> str:
-    """All that a policy says of a dataset, wherever in its file it stands."""
-    columns: Mapping[str, object] = {
-        name: replace(column, line=0) for name, column in dataset.columns.items()
-    }
-    return f"{replace(dataset, line=0, columns={})!r}{columns!r}"
+def _meanings(policy: Policy) -> Mapping[str, str]:
+    """All that a policy says of each dataset."""
+    return {name: repr(dataset.unplaced()) for name, dataset in policy.datasets.items()}
 
 
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:

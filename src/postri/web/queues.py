@@ -24,11 +24,17 @@ class FairQueue:
     """
 
     def __init__(self, places: int, waiting: int, waiting_each: int) -> None:
+        self.places = places
         self._free = places
         self._most = waiting
         self._most_each = waiting_each
         # The lines of those who wait, in the order in which their turns come. None is empty.
         self._lines: OrderedDict[str, deque[Turn]] = OrderedDict()
+
+    @property
+    def taken(self) -> int:
+        """How many have a place."""
+        return self.places - self._free
 
     @property
     def waiting(self) -> int:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -31,11 +31,14 @@ PATIENCE = 30.0
 
 @dataclass
 class Visit:
-    """A request: its own id, whose token it has, and the code of its refusal if it was refused."""
+    """A request: its own id, whose token it has, the code of its refusal if it was refused, and
+    where its answer came from if it got one.
+    """
 
     id: str = field(default_factory=lambda: secret_bytes(8).hex())
     token: Token | None = None
     code: str | None = None
+    answered: Literal["new", "recorded"] | None = None
 
 
 def visit_of(request: Request) -> Visit:

@@ -137,6 +137,11 @@ class Scans:
         """
         return len(self._questions)
 
+    @property
+    def queue(self) -> FairQueue:
+        """Who has a place, and who waits for one."""
+        return self._queue
+
     async def run(self, analyst: str, work: Callable[[], Value]) -> Value:
         """What the work returns.
 

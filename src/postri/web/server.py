@@ -6,8 +6,8 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from ipaddress import ip_address
 from types import FrameType
@@ -15,11 +15,11 @@ from types import FrameType
 import uvicorn
 
 from postri.errors import InputError, PostriError
-from postri.ledger import SqliteLedger
 from postri.policy import Policy
 from postri.web import logs
 from postri.web.app import create_app
 from postri.web.connections import FIRST_HEADERS, NEXT_HEADERS, guarded
+from postri.web.metrics import PATH, told_by
 from postri.web.scans import GRACE
 from postri.web.service import Service
 from postri.web.tokens import Tokens
@@ -35,7 +35,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self._ready = ready
-        self._watch: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal stops it, the second does not wait."""
@@ -53,7 +53,7 @@ class Server(uvicorn.Server):
             hurried = partial(loop.create_server, ssl_handshake_timeout=FIRST_HEADERS)
             loop.create_server = hurried  # type: ignore[method-assign]  # see above
         await super().startup(sockets)
-        self._watch = asyncio.create_task(self._service.watch())
+        self._watches = [asyncio.create_task(each) for each in self._service.watches()]
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -63,8 +63,8 @@ class Server(uvicorn.Server):
         later = asyncio.get_running_loop().call_later(patience, self._service.cut_off)
         await super().shutdown(sockets)
         later.cancel()
-        if self._watch is not None:
-            self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
 
 
 def serve(
@@ -88,21 +88,41 @@ def serve(
             "the way can read tokens and answers"
         )
     url = _url(address, port, certificate)
-    with SqliteLedger(policy.ledger, policy.head) as ledger, Tokens(policy.tokens) as tokens:
+    with policy.open_ledger() as ledger, Tokens(policy.tokens) as tokens:
+        for text in ledger.warnings():
+            warn(text)
         if not tokens.all():
             warn(
                 "there are no tokens yet: make the first with 'postri token add NAME --role "
                 "steward'"
             )
         service = Service(policy, ledger, tokens)
-        with closing(service):
+        with closing(service), _told_counters(service) as counters:
             config = _config(service, certificate, private_key)
             logs.configure()
             # The first question does not wait until a process has started.
             service.workers.warm(1)
-            server = Server(config, service, lambda: say(f"postri: listening on {url}"))
+
+            def ready() -> None:
+                for words in (f"listening on {url}", *counters):
+                    say(f"postri: {words}")
+
+            server = Server(config, service, ready)
             server.run([listener])
             _leave(service)
+
+
+@contextmanager
+def _told_counters(service: Service) -> Iterator[list[str]]:
+    """Counters at the address that the policy names, if it does; yields what to say of it."""
+    address = service.policy.service.metrics
+    if address is None:
+        yield []
+        return
+    listener = _bound(*address, "metrics in the policy's table [service]")
+    host, port = listener.getsockname()[:2]
+    with told_by(listener, service.metrics):
+        yield [f"counters at {_url(host, port, None)}{PATH}"]
 
 
 def _url(address: str, port: int, certificate: str | None) -> str:
@@ -140,7 +160,7 @@ def _config(service: Service, certificate: str | None, private_key: str | None) 
     return config
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, where: str = "--host and --port") -> socket.socket:
     """A socket at this address."""
     try:
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
@@ -152,8 +172,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         words = getattr(error, "strerror", None) or type(error).__name__
         raise PostriError(
-            f"cannot listen on {host!r} port {port} ({words}): choose another with --host and "
-            "--port"
+            f"cannot listen on {host!r} port {port} ({words}): choose another with {where}"
         ) from None
     return listener
 

@@ -6,26 +6,30 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from shutil import disk_usage
 from threading import Event, Lock
 from time import monotonic
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from postri import system
 from postri.answer import Result
 from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
-from postri.errors import PolicyError, PostriError, SourceError
-from postri.ledger import AskedQuestion, SqliteLedger, View
+from postri.errors import PolicyError, PostriError, SourceError, missing_extra
+from postri.ledger import AskedQuestion, StoredLedger, View
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
+from postri.policy.model import OidcPolicy
 from postri.question import Wording
 from postri.session.local import LocalSession
 from postri.session.parsed import ParsedWording
@@ -33,11 +37,16 @@ from postri.session.release import AT_ONCE, Release
 from postri.session.session import answer_number, check_limit
 from postri.session.wire import history_text, past_fields
 from postri.web.limits import Rate
+from postri.web.metrics import Metrics
 from postri.web.past_texts import PastText, PastTexts
+from postri.web.policy_file import PolicyFile
 from postri.web.queues import FairQueue
 from postri.web.scans import GRACE, Scans
 from postri.web.time_grid import Departure, PublicView, TimeGrid
-from postri.web.tokens import Token, Tokens
+from postri.web.tokens import PREFIX, Token, Tokens
+
+if TYPE_CHECKING:
+    from postri.web.oidc import Issuer
 
 Value = TypeVar("Value")
 
@@ -68,8 +77,10 @@ class ServedSession(LocalSession):
     """
 
     def __init__(self, service: Service, token: Token, release: Release) -> None:
+        # An edit of the policy meanwhile is for the next question.
+        policy, self._texts = service.served
         super().__init__(
-            service.policy,
+            policy,
             service.ledger,
             token.name,
             allowance=service.allowance(token),
@@ -93,7 +104,7 @@ class ServedSession(LocalSession):
         """A page of the history as JSON: texts that are ready, and those that are made now."""
         check_limit(limit)
         asked = self._ledger.asked(self.analyst, self._end(answer_number(before)), limit)
-        ready = self._service.texts.of(self.analyst, asked)
+        ready = self._texts.of(self.analyst, asked)
         texts = [ready.get(each.number) or self._text_of(each) for each in asked]
         last = None
         if asked:
@@ -101,7 +112,7 @@ class ServedSession(LocalSession):
         return history_text(texts, limit, last)
 
     def _text_of(self, asked: AskedQuestion) -> str:
-        texts = self._service.texts
+        texts = self._texts
         # One at a time: who wants the same page at the same time finds it made.
         with texts.filling:
             ready = texts.of(self.analyst, [asked])
@@ -113,7 +124,7 @@ class ServedSession(LocalSession):
         past = self._past_answer(found, parsed)
         text = json_text(past_fields(past))
         if past.status == "answered":
-            self._service.texts.keep(self.analyst, asked, PastText(past.dataset, text))
+            self._texts.keep(self.analyst, asked, PastText(past.dataset, text))
         return text
 
     def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
@@ -121,7 +132,7 @@ class ServedSession(LocalSession):
         for asked in self._ledger.asked(self.analyst, number + 1, 1):
             # The history keeps the words in which an analyst asked a question first.
             is_first = (asked.number, asked.wording) == (number, words)
-            if is_first and not self._service.texts.of(self.analyst, [asked]):
+            if is_first and not self._texts.of(self.analyst, [asked]):
                 self._made_text(asked, parsed)
 
     def _open(self, dataset: Dataset) -> Table:
@@ -145,12 +156,13 @@ class Service:
     def __init__(
         self,
         policy: Policy,
-        ledger: SqliteLedger,
+        ledger: StoredLedger,
         tokens: Tokens,
         workers: Workers | None = None,
     ) -> None:
         limits = policy.service
-        self.policy = policy
+        self.served = (policy, PastTexts(policy.past_texts, policy))
+        """The policy that is in force, and the past answers under it: both change at once."""
         self.ledger = ledger
         self.tokens = tokens
         # Workers that somebody else made are theirs to end.
@@ -167,19 +179,39 @@ class Service:
             longest=float(limits.scan_timeout) + GRACE,
             period=float(limits.answers),
         )
-        self.texts = PastTexts(policy.past_texts, policy)
         self.public = PublicView(ledger, float(limits.time_grid))
         self._ending = Event()
         self.rate = Rate(limits.rate)
-        self.token_threads = CapacityLimiter(TOKENS)
+        self._file = PolicyFile(policy, self._take, self._count_change)
+        self.metrics = Metrics(self._gauges)
+        self._issuer = _issuer(limits.oidc, self._count_fetch)
+        self._issuer_threads = CapacityLimiter(TOKENS)
+        self._token_threads = CapacityLimiter(TOKENS)
         self._short_threads = CapacityLimiter(SHORT)
         self._probe_threads = CapacityLimiter(PROBES)
         self._list_threads = CapacityLimiter(LISTS)
         self._lists = FairQueue(LISTS, LISTS_WAITING, LISTS_WAITING_EACH)
-        folders = {file.parent for file in (policy.ledger, policy.head) if file is not None}
+        folders = {file.parent for file in policy.ledger_files}
         self.readiness = Readiness(
             folders, lambda: (ledger.history("", limit=1), tokens.allowances())
         )
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that is in force."""
+        return self.served[0]
+
+    async def identify(self, text: str) -> Token | None:
+        """Whose token a text is: one of ours, or of the policy's issuer; None if it is none.
+
+        The two have threads of their own, for an issuer may keep those waiting who name it.
+        """
+        if self._issuer is None or text.startswith(PREFIX):
+            return await to_thread.run_sync(self.tokens.verify, text, limiter=self._token_threads)
+        token = await to_thread.run_sync(self._issuer.verify, text, limiter=self._issuer_threads)
+        if token is None:
+            return None
+        return replace(token, allowance=await self.do(self.tokens.allowance_of, token.name))
 
     def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token: it knows of no other datasets."""
@@ -210,9 +242,28 @@ class Service:
         """Why no question could be paid for now; None if all is well."""
         return await to_thread.run_sync(self.readiness.trouble, limiter=self._probe_threads)
 
-    async def watch(self) -> None:
-        """Show the ledger as it is at every point of the grid, until this is cancelled."""
-        await self.public.keep(self.do)
+    def watches(self) -> list[Coroutine[Any, Any, None]]:
+        """What goes on until it is cancelled: the ledger is shown as it is at every point of the
+        grid, counters at fixed times, and an edit of the policy is found.
+        """
+        return [self.public.keep(self.do), self.metrics.keep(), self._file.keep(self.do)]
+
+    def _take(self, policy: Policy) -> None:
+        self.served = (policy, self.served[1].under(policy))
+
+    def _count_change(self, outcome: str) -> None:
+        self.metrics.count("postri_policy_changes_total", outcome=outcome)
+
+    def _count_fetch(self, outcome: str) -> None:
+        self.metrics.count("postri_oidc_fetches_total", outcome=outcome)
+
+    def _gauges(self) -> dict[str, int]:
+        return {
+            "postri_questions_running": self.scans.queue.taken,
+            "postri_questions_waiting": self.scans.queue.waiting,
+            "postri_questions_places": self.scans.queue.places,
+            "postri_policy_in_force": int(self._file.is_in_force),
+        }
 
     def cut_off(self) -> None:
         """End now: cancel what is still counted, and let go what waits for its point."""
@@ -225,7 +276,18 @@ class Service:
             self.workers.close()
         self.ledger.close()
         self.tokens.close()
-        self.texts.close()
+        self.served[1].close()
+
+
+def _issuer(policy: OidcPolicy | None, told: Callable[[str], object]) -> Issuer | None:
+    """Who verifies tokens of the policy's issuer, if it names one."""
+    if policy is None:
+        return None
+    try:
+        from postri.web.oidc import Issuer, IssuerKeys, fetch_keys
+    except ModuleNotFoundError:
+        raise missing_extra("OpenID Connect", "pyjwt", "oidc") from None
+    return Issuer(policy, IssuerKeys(partial(fetch_keys, policy.issuer), told))
 
 
 class Readiness:
@@ -265,15 +327,13 @@ def _write(folder: Path) -> None:
     # A name that nobody can have prepared.
     place = folder / f".postri-probe-{secret_bytes(8).hex()}"
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(place, flags, 0o600)
+        file = system.create(place)
         try:
             os.write(file, PROBE)
             os.fsync(file)
-            room = os.fstatvfs(file)
         finally:
             os.close(file)
     finally:
         place.unlink(missing_ok=True)
-    if room.f_bavail * room.f_frsize < LEAST_ROOM:
+    if disk_usage(folder).free < LEAST_ROOM:
         raise OSError(errno.ENOSPC, "too little room")

@@ -97,7 +97,7 @@ def steward_routes(service: Service) -> APIRouter:
 
 def _trail(service: Service, after: int, limit: int) -> dict[str, Any]:
     view = service.public.now()
-    entries = listed(service.ledger, after, limit, until=view.head.number)
+    entries = listed(service.ledger, after, limit, until=view.head)
     more = None
     if len(entries) == limit:
         more = entries[-1]["number"]

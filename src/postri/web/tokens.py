@@ -46,6 +46,7 @@ STEPS = (
 FIELDS = "id, tokens.name, role, created, expires, revoked, datasets, allowance, hash"
 EVERY = f"SELECT {FIELDS} FROM tokens LEFT JOIN allowances ON allowances.name = tokens.name"
 WHAT = "the file of tokens"
+PREFIX = "ptr_"
 SHAPE = re.compile(r"ptr_([0-9a-f]{8})_([A-Za-z0-9_-]{43})", re.ASCII)
 NOBODY = b"\0" * 32
 # How an expiry says that there is none.
@@ -136,7 +137,7 @@ class Tokens:
 
         The allowance, if given, is that of the name from here on.
         """
-        _check_analyst(name)
+        check_analyst(name)
         known_role = _role(role)
         if known_role == "steward" and datasets is not None:
             raise InputError("a steward sees all datasets; leave datasets out, or make an analyst")
@@ -156,7 +157,7 @@ class Tokens:
             if row is None:
                 return None
             old = _token(row)
-            if not old.is_valid(_moment(now)):
+            if not old.is_valid(moment_text(now)):
                 raise InputError(
                     f"token {number} is not valid any more, so there is nothing to renew; make a "
                     "new one"
@@ -193,7 +194,7 @@ class Tokens:
         if row is None or not is_same:
             return None
         token = _token(row)
-        if not token.is_valid(_moment(datetime.now(UTC))):
+        if not token.is_valid(moment_text(datetime.now(UTC))):
             return None
         return token
 
@@ -203,9 +204,15 @@ class Tokens:
             rows = connection.execute("SELECT name, allowance FROM allowances ORDER BY name")
             return {name: Fraction(amount) for name, amount in rows}
 
+    def allowance_of(self, name: str) -> Fraction | None:
+        """The most that this analyst may spend on each dataset; None for no limit but the
+        policy's.
+        """
+        return self.allowances().get(name)
+
     def allow(self, name: str, allowance: Fraction | None) -> None:
         """Set an analyst's allowance; None for no limit but the policy's."""
-        _check_analyst(name)
+        check_analyst(name)
         with self._database.writing() as connection:
             _allow(connection, name, allowance)
 
@@ -254,7 +261,8 @@ def _migrate(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {step}")
 
 
-def _check_analyst(name: object) -> None:
+def check_analyst(name: object) -> None:
+    """InputError unless it can name an analyst."""
     check_name(name, "analyst")
     if str(name) != str(name).strip():
         raise InputError(
@@ -298,7 +306,7 @@ def _insert(
     secret = urlsafe_b64encode(secret_bytes(32)).rstrip(b"=").decode()
     until = None
     if expires is not None:
-        until = _moment(expires)
+        until = moment_text(expires)
     scope = None
     if datasets is not None:
         scope = json.dumps(sorted(set(datasets)))
@@ -306,9 +314,9 @@ def _insert(
     connection.execute(
         "INSERT INTO tokens (id, name, role, hash, created, expires, datasets)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (id, name, role, _hash(secret), _moment(datetime.now(UTC)), until, scope),
+        (id, name, role, _hash(secret), moment_text(datetime.now(UTC)), until, scope),
     )
-    return NewToken(id, f"ptr_{id}_{secret}")
+    return NewToken(id, f"{PREFIX}{id}_{secret}")
 
 
 def _found(connection: sqlite3.Connection, number: str) -> Token:
@@ -316,7 +324,7 @@ def _found(connection: sqlite3.Connection, number: str) -> Token:
 
 
 def _revoke(connection: sqlite3.Connection, number: str) -> bool:
-    now = _moment(datetime.now(UTC))
+    now = moment_text(datetime.now(UTC))
     changed = connection.execute(
         "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
     )
@@ -349,7 +357,7 @@ def _token(row: tuple[Any, ...]) -> Token:
     return Token(id, name, _role(role), created, expires, revoked, scope, amount)
 
 
-def _moment(time: datetime) -> str:
+def moment_text(time: datetime) -> str:
     """A time as the file keeps it: texts of one length, which sort as the times do."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

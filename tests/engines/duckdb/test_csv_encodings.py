@@ -77,6 +77,7 @@ def test_the_command_line_holds_the_true_median_of_a_latin_1_file(tmp_path):
         assert answer["low"] - 400 < TRUE_MEDIAN < answer["high"] + 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "utf-16"])
 @pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
@@ -110,6 +111,7 @@ UNDECODABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", UNDECODABLE)
 def test_what_cannot_be_decoded_spoils_its_cell_and_no_row(tmp_path, encoding):
     header, first, others, spoilt = UNDECODABLE[encoding]
@@ -127,6 +129,7 @@ def test_units_whose_bytes_differ_stay_apart(tmp_path):
     assert table.sizes(None, bound) == [3]
 
 
+@pytest.mark.slow
 def test_a_bad_byte_anywhere_gives_the_rows_of_a_file_without_it(tmp_path):
     """Also where a chunk that is rewritten ends in the middle of a character or of a line end."""
     for shift in range(4):
@@ -206,6 +209,7 @@ def damaged(folder: Path, packed: str, cell: bytes) -> Path:
     return write(folder, whole[: len(whole) * 3 // 4], f"cut.csv{packed}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [".gz", ".zst"])
 @pytest.mark.parametrize("cell", [b"secret-4711", b"\xff"], ids=["text", "bad byte"])
 def test_a_compressed_file_that_was_cut_off_is_an_error_without_a_cell(tmp_path, packed, cell):

@@ -53,6 +53,7 @@ TEXTS = st.from_regex(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=sized(15, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=50),

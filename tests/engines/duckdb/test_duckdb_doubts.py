@@ -99,6 +99,7 @@ def asked(path: Path) -> str:
     return f"{outcome}, {spent} spent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_DOUBT)
 def test_a_source_that_may_fail_on_a_row_is_refused_with_and_without_such_a_row(tmp_path, kind):
     outcomes = {asked(made(tmp_path / f"row{row}", IN_DOUBT[kind], row=row)) for row in (NOBODY, 4)}
@@ -107,6 +108,7 @@ def test_a_source_that_may_fail_on_a_row_is_refused_with_and_without_such_a_row(
     assert "tells one bit of that row" in outcome and "vouched = true" in outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STORED)
 def test_stored_rows_need_no_vouching(tmp_path, kind):
     outcomes = {asked(made(tmp_path / f"row{row}", STORED[kind], row=row)) for row in (NOBODY, 4)}

@@ -40,7 +40,7 @@ from postri.engines.memory.arrow import (
     is_arrow,
     read_column,
 )
-from postri.engines.memory.counter import Chunk
+from postri.engines.memory.chunk import Chunk
 from postri.errors import InputError, SourceError
 
 TOLD = "which has no order of numbers; choose a column of numbers, dates or timestamps"
@@ -386,6 +386,7 @@ def test_a_whole_table_is_refused(table: object) -> None:
 # Offsets, nulls, chunks.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [0, 1, 7, 8, 9, 15, 16, 17])
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 20])
 @pytest.mark.parametrize(

@@ -857,6 +857,7 @@ def test_other_objects_than_a_url_or_a_connection_are_refused_by_their_type():
         Table.from_postgres(5432, "cells")
 
 
+@pytest.mark.slow
 def test_a_missing_driver_prints_its_install_line():
     code = (
         "import sys; sys.modules['psycopg'] = None; from postri import Table; "

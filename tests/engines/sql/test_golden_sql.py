@@ -33,6 +33,7 @@ COLUMNS = ("fare", "tip", "day", "city", "rider")
 TIPS = Domain(0, 100, step="0.01")
 EVEN = np.arange(100, 1000, 100)
 UNEVEN = np.array([1, 2, 4, 8, 16, 32, 64])
+ENDS = [(100, 900), (200, 800), (300, 700)]
 MEDIAN = Target(Fraction(1, 2), 50)
 
 
@@ -140,6 +141,9 @@ QUESTIONS = {
     "squares_of_many_steps": Question("fare", Rows(), what="squares", domain=Domain(0, 2**40)),
     "squares_of_floats": Question("tip", Rows(), what="squares"),
     "squares_of_units": Question("fare", Rows(units=Units("rider", 3)), what="squares"),
+    "middles": Question("fare", Rows(groups=CITIES), what="middles"),
+    "middles_of_floats": Question("tip", Rows(), what="middles"),
+    "middles_of_units": Question("fare", Rows(units=Units("rider", 3)), what="middles"),
     "even_points": Question("fare", Rows(where=OSLO), what="even points"),
     "uneven_points": Question("fare", Rows(), what="uneven points"),
     "points_of_groups": Question("fare", Rows(groups=CITIES), what="uneven points"),
@@ -164,6 +168,7 @@ def statements(engine_name: str, question: Question) -> list[str]:
         "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
         "totals": lambda: engine.totals(question.column, grid, rows),
         "squares": lambda: engine.square_totals(question.column, grid, rows),
+        "middles": lambda: engine.middle_totals(question.column, grid, ENDS[: rows.number], rows),
         "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),
         "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
         "sizes": lambda: engine.sizes(question.column, rows),

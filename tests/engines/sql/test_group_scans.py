@@ -172,7 +172,7 @@ def windows_of(table: Table, asked: Many) -> list[list[RankWindow]]:
     return [[window(0) for window in group] for group in found]
 
 
-@pytest.mark.parametrize("name", list(MANY)[:: sized(3, 1)])
+@pytest.mark.parametrize("name", list(MANY)[:: sized(5, 1)])
 def test_groups_of_a_table_have_the_windows_that_they_have_in_memory(name, connection):
     asked = MANY[name]
     relation = asked.made(connection)
@@ -237,7 +237,7 @@ def test_groups_take_one_sample_and_one_statement(name, connection, returned):
     assert min(queries) == len(("size", "sample", "scan"))
 
 
-@pytest.mark.parametrize("name", list(MANY)[sized(1, 0) :: sized(3, 1)])
+@pytest.mark.parametrize("name", list(MANY)[sized(1, 0) :: sized(5, 1)])
 def test_no_more_of_the_groups_returns_than_their_windows_need(name, connection, returned):
     """Three rows of each group, the cell of its window, n and the sample's, return even where all
     its cells are alike.

@@ -54,6 +54,7 @@ def weights(
     return {each: exp(float(rate * utility(each, own, ps))) for each in tuples}
 
 
+@pytest.mark.slow
 @EVERY_PS
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(4)])
 def test_the_weights_add_up_to_those_of_all_tuples(ps, epsilon):
@@ -62,6 +63,7 @@ def test_the_weights_add_up_to_those_of_all_tuples(ps, epsilon):
         assert JointWeights(positions(rows), ps, epsilon).total == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @EVERY_PS
 @pytest.mark.parametrize("rows", [(), (0, 1, 1), (0, 0, 0, 2)])
 def test_tuples_are_drawn_with_their_weights(rows, ps):
@@ -93,6 +95,7 @@ def test_no_neighbour_is_told_apart_by_more_than_epsilon(ps):
     assert 0.3 < max(ratios) <= 1 + 1e-9
 
 
+@pytest.mark.slow
 @EVERY_PS
 def test_one_row_moves_the_utility_by_the_sensitivity(ps):
     """Never by more, and on some table by as much."""

@@ -44,6 +44,7 @@ def test_values_rise_and_lie_inside_the_domain(name: str, rows: str):
         assert values[0] >= 0 and values[-1] <= 10
 
 
+@pytest.mark.slow
 @EVERY_WAY
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_the_error_falls_as_epsilon_rises(name: str, number: int):

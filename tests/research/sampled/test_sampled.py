@@ -94,6 +94,7 @@ def test_a_tree_is_consistent_and_as_noisy_as_it_says(population):
 WAYS = [name for name in SAMPLED_WAYS if name not in ("noisy-cdf-gaussian", "not-private")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_each_covers_the_population(name, population):
     """The odds of so many misses are below one in a million at beta."""

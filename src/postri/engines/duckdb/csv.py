@@ -29,6 +29,7 @@ from postri.engines.duckdb.lost import (
     lost_of_lines,
 )
 from postri.engines.duckdb.source import Database, Function, literal
+from postri.engines.engine import UsualRange
 from postri.engines.grammar import BLANKS, reads_whole
 from postri.engines.lost import LostCells
 from postri.engines.rows import EVERY_ROW, Selection
@@ -36,10 +37,20 @@ from postri.engines.sql.dialect import MOST_BYTES, filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import grouped
+from postri.engines.stretches import Stretches
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -180,6 +191,17 @@ class CsvEngine:
 
         return self._lines.read(counted)
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+
+        def counted(lines: LineRelation) -> list[MiddleTotal]:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.middle_totals(scan.column, scan.grid, ends, scan.rows)
+
+        return self._lines.read(counted)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -188,6 +210,33 @@ class CsvEngine:
         def counted(lines: LineRelation) -> list[PointCounts]:
             scan = self._scan(lines, str(column), grid, rows)
             return scan.engine.counts_below(scan.column, scan.grid, points, scan.rows)
+
+        return self._lines.read(counted)
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> UsualRange | None:
+        """Between which grid points nearly all cells lie."""
+
+        def counted(lines: LineRelation) -> UsualRange | None:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.usual_range(scan.column, scan.grid, scan.rows)
+
+        return self._lines.read(counted)
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
+        """Into how many parts a scan may divide stretches."""
+        scan = self._scan(self._lines.as_they_are, str(column), grid, rows)
+        return scan.engine.most_parts(scan.column, scan.grid, scan.rows)
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch."""
+
+        def counted(lines: LineRelation) -> Indexes:
+            scan = self._scan(lines, str(column), grid, rows)
+            return scan.engine.counts_inside(scan.column, scan.grid, stretches, scan.rows)
 
         return self._lines.read(counted)
 

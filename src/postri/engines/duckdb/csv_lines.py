@@ -12,7 +12,6 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,11 +20,11 @@ from importlib import import_module
 from io import IncrementalNewlineDecoder
 from itertools import chain
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryFile
 from threading import Lock
 from typing import IO, Any, TypeVar, cast
 from weakref import finalize
 
+from postri import system
 from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.source import Database, literal
 from postri.engines.progress import check_cancelled
@@ -165,7 +164,7 @@ class CsvLines:
     def _write(self) -> str:
         """The path of a copy of the lines, which is gone with the table."""
         with suppress(OSError):
-            copy, path = _unnamed_file()
+            copy, path = system.unnamed_file()
             finalize(self, copy.close)
             _write_lines(copy, self._paths, self._style)
             return path
@@ -242,18 +241,6 @@ def _check_byte_order(path: str) -> None:
 
 
 # ---- lines in UTF-8
-
-
-def _unnamed_file() -> tuple[IO[bytes], str]:
-    """A file that nobody else can open, and the path by which DuckDB does; it is gone when it is
-    closed, or when the process ends.
-    """
-    if os.path.isdir("/dev/fd"):
-        file = TemporaryFile()  # noqa: SIM115  # it lives as long as the table
-        return file, f"/dev/fd/{file.fileno()}"
-    # Elsewhere a file needs a name to be opened a second time.
-    named = cast(IO[bytes], NamedTemporaryFile())  # noqa: SIM115  # likewise
-    return named, named.name
 
 
 def _write_lines(copy: IO[bytes], paths: Sequence[str], style: CsvFormat) -> None:

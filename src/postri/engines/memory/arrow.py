@@ -34,7 +34,7 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
-from postri.engines.memory.counter import Chunk
+from postri.engines.memory.chunk import Chunk
 from postri.errors import InputError, SourceError
 
 

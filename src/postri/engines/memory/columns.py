@@ -20,7 +20,8 @@ from postri.engines.grammar import (
     reads_whole,
     unit_of,
 )
-from postri.engines.memory.counter import Chunk, MemoryCounter
+from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.counter import MemoryCounter
 from postri.engines.reading import Reading
 from postri.engines.rows import KeyColumn
 from postri.errors import SourceError

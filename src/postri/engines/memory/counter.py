@@ -4,90 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, isinf
+from math import cbrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.cuts import Cuts
-from postri.engines.engine import (
-    SAMPLE,
-    Bracket,
-    CountRequest,
-    Counts,
-    sampled_brackets,
-    tally,
-)
-from postri.engines.reading import Raw, Reading
+from postri.engines.engine import Bracket, CountRequest, sampled_brackets
+from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
+from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.scan import Tally, scan
+from postri.engines.reading import Reading
+from postri.engines.stretches import Stretches
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
-# How many cells are looked at in one go.
-STRETCH = 1 << 16
-# How many cells inside a bracket wait until they are counted.
-MOST_WAITING = 1 << 20
-# A bracket of fewer indexes than this is counted in an array with a place for each.
-NARROW = 1 << 16
+# A column of at most this many cells is worth no guess: to divide it takes less time.
+FEW_CELLS = 1 << 12
 HALF_BITS = 32
 HALF_MASK = (1 << HALF_BITS) - 1
 # Two digits of so many bits make up a place on a grid whose squares are added up.
 DIGIT_BITS = 31
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Raw cells that lie together in memory, and which of them count (None: all)."""
-
-    values: NDArray[Any]
-    valid: NDArray[np.bool_] | None = None
-
-    @classmethod
-    def joined(cls, chunks: Sequence[Chunk]) -> Chunk:
-        """All chunks of a column as one."""
-        if len(chunks) == 1:
-            return chunks[0]
-        if not chunks:
-            return cls(np.empty(0, np.int64))
-        values = np.concatenate([chunk.values for chunk in chunks])
-        if all(chunk.valid is None for chunk in chunks):
-            return cls(values)
-        return cls(values, np.concatenate([chunk._known_valid() for chunk in chunks]))
-
-    def stretches(self) -> Iterator[NDArray[Any]]:
-        """The cells that count, a stretch at a time; NaN never does."""
-        for start in range(0, len(self.values), STRETCH):
-            cells = self.values[start : start + STRETCH]
-            if self.valid is not None:
-                cells = cells[self.valid[start : start + STRETCH]]
-            if cells.dtype.kind == "f":
-                missing = np.isnan(cells)
-                if missing.any():
-                    cells = cells[~missing]
-            yield cells
-
-    def counting(self) -> NDArray[np.bool_]:
-        """Which cells count; NaN never does."""
-        valid = self._known_valid()
-        if self.values.dtype.kind == "f":
-            valid = valid & ~np.isnan(self.values)
-        return valid
-
-    def _known_valid(self) -> NDArray[np.bool_]:
-        if self.valid is None:
-            return np.ones(len(self.values), np.bool_)
-        return self.valid
-
-    def every(self, stride: int) -> Chunk:
-        """One cell in each `stride`."""
-        return self.at(slice(None, None, stride))
-
-    def at(self, places: slice | NDArray[np.intp]) -> Chunk:
-        """Some of its cells."""
-        if self.valid is None:
-            return Chunk(self.values[places])
-        return Chunk(self.values[places], self.valid[places])
 
 
 class MemoryCounter:
@@ -130,6 +77,23 @@ class MemoryCounter:
                 squares += _exact_sum(upper * upper) << (2 * DIGIT_BITS)
         return SquareTotal(n, places, squares)
 
+    def middle_total(self, low: int, high: int) -> MiddleTotal:
+        """One pass: how many cells lie up to one index, from another on, and between the two; and
+        the exact sum of the latter's distances from the lower one.
+        """
+        below = 0
+        above = 0
+        between = 0
+        distances = 0
+        for cells in self._stretches():
+            indexes = self.reading.indexes(cells)
+            inside = indexes[(indexes > low) & (indexes < high)]
+            below += int(np.count_nonzero(indexes <= low))
+            above += int(np.count_nonzero(indexes >= high))
+            between += len(inside)
+            distances += _exact_sum(inside - low)
+        return MiddleTotal(below, between, above, distances)
+
     def thresholds(self, points: Indexes) -> Thresholds:
         """The cells at which grid points begin: they are those of all groups of a column."""
         dtype = np.dtype(np.int64)
@@ -146,30 +110,70 @@ class MemoryCounter:
             n += len(cells)
         return thresholds.cuts.counts(below, n)
 
+    def counts_inside(self, stretches: Stretches) -> Indexes:
+        """One pass: how many cells lie in each part of each stretch."""
+        numbers = stretches.numbers
+        low = self.reading.cut(stretches.first)
+        end = self.reading.cut(stretches.end)
+        found = np.zeros(len(numbers) * stretches.parts, np.int64)
+        for cells in self._stretches():
+            inside = cells[less_than(cells, end) & not_less_than(cells, low)]
+            away = self.reading.indexes(inside) - stretches.first
+            number = away // stretches.size
+            line = numbers.searchsorted(number)
+            part = away % stretches.size // stretches.step
+            # There may be others between the stretches that are looked at.
+            looked_at = numbers[line] == number
+            place = (line * stretches.parts + part)[looked_at]
+            found += np.bincount(place, minlength=len(found))
+        return found.reshape(len(numbers), stretches.parts)
+
+    def every(self, stride: int) -> Indexes:
+        """The indexes of one cell in each `stride`."""
+        parts = [
+            self.reading.indexes(cells)
+            for chunk in self.chunks
+            for cells in chunk.every(stride).stretches()
+        ]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
             yield from chunk.stretches()
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """By every k-th cell: a fixed stride."""
-        stride = max(1, ceil(self.rows / SAMPLE))
-        parts = [
-            self.reading.indexes(cells)
-            for chunk in self.chunks
-            for cells in chunk.every(stride).stretches()
-        ]
+        stride = stride_of(self.rows)
+        parts = [cells for chunk in self.chunks for cells in chunk.every(stride).stretches()]
         sample = np.sort(np.concatenate(parts))
-        yield from sampled_brackets(sample, 1 / stride, targets, grid)
+        yield from sampled_brackets(sample, 1 / stride, targets, self.reading)
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
-        tallies = [_Tally(self.reading, request.bracket) for request in requests]
-        n = 0
-        for cells in self._stretches():
-            n += len(cells)
-            for counting in tallies:
-                counting.add(cells)
-        return [counting.window(n) for counting in tallies]
+        counts = [bracket_count(self.reading, request) for request in requests]
+        scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
+        return [each.window() for each in counts]
+
+
+def stride_of(rows: int) -> int:
+    """One cell in so many is in the sample.
+
+    The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them both
+    take the same time, however many rows there are.
+    """
+    return max(1, round(cbrt(2 * rows)))
+
+
+class _Together:
+    """The tallies of several brackets: a stretch stays in the cache from one to the next."""
+
+    def __init__(self, tallies: Sequence[Tally]) -> None:
+        self._tallies = tallies
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        """Count a stretch of cells for each."""
+        for tally in self._tallies:
+            tally.add(cells, valid)
 
 
 def _exact_sum(numbers: Indexes) -> int:
@@ -177,65 +181,6 @@ def _exact_sum(numbers: Indexes) -> int:
     upper = int((numbers >> HALF_BITS).sum())
     lower = int((numbers & HALF_MASK).sum())
     return (upper << HALF_BITS) + lower
-
-
-class _Tally:
-    """The counts of one bracket so far."""
-
-    def __init__(self, reading: Reading, bracket: Bracket) -> None:
-        self.reading = reading
-        self.bracket = bracket
-        self.low = reading.cut(bracket.low)
-        self.end = reading.cut(bracket.high + 1)
-        self.below = 0
-        self.waiting: list[NDArray[Any]] = []
-        self.number_waiting = 0
-        self.counts: Counts = (np.empty(0, np.int64), np.empty(0, np.int64))
-
-    def add(self, cells: NDArray[Any]) -> None:
-        """Count a stretch of cells."""
-        under = _less(cells, self.low)
-        upto = _less(cells, self.end)
-        below = int(np.count_nonzero(under))
-        inside = int(np.count_nonzero(upto)) - below
-        self.below += below
-        self.number_waiting += inside
-        # Of a bracket of one index nothing but the number of cells matters.
-        if inside == 0 or self.bracket.low == self.bracket.high:
-            return
-        if inside < len(cells):
-            cells = cells[under ^ upto]
-        self.waiting.append(cells)
-        if self.number_waiting > MOST_WAITING:
-            self._merge()
-
-    def _merge(self) -> None:
-        """Turn the cells that wait into counts."""
-        if not self.number_waiting:
-            return
-        indexes, counts = self._waiting_counts()
-        self.counts = tally(
-            np.concatenate((self.counts[0], indexes)), np.concatenate((self.counts[1], counts))
-        )
-        self.waiting = []
-        self.number_waiting = 0
-
-    def _waiting_counts(self) -> Counts:
-        low, high = self.bracket.low, self.bracket.high
-        if low == high:
-            return np.array([low]), np.array([self.number_waiting])
-        indexes = self.reading.indexes(np.concatenate(self.waiting))
-        if high - low < NARROW:
-            counts = np.bincount(indexes - low)
-            inside = np.flatnonzero(counts)
-            return inside + low, counts[inside]
-        indexes, counts = np.unique(indexes, return_counts=True)
-        return indexes, counts
-
-    def window(self, n: int) -> RankWindow:
-        """What was counted, of n rows in all."""
-        self._merge()
-        return RankWindow(*self.counts, self.below, n)
 
 
 @dataclass(frozen=True)
@@ -254,7 +199,8 @@ class Thresholds:
             cuts = Cuts.of(points, grid, reading.cut)
             return cls(cuts, np.array(cuts.cuts, np.float64))
         limits = np.iinfo(dtype)
-        cuts = Cuts.of(points, grid, reading.cut, int(limits.min), int(limits.max))
+        least, most = int(limits.min), int(limits.max)
+        cuts = Cuts.of(points, grid, reading.cut, least, most, reading.shift)
         return cls(cuts, np.array(cuts.cuts, dtype.newbyteorder("=")))
 
     def numbers_below(self, cells: NDArray[Any]) -> Indexes:
@@ -266,12 +212,3 @@ class Thresholds:
         with np.errstate(over="ignore"):
             ordered = np.sort(cells.astype(self.cells.dtype, copy=False))
         return ordered.searchsorted(self.cells)
-
-
-def _less(cells: NDArray[Any], threshold: Raw) -> NDArray[np.bool_]:
-    if isinf(threshold):
-        return np.full(len(cells), threshold > 0)
-    # A Python float would be cut down to the cells' precision.
-    exact = np.float64(threshold) if isinstance(threshold, float) else threshold
-    less: NDArray[np.bool_] = cells < exact
-    return less

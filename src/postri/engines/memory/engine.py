@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from hashlib import md5
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import MAX_TEXT, ColumnType
-from postri.engines.engine import find_windows
+from postri.engines.engine import (
+    PARTS_BY_DIVISION,
+    PARTS_BY_LOOKUP,
+    UNUSUAL,
+    UsualRange,
+    find_windows,
+)
 from postri.engines.memory.columns import (
     UNEVEN,
     Column,
@@ -20,15 +25,27 @@ from postri.engines.memory.columns import (
     TextColumn,
     computed_column,
 )
-from postri.engines.memory.counter import MemoryCounter
+from postri.engines.memory.counter import FEW_CELLS, MemoryCounter
 from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
+from postri.engines.stretches import Stretches
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
+# By about how many cells the usual range is told.
+TOLD_BY = 1 << 14
 
 
 class MemoryEngine:
@@ -97,7 +114,7 @@ class MemoryEngine:
         return [
             window
             for counter in self._kept_counters(column, grid, rows)
-            for window in find_windows(counter, grid, targets)
+            for window in find_windows(counter, grid, targets, FEW_CELLS)
         ]
 
     def _kept_counters(
@@ -122,6 +139,16 @@ class MemoryEngine:
         """For each group how many cells count, the sum of their places, and of the squares."""
         return [counter.square_total() for counter in self._group_counters(column, grid, rows)]
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        counters = self._kept_counters(column, grid, rows)
+        return [
+            counter.middle_total(low, high)
+            for counter, (low, high) in zip(counters, ends, strict=True)
+        ]
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -129,6 +156,33 @@ class MemoryEngine:
         counters = self._kept_counters(column, grid, rows)
         thresholds = counters[0].thresholds(points)
         return [counter.counts_below(thresholds) for counter in counters]
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> UsualRange | None:
+        """Between which grid points nearly all cells lie, by every k-th cell of each group."""
+        counters = self._kept_counters(column, grid, rows)
+        number = sum(counter.rows for counter in counters)
+        stride = max(1, number // TOLD_BY)
+        sample = np.concatenate([counter.every(stride) for counter in counters])
+        if not len(sample):
+            return None
+        beyond = int(UNUSUAL * len(sample))
+        sample.partition([beyond, len(sample) - 1 - beyond])
+        return UsualRange(int(sample[beyond]), int(sample[len(sample) - 1 - beyond]), number)
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
+        """Many where grid points are cells: else it takes time to find where each begins."""
+        if self._kept_counters(column, grid, rows)[0].reading.shift is None:
+            return PARTS_BY_LOOKUP
+        return PARTS_BY_DIVISION
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch."""
+        counters = self._kept_counters(column, grid, rows)
+        return np.array([counter.counts_inside(stretches) for counter in counters])
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
@@ -262,4 +316,6 @@ def _first_of_units(
 
 def md5_of(text: str) -> str:
     """The digits of a fixed, public shuffle: no secret is kept by it."""
+    from hashlib import md5
+
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

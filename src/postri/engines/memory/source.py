@@ -5,6 +5,7 @@ Looks at names and declared types, at no cell.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,8 +27,8 @@ from postri.columns import (
     timestamp_type,
 )
 from postri.engines.memory.arrow import is_arrow, read_column
+from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.columns import Column, TextColumn, TypedColumn, UntypedColumn
-from postri.engines.memory.counter import Chunk
 from postri.engines.memory.engine import MemoryEngine
 from postri.engines.resolve import Types, accepted_sources
 from postri.errors import InputError, PostriError, SourceError
@@ -175,10 +176,12 @@ def _numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
     if array.dtype.kind in "UT":
         return TextColumn(text_type(array.dtype.name), _texts(array))
     column, to_raw = _numpy_type(array.dtype)
-    values = to_raw(np.ma.getdata(array))
     valid = None
-    if isinstance(array, np.ma.MaskedArray):
+    # Where nobody has loaded masked arrays, this is none, and they need not be loaded.
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):
         valid = ~np.ma.getmaskarray(array)
+        array = np.ma.getdata(array)
+    values = to_raw(array)
     if array.dtype.kind == "M":
         times = values != MISSING
         valid = times if valid is None else times & valid

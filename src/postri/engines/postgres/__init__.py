@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import unquote
 
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
@@ -95,6 +94,8 @@ def _server(source: str) -> tuple[str, str]:
     """The host with its port, and the database, however the URL says them: options win, and a
     database that is not named is called as the user.
     """
+    from urllib.parse import unquote
+
     parts = _url_parts(source)
     options = dict(option.partition("=")[::2] for option in (parts["more"] or "").split("&"))
     host, port = parts["host"], ""

@@ -7,14 +7,24 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from postri.columns import ColumnType
-from postri.engines.engine import Engine
+from postri.engines.engine import Engine, UsualRange
 from postri.engines.process.pool import Worker, Workers
 from postri.engines.resolve import PolicySource
 from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.stretches import Stretches
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 
 class ProcessEngine:
@@ -96,11 +106,37 @@ class ProcessEngine:
         found: list[SquareTotal] = self._ask("square_totals", column, grid, rows)
         return found
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        found: list[MiddleTotal] = self._ask("middle_totals", column, grid, list(ends), rows)
+        return found
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points."""
         found: list[PointCounts] = self._ask("counts_below", column, grid, points, rows)
+        return found
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> UsualRange | None:
+        """Between which grid points nearly all cells lie."""
+        found: UsualRange | None = self._ask("usual_range", column, grid, rows)
+        return found
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
+        """Into how many parts a scan may divide stretches."""
+        found: int = self._ask("most_parts", column, grid, rows)
+        return found
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch."""
+        found: Indexes = self._ask("counts_inside", column, grid, stretches, rows)
         return found
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:

@@ -6,7 +6,6 @@ They are started anew, never forked: nothing of this process goes on in them.
 
 from __future__ import annotations
 
-import os
 import pickle
 import socket
 import subprocess
@@ -16,7 +15,7 @@ from contextlib import ExitStack, suppress
 from threading import Lock
 from typing import Any
 
-from postri import errors
+from postri import errors, system
 from postri.engines.progress import cancellable
 from postri.errors import EngineError, PostriError
 
@@ -43,8 +42,7 @@ def share_of_memory(workers: int) -> int:
     """What each of `workers` may use, in bytes, if all together leave a fifth of the machine's
     memory to others.
     """
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(LEAST_MEMORY, machine * 4 // 5 // workers)
+    return max(LEAST_MEMORY, system.machine_memory() * 4 // 5 // workers)
 
 
 class Worker:
@@ -55,15 +53,8 @@ class Worker:
         with theirs, ExitStack() as unless_started:
             unless_started.enter_context(self._socket)
             descriptor = theirs.fileno()
-            # A group of its own: Ctrl-C is for whoever waits for it.
-            self._process = subprocess.Popen(
-                [*program, str(descriptor), str(memory)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[descriptor],
-                process_group=0,
-            )
+            words = [*program, str(descriptor), str(memory)]
+            self._process = system.start_with(descriptor, words)
             unless_started.pop_all()
         self._pipe = self._socket.makefile("rwb")
 

@@ -6,21 +6,15 @@ draws nothing and holds no coins: engines never see any. It ends with whoever st
 
 from __future__ import annotations
 
-import fcntl
-import os
 import pickle
-import resource
-import select
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from threading import Thread
+from contextlib import ExitStack
 from typing import Any
 
-from postri import errors
+from postri import errors, system
 from postri.engines.duckdb import csv, parquet
 from postri.engines.duckdb.source import limit_memory
 from postri.engines.engine import Engine
@@ -30,10 +24,7 @@ from postri.expressions import Value
 
 # Loaded before the first question comes: who asks it does not wait for that.
 PRELOADED = (csv, parquet)
-# Standard input is a pipe to whoever started this process. Nothing is ever sent through it.
-LIFELINE = 0
 GIGABYTE = 10**9
-FIRST_TO_END = "1000"
 # What may be asked of an engine by its name.
 CALLS = (
     "type_of",
@@ -41,7 +32,11 @@ CALLS = (
     "check_indexed",
     "totals",
     "square_totals",
+    "middle_totals",
     "counts_below",
+    "usual_range",
+    "most_parts",
+    "counts_inside",
     "sizes",
     "unit_counts",
     "matching",
@@ -133,7 +128,7 @@ def _outcome(work: Callable[..., Any], given: Sequence[Any]) -> tuple[str | None
 def main(words: Sequence[str]) -> None:
     """Serve whoever is at the other end of a socket."""
     descriptor, memory = map(int, words)
-    end_with_parent()
+    system.end_with_parent()
     # Whoever started it is told to end by these, and lets questions finish first.
     for told in (signal.SIGINT, signal.SIGTERM):
         signal.signal(told, signal.SIG_IGN)
@@ -147,35 +142,7 @@ def _limit(memory: int) -> None:
     limit of the system, which leaves room for what allocators hold in reserve.
     """
     limit_memory(memory)
-    most = 2 * memory + GIGABYTE
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    # Where memory is short, the system ends this process before the one that waits for it.
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_END)
-    # A crash leaves no cells on a disk.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def end_with_parent() -> None:
-    """End when the other end of standard input is closed: so it is when its process ends, however.
-
-    On Linux the kernel sees to it, for a thread waits while a library holds the interpreter's lock.
-    """
-    if sys.platform == "linux":
-        fcntl.fcntl(LIFELINE, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(LIFELINE, fcntl.F_SETSIG, signal.SIGKILL)
-        flags = fcntl.fcntl(LIFELINE, fcntl.F_GETFL)
-        fcntl.fcntl(LIFELINE, fcntl.F_SETFL, flags | os.O_ASYNC)
-        # It may have been closed before that.
-        if select.select([LIFELINE], [], [], 0)[0]:
-            os._exit(1)
-    else:
-        Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    os.read(LIFELINE, 1)
-    os._exit(1)
+    system.limit_process(2 * memory + GIGABYTE)
 
 
 if __name__ == "__main__":

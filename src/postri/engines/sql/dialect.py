@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from itertools import pairwise
@@ -95,6 +95,12 @@ class BucketedCells:
         """The largest cell of each bucket but the last."""
         return [self.literal(_before(cut)) for cut in self.cuts]
 
+    def outside(self, start: int, end: int) -> BucketedCells:
+        """Without the cells from one cut on that lie below the one before another."""
+        first, last = self.literal(self.cuts[start]), self.literal(self.cuts[end - 1])
+        relation = filled(OUTSIDE, relation=self.relation, cell=self.cell, first=first, last=last)
+        return replace(self, relation=relation)
+
     @property
     def step(self) -> int | None:
         """The distance between any two cuts that follow each other; None where they differ, or
@@ -116,6 +122,13 @@ def _before(cut: Raw) -> Raw:
     return nextafter(cut, -inf)
 
 
+OUTSIDE = """
+    (
+        SELECT *
+        FROM {relation}
+        WHERE {cell} < {first} OR {cell} >= {last}
+    ) AS others
+"""
 # How many cells there are in each bucket.
 BUCKET_COUNTS = """
     SELECT 0 AS grp, bucket, count(*) AS number

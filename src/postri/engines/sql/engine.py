@@ -16,28 +16,49 @@ from typing import Any, Protocol, Self
 from numpy.typing import NDArray
 
 from postri.columns import MAX_TEXT, ColumnType
-from postri.engines.engine import CHANGED, SMALL, Bracket, CountRequest, find_windows
+from postri.engines.engine import (
+    CHANGED,
+    PARTS_BY_DIVISION,
+    PARTS_BY_LOOKUP,
+    SMALL,
+    Bracket,
+    CountRequest,
+    UsualRange,
+    find_windows,
+)
 from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, Selection
 from postri.engines.sql.dialect import Cells, Dialect, filled
 from postri.engines.sql.index_keys import LARGEST_UNSIGNED, keys_of
+from postri.engines.sql.part_counts import divides_cells, part_counts
 from postri.engines.sql.point_counts import point_counts
 from postri.engines.sql.row_source import RowSource
-from postri.engines.sql.sampling import Sample, sampled_guesses
+from postri.engines.sql.sampling import Sample, sampled_guesses, usual_range
 from postri.engines.sql.scan_result import ScanResult
 from postri.engines.sql.statements import Scan, grouped
 from postri.engines.sql.units import (
     bounded_windows,
     indexed_keys,
+    middle_totals,
     sizes,
     square_totals,
     totals,
     unit_counts,
 )
+from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
-from postri.window import Indexes, PointCounts, RankWindow, SquareTotal, Target, Total
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    PointCounts,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+)
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -191,6 +212,15 @@ class SqlEngine:
         with self._still(row_source.columns) as source:
             return square_totals(source.relation, source.columns, row_source, reading)
 
+    def middle_totals(
+        self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
+    ) -> list[MiddleTotal]:
+        """For each group how many cells lie below, above and between two ends of its own."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return middle_totals(source.relation, source.columns, row_source, reading, ends)
+
     def counts_below(
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
@@ -199,6 +229,35 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return point_counts(source.relation, source.columns, row_source, reading, points)
+
+    def usual_range(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> UsualRange | None:
+        """Between which grid points nearly all cells lie, by a sample of a large table."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            number = source.estimate()
+            sample = Sample(source.relation, 1.0)
+            if number > SMALL:
+                sample = next(source.samples(number, rows.number), sample)
+            return usual_range(sample, source.columns, row_source, reading, number)
+
+    def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
+        """Many where a cell is put into its part by a division."""
+        reading = self._reading(column, grid)
+        if divides_cells(self._row_source(column, rows), reading):
+            return PARTS_BY_DIVISION
+        return PARTS_BY_LOOKUP
+
+    def counts_inside(
+        self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
+    ) -> Indexes:
+        """For each group how many cells lie in each part of each stretch."""
+        reading = self._reading(column, grid)
+        row_source = self._row_source(column, rows)
+        with self._still(row_source.columns) as source:
+            return part_counts(source.relation, source.columns, row_source, reading, stretches)
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""

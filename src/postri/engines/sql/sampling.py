@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.engines.engine import SLACK, Bracket
+from postri.engines.engine import SLACK, UNUSUAL, Bracket, UsualRange
 from postri.engines.reading import Reading
 from postri.engines.sql.dialect import Dialect, filled
 from postri.engines.sql.row_source import RowSource, named
@@ -166,6 +166,23 @@ def sampled_guesses(
         for each, part in zip(ranks, np.split(marks, starts, axis=1), strict=True)
     ]
     return [bracket for group in zip(*brackets, strict=True) for bracket in group]
+
+
+def usual_range(
+    sample: Sample,
+    columns: Callable[[str], list[NDArray[Any]]],
+    row_source: RowSource,
+    reading: Reading,
+    rows: int,
+) -> UsualRange | None:
+    """Between which indexes nearly all cells of a sample lie, in every group that it has; of a
+    table of about so many rows.
+    """
+    shares = [UNUSUAL, 1 - UNUSUAL]
+    _, _, low, high = columns(_order_statistics(sample.relation, row_source, shares))
+    if not len(low):
+        return None
+    return UsualRange(int(reading.indexes(low).min()), int(reading.indexes(high).max()), rows)
 
 
 def _order_statistics(relation: str, row_source: RowSource, shares: Sequence[float]) -> str:

@@ -22,7 +22,16 @@ from postri.engines.sql.index_keys import LARGEST, IndexKeys, keys_of
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import SPARE
 from postri.errors import InputError
-from postri.window import Indexes, RankWindow, SquareTotal, Target, Total, trim
+from postri.window import (
+    Ends,
+    Indexes,
+    MiddleTotal,
+    RankWindow,
+    SquareTotal,
+    Target,
+    Total,
+    trim,
+)
 
 Columns = Callable[[str], list[NDArray[Any]]]
 
@@ -70,6 +79,8 @@ FLOAT_TOTALS = """
     WHERE {doubtful}
     GROUP BY grp, raw
 """
+ONE_WHERE = "CASE WHEN {condition} THEN 1 ELSE 0 END"
+DISTANCE = "CASE WHEN {outside} THEN {nothing} ELSE {distance} END"
 SIZES = """
     SELECT grp, count(*) AS n
     FROM {rows}
@@ -180,11 +191,11 @@ def _window(
 @dataclass(frozen=True)
 class Summed:
     """What is added up over the cells of a group: `texts` makes it of the text of a whole number
-    that is `shift` less than the index, and `numbers` of an index.
+    that is `shift` less than the index, and `numbers` of an index and the number of its group.
     """
 
     texts: Callable[[str, int], Sequence[str]]
-    numbers: Callable[[int], Sequence[int]]
+    numbers: Callable[[int, int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -200,7 +211,7 @@ class GroupSums:
 
 def totals(relation: str, columns: Columns, row_source: RowSource, reading: Reading) -> list[Total]:
     """For each group how many rows count, and the sum of their indexes, in one scan."""
-    summed = Summed(lambda place, _: [place], lambda index: [index])
+    summed = Summed(lambda place, _: [place], lambda index, _: [index])
     groups = _group_sums(relation, columns, row_source, reading, summed)
     return [Total(group.n, group.sums[0] + group.n * group.shift) for group in groups]
 
@@ -227,7 +238,7 @@ def square_totals(
         low = f"({here} - {high} * {DIGIT})"
         return [here, f"({low} * {low})", f"({high} * {low})", f"({high} * {high})"]
 
-    def numbers(index: int) -> list[int]:
+    def numbers(index: int, _group: int) -> list[int]:
         place = index - first
         if not wide:
             return [place, place**2]
@@ -241,6 +252,49 @@ def square_totals(
             squares += 2 * DIGIT * upper[0] + DIGIT**2 * upper[1]
         found.append(SquareTotal(group.n, places, squares))
     return found
+
+
+def middle_totals(
+    relation: str,
+    columns: Columns,
+    row_source: RowSource,
+    reading: Reading,
+    ends: Sequence[Ends],
+) -> list[MiddleTotal]:
+    """For each group how many rows lie up to the lower of its ends, from the upper one on and
+    between them, and the sum of the latter's distances from the lower end, in one scan.
+    """
+    dialect = row_source.dialect
+
+    def texts(place: str, shift: int) -> list[str]:
+        low, high = (_of_group([end - shift for end in side]) for side in zip(*ends, strict=True))
+        below, above = f"{place} <= {low}", f"{place} >= {high}"
+        distance = dialect.integer(f"({place} - {low})", unsigned=False)
+        nothing = dialect.integer("0", unsigned=False)
+        return [
+            filled(ONE_WHERE, condition=below),
+            filled(ONE_WHERE, condition=above),
+            filled(DISTANCE, outside=f"{below} OR {above}", nothing=nothing, distance=distance),
+        ]
+
+    def numbers(index: int, group: int) -> list[int]:
+        low, high = ends[group]
+        is_inside = low < index < high
+        return [int(index <= low), int(index >= high), (index - low) * is_inside]
+
+    found = []
+    for group in _group_sums(relation, columns, row_source, reading, Summed(texts, numbers)):
+        below, above, distances = group.sums
+        found.append(MiddleTotal(below, group.n - below - above, above, distances))
+    return found
+
+
+def _of_group(numbers: Sequence[int]) -> str:
+    """The number of each row's group, of one for each group."""
+    if len(set(numbers)) == 1:
+        return f"({numbers[0]})"
+    cases = " ".join(f"WHEN {group} THEN {number}" for group, number in enumerate(numbers))
+    return f"CASE grp {cases} END"
 
 
 def _group_sums(
@@ -283,7 +337,7 @@ def _float_sums(
         n = int(number)
         added = _joined_pairs(halves)
         if doubt:
-            added = [n * each for each in summed.numbers(int(index))]
+            added = [n * each for each in summed.numbers(int(index), int(group))]
         before = found[group]
         together = [one + other for one, other in zip(before.sums, added, strict=True)]
         found[group] = GroupSums(before.n + n, together)

@@ -253,7 +253,8 @@ function chart(rows, order) {
 }
 
 function meaning(row, several) {
-  const what = several ? `each group's exact ${row.statistic}` : `the exact ${row.statistic}`;
+  const told = several && row.key !== undefined ? "lead" : row.statistic;
+  const what = several ? `each group's exact ${told}` : `the exact ${told}`;
   return (
     "Dot: the released value, with noise that protects people. " +
     `Bar: where ${what} of these rows lies; ` +
@@ -301,7 +302,7 @@ function numbers(question, result) {
 function cellText({ title, what, name }, row, answers) {
   if (what === "low") return lowEnd(answers[name]);
   if (what === "high") return highEnd(answers[name]);
-  if (what === "key") return keyText(row[title]);
+  if (what === "key" || what === "winner") return keyText(row[title]);
   return shown(row[title]);
 }
 

@@ -16,10 +16,14 @@ export const MOST = 200;
 /** The answers of one aggregate as rows of a chart, as the result lists them. */
 export function chartRows(groups, name) {
   return groups.map(({ keys, answers }) => ({
-    label: Object.values(keys).map(keyText).join(", "),
+    label: withKey(Object.values(keys).map(keyText).join(", "), answers[name]),
     ...answers[name],
   }));
 }
+
+/** The label of a group with the key that was found there, if one was. */
+const withKey = (label, { key }) =>
+  label && key !== undefined ? `${label}: ${keyText(key)}` : label;
 
 /** Whether a bar is the whole domain, and its dot nothing but noise. */
 export function tellsNothing(row) {

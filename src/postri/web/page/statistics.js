@@ -18,6 +18,7 @@ const FILTERED = /^(\w+\s*\((?:[^()"]|"(?:[^"]|"")*")*\))\s*where\b\s*(.+)$/is;
 const CALL = /^(\w+)\((.*)\)$/s;
 const ARGUMENT = /"(?:[^"]|"")*"|[^,]+/g;
 const PLACE = /\{(\w+)\}/g;
+const WRITTEN_KEY = /'$|^(true|false)$/i;
 const NUMERIC = ["integer", "decimal", "float"];
 const ORDERED = [...NUMERIC, "date", "timestamp"];
 const LISTS = ["edges", "shares", "keys"];
@@ -34,6 +35,10 @@ const CALLED = {
   population_median: ({ column }) => `${named("median", column)} in the population`,
   population_quantile: ({ column, p }) => `${named(quantileWords(p), column)} in the population`,
   share: ({ condition, column }) => `share of rows where ${condition ?? column}`,
+  top_k: ({ column, k }) => named(`top ${k}`, column),
+  trimmed_mean: ({ column, p }) => `${named("trimmed mean", column)}, ${plain(p)} at each end`,
+  winsorized_mean: ({ column, p }) => `${named("winsorized mean", column)}, ${plain(p)} at each end`,
+  iqr: ({ column }) => named("interquartile range", column),
 };
 
 let learned = [];
@@ -108,8 +113,11 @@ function callSql({ name, statistic, given }) {
   return filledIn(statistic.sql, statistic, given, literal);
 }
 
-/** A number as it stands in SQL; a date in quotes. */
-const literal = (text) => (rational(text) === null ? `'${text}'` : plain(text));
+/** A number as it stands in SQL; a date in quotes, and a key as it was written. */
+function literal(text) {
+  if (rational(text) !== null) return plain(text);
+  return WRITTEN_KEY.test(text) ? text : `'${text}'`;
+}
 
 /** An aggregate as the ledger's entries have it: its statistic's name with its column, and more. */
 export function entryWords(fields) {
@@ -136,7 +144,10 @@ function find(name) {
 /** A template with the values in their places. Columns are quoted, numbers written by `number`. */
 function filledIn(template, statistic, given, number) {
   const without = given.column ? template : template.replace("{column}, ", "");
-  return without.replace(PLACE, (_, name) => {
+  // What may be left out and is, leaves no comma.
+  const missing = statistic.parameters.filter(({ name, optional }) => optional && !given[name]);
+  const needed = missing.reduce((text, { name }) => text.replace(`, {${name}}`, ""), without);
+  return needed.replace(PLACE, (_, name) => {
     const parameter = statistic.parameters.find((each) => each.name === name) ?? {};
     const value = given[name] ?? "";
     if (parameter.kind === "column") return value && quoted(value);

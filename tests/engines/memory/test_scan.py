@@ -1,0 +1,229 @@
+"""One pass in threads: the same windows whoever counts which cells, and nothing left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from postri.engines.engine import Bracket, CountRequest
+from postri.engines.memory import brackets, chunk, counter, scan
+from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.counter import MemoryCounter
+from postri.engines.progress import Cancel, Percent, cancelled_by, showing
+from postri.engines.reading import Reading
+from postri.grid import Grid
+from postri.window import RankWindow, Target, holds, trim
+
+# Seconds after which something that must happen is taken for never happening.
+PATIENCE = 60
+GRID = Grid(-1_000, 1_000, Fraction(0), Fraction(1))
+TARGET = Target(Fraction(1, 2), 5)
+random = np.random.default_rng(5)
+WHOLE = random.integers(-60, 60, 1_200)
+REAL = np.where(random.random(1_200) < 0.1, np.nan, random.normal(0, 40, 1_200))
+COLUMNS: dict[str, NDArray[Any]] = {
+    "whole": WHOLE,
+    "other bytes first": WHOLE.astype(">i8"),
+    "few bits": WHOLE.astype(np.int8),
+    "no sign": np.abs(WHOLE).astype(np.uint64),
+    "real": REAL,
+    "half precision": REAL.astype(np.float16),
+    "infinite": np.where(WHOLE > 30, np.inf, np.where(WHOLE < -30, -np.inf, REAL)),
+    "all missing": np.full(50, np.nan),
+    "none": WHOLE[:0],
+}
+BRACKETS = {
+    "everything": Bracket(-1_000, 1_000),
+    "from the first on": Bracket(-1_000, 20),
+    "to the last": Bracket(-20, 1_000),
+    "in the middle": Bracket(-20, 20),
+    "few indexes": Bracket(-2, 3),
+    "one index": Bracket(1, 1),
+    "few at the end": Bracket(998, 1_000),
+    "beyond the cells": Bracket(200, 900),
+}
+
+
+def counted(column: Chunk, bracket: Bracket, target: Target = TARGET) -> RankWindow:
+    """What one pass counts of a bracket."""
+    reading = Reading(GRID, None if column.values.dtype.kind == "f" else Fraction(1))
+    (window,) = MemoryCounter([column], reading).count([CountRequest(bracket, target)])
+    return window
+
+
+def by_sorting(column: Chunk, bracket: Bracket) -> RankWindow:
+    """All atoms of the bracket, one by one."""
+    cells = column.values[column.counting()]
+    reading = Reading(GRID, None if cells.dtype.kind == "f" else Fraction(1))
+    indexes = np.array([reading.index(cell.item()) for cell in cells], np.int64)
+    inside = indexes[(indexes >= bracket.low) & (indexes <= bracket.high)]
+    atoms, counts = np.unique(inside, return_counts=True)
+    return RankWindow(atoms, counts, int(np.sum(indexes < bracket.low)), len(indexes))
+
+
+def check(window: RankWindow, whole: RankWindow, target: Target = TARGET) -> None:
+    """A window is that of the whole bracket, of which it may leave out what the target's does not
+    need; it holds the target's if the bracket does.
+    """
+    assert window.n == whole.n
+    if holds(whole, target.p, target.half):
+        assert trim(window, target.p, target.half) == trim(whole, target.p, target.half)
+    else:
+        assert not holds(window, target.p, target.half)
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many pieces, and three threads."""
+    monkeypatch.setattr(chunk, "STRETCH", 64)
+    monkeypatch.setattr(scan, "MANY_CELLS", 0)
+    monkeypatch.setattr(scan, "cores", lambda: 3)
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
+@pytest.mark.parametrize("bracket", BRACKETS)
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_bracket_is_counted_as_by_a_sort(name: str, bracket: str, missing: bool) -> None:
+    cells = COLUMNS[name]
+    valid = np.arange(len(cells)) % 3 > 0 if missing else None
+    column = Chunk(cells, valid)
+    expected = by_sorting(column, BRACKETS[bracket])
+    check(counted(column, BRACKETS[bracket]), expected)
+
+
+@pytest.mark.parametrize("name", ["whole", "real"])
+def test_cells_that_are_too_many_to_wait_are_counted_on_the_way(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brackets, "MOST_WAITING", 100)
+    column = Chunk(COLUMNS[name])
+    for bracket in (BRACKETS["in the middle"], BRACKETS["everything"]):
+        assert counted(column, bracket) == by_sorting(column, bracket)
+
+
+def test_a_bracket_that_misses_its_target_says_so() -> None:
+    """Such a window holds nothing, and so it is counted anew."""
+    window = counted(Chunk(WHOLE), Bracket(30, 45))
+    assert len(window.indexes) == 0
+    assert window.n == len(WHOLE)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_every_cell_is_counted_once_whatever_the_number_of_threads(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "cores", lambda: threads)
+    seen: list[Sum] = []
+
+    def tally() -> Sum:
+        seen.append(Sum())
+        return seen[-1]
+
+    scan.scan([Chunk(WHOLE[:100]), Chunk(WHOLE[100:100]), Chunk(WHOLE[100:])], tally)
+    assert len(seen) == threads
+    assert sum(each.total for each in seen) == int(WHOLE.sum())
+
+
+def test_few_cells_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "MANY_CELLS", len(WHOLE) + 1)
+    seen: list[Sum] = []
+    scan.scan([Chunk(WHOLE)], lambda: seen.append(Sum()) or seen[-1])
+    assert len(seen) == 1
+
+
+class Sum:
+    """Adds up what it is given."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        self.total += int(cells.sum())
+
+
+class Raising:
+    """Raises an error in the thread that asks, or in the others; whoever does not waits for it."""
+
+    def __init__(self, error: BaseException, *, here: bool) -> None:
+        self.error = error
+        self.here = here
+        self.raised = threading.Event()
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        if (threading.current_thread() is threading.main_thread()) == self.here:
+            self.raised.set()
+            raise self.error
+        assert self.raised.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["the thread that asks", "another"])
+def test_an_error_of_a_thread_is_raised_and_no_thread_goes_on(here: bool) -> None:
+    before = threading.active_count()
+    raising = Raising(MemoryError(), here=here)
+    with pytest.raises(MemoryError):
+        scan.scan([Chunk(WHOLE)], lambda: raising)
+    assert threading.active_count() == before
+
+
+def test_an_interrupt_ends_all_threads_before_it_is_raised() -> None:
+    before = threading.active_count()
+    raising = Raising(KeyboardInterrupt(), here=True)
+    with pytest.raises(KeyboardInterrupt):
+        scan.scan([Chunk(WHOLE)], lambda: raising)
+    assert threading.active_count() == before
+
+
+class Cancelling:
+    """Cancels the question at the first stretch."""
+
+    def __init__(self, now: Callable[[], object]) -> None:
+        self.now = now
+        self.stretches = 0
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        self.stretches += 1
+        self.now()
+
+
+def test_a_question_that_is_cancelled_ends_with_its_error() -> None:
+    cancel = Cancel()
+    error = TimeoutError("too long")
+    with pytest.raises(TimeoutError), cancelled_by(cancel):
+        scan.scan([Chunk(WHOLE)], lambda: Cancelling(lambda: cancel.now(error)))
+
+
+def test_a_scan_tells_how_far_it_has_come() -> None:
+    told: list[float] = []
+
+    @contextmanager
+    def show(percent: Percent) -> Iterator[None]:
+        told.append(percent())
+        yield
+        told.append(percent())
+
+    with showing(show):
+        scan.scan([Chunk(WHOLE)], Sum)
+    assert told == [0.0, 100.0]
+
+
+def test_a_column_without_chunks_has_no_rows() -> None:
+    window = MemoryCounter([], Reading(GRID, Fraction(1))).count(
+        [CountRequest(BRACKETS["everything"], TARGET)]
+    )
+    assert window == [RankWindow(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)]
+
+
+def test_a_sample_grows_with_the_rows_and_less_than_they_do() -> None:
+    sizes = [10**3, 10**5, 10**8]
+    strides = [counter.stride_of(rows) for rows in sizes]
+    samples = [rows // stride for rows, stride in zip(sizes, strides, strict=True)]
+    assert samples == sorted(samples)
+    assert strides == sorted(strides)
+    assert counter.stride_of(0) == 1
