@@ -146,6 +146,7 @@ def test_a_message_shows_what_was_given(value, shows):
     refused(lambda: postri.median(UNTOUCHABLE, epsilon=value), f"got {shows}")
 
 
+@pytest.mark.slow
 def test_a_number_with_a_huge_exponent_is_refused_at_once():
     """As a fraction it would have a hundred million digits."""
     code = (
