@@ -108,8 +108,19 @@ def test_a_wrong_parameter_is_refused_by_name(ask, name, value, words):
     refused(lambda: ask(UNTOUCHABLE, **({"epsilon": 1} | {name: value})), name, "got", words)
 
 
-def test_neither_epsilon_nor_a_wish_is_refused():
-    refused(lambda: postri.median(UNTOUCHABLE), "give epsilon, or within")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        postri.median,
+        postri.count,
+        lambda source, **how: postri.quantiles(source, [0.1, 0.9], **how),
+        lambda source, **how: postri.ask(source, {"n": "count()"}, **how),
+    ],
+)
+def test_without_epsilon_and_without_a_wish_nothing_is_asked(ask):
+    refused(lambda: ask(UNTOUCHABLE), "give epsilon, or within")
+    refused(lambda: ask(UNTOUCHABLE, within=-1), "within must be positive", "got")
+    refused(lambda: ask(UNTOUCHABLE, within=1, expect="many"), "expect", "got")
 
 
 @pytest.mark.parametrize("p", [0, 1, 50, -0.1, 1.5, "1", HUGE, *NOT_NUMBERS], ids=named)
@@ -129,7 +140,7 @@ def test_quantiles_must_be_some():
 
 @pytest.mark.parametrize(
     ("value", "shows"),
-    [(-0.5, "-0.5"), ("-1/3", "'-1/3'"), (Fraction(-1, 3), "Fraction(-1, 3)")],
+    [(-0.5, "-0.5"), ("-1/3", "'-1/3'"), (Fraction(-1, 3), "Fraction(-1, 3)"), (True, "True")],
 )
 def test_a_message_shows_what_was_given(value, shows):
     refused(lambda: postri.median(UNTOUCHABLE, epsilon=value), f"got {shows}")

@@ -240,7 +240,7 @@ class TestQuestions:
         [
             (None, "must be an object"),
             ([], "must be an object"),
-            ({}, "must say its epsilon"),
+            ({}, '"sql", or "dataset" and "aggregates"'),
             ({"sql": "SELECT"}, "must say its epsilon"),
             ({"sql": "SELECT", "epsilon": None}, "must say its epsilon"),
             ({"epsilon": 1}, '"sql", or "dataset" and "aggregates"'),

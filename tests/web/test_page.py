@@ -125,6 +125,19 @@ def test_a_token_that_is_no_header_is_refused_before_it_is_sent(visit, service):
     assert reader.sent("/v1/me") == []
 
 
+def test_epsilon_follows_from_how_near_the_answer_is_wanted(visit, service):
+    page = visit(service).sign_in("ann")
+    choose(page, "plans", "count", column=None)
+    page.get_by_role("textbox", name="how near is it wanted").fill("50")
+    exact = page.get_by_role("textbox", name="Exact value")
+    expect(exact).to_have_value("0.0594")
+    expect(exact).to_be_disabled()
+    ask(page, "0.0594")
+    expect(page.locator(".answer")).to_contain_text("wanted within 50 to each side")
+    page.get_by_role("textbox", name="how near is it wanted").fill("")
+    expect(exact).to_be_enabled()
+
+
 def test_a_tab_stays_signed_in_until_it_signs_out(visit, service):
     page = visit(service).sign_in("ann")
     expect(page.get_by_text("ann, analyst")).to_be_visible()

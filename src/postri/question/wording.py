@@ -126,12 +126,12 @@ class Wording:
     def text(self) -> str:
         """The question as JSON, whatever was expected of it for its forecast."""
         fields = self.to_fields()
-        if not self._may_wish:
+        if not self.may_wish:
             fields.pop("expect", None)
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     @property
-    def _may_wish(self) -> bool:
+    def may_wish(self) -> bool:
         """Whether what was expected may have decided about epsilon and methods."""
         if self.within is not None:
             return True
@@ -165,6 +165,11 @@ def read_wording(given: object) -> Wording:
         raise InputError('a question must have "sql", or "dataset" and "aggregates"')
     wording = Wording(**found)
     wording.to_fields()
+    if wording.epsilon is None and not wording.may_wish:
+        raise InputError(
+            'a question must say its epsilon, such as "epsilon": "1/2", or how near it is wanted, '
+            'such as "within": "1 percentile"'
+        )
     return wording
 
 
