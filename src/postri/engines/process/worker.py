@@ -43,6 +43,7 @@ CALLS = (
     "square_totals",
     "counts_below",
     "sizes",
+    "key_sizes",
     "unit_counts",
     "matching",
 )
