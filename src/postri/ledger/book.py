@@ -45,14 +45,16 @@ LATER_ENTRIES = """
     WHERE number > ? ORDER BY number LIMIT ?
 """
 CHARGE_DATASET = """
-    INSERT INTO datasets VALUES (?, ?, ?, 1, NULL)
+    INSERT INTO datasets VALUES (?, ?, ?, 1, NULL, ?)
     ON CONFLICT (dataset) DO UPDATE
-    SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
+    SET epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta,
+        entries = entries + 1
 """
 CHARGE_ANALYST = """
-    INSERT INTO analysts VALUES (?, ?, ?, ?, 1, 0)
+    INSERT INTO analysts VALUES (?, ?, ?, ?, 1, 0, ?)
     ON CONFLICT (dataset, analyst) DO UPDATE
-    SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
+    SET epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta,
+        entries = entries + 1
 """
 # The newest reservation counts, in whatever order answers are recorded.
 INDEX_ANSWER = """
@@ -89,12 +91,20 @@ class Totals:
 
     epsilon: str = "0"
     rho: str = "0"
+    delta: str = "0"
     terms: int | None = None
 
     @property
     def cost(self) -> Cost:
         """The totals as exact amounts."""
-        return Cost(read_epsilon(self.epsilon), rational(self.rho))
+        return Cost(read_epsilon(self.epsilon), rational(self.rho), rational(self.delta))
+
+    @property
+    def in_head(self) -> tuple[str, ...]:
+        """The totals as the head keeps them: a delta only where there is one."""
+        if self.delta == "0":
+            return (self.epsilon, self.rho)
+        return (self.epsilon, self.rho, self.delta)
 
 
 class Book:
@@ -113,8 +123,8 @@ class Book:
     @cached_property
     def _datasets(self) -> dict[str, Totals]:
         """All datasets, read once: the head needs them all."""
-        rows = self._do("SELECT dataset, epsilon, rho, terms FROM datasets")
-        return {dataset: Totals(epsilon, rho, terms) for dataset, epsilon, rho, terms in rows}
+        rows = self._do("SELECT dataset, epsilon, rho, delta, terms FROM datasets")
+        return {dataset: Totals(*totals) for dataset, *totals in rows}
 
     # ---- appending
 
@@ -153,12 +163,14 @@ class Book:
         row = self._datasets.setdefault(dataset, Totals())
         row.epsilon = epsilon_text(total.epsilon)
         row.rho = str(total.rho)
-        self._do(CHARGE_DATASET, (dataset, row.epsilon, row.rho))
+        row.delta = str(total.delta)
+        self._do(CHARGE_DATASET, (dataset, row.epsilon, row.rho, row.delta))
         if analyst is not None:
             own = self.spent(dataset, analyst) + share.cost
             self._spent[dataset, analyst] = own
             epsilon = epsilon_text(own.epsilon)
-            self._do(CHARGE_ANALYST, (dataset, analyst, epsilon, str(own.rho)))
+            amounts = (epsilon, str(own.rho), str(own.delta))
+            self._do(CHARGE_ANALYST, (dataset, analyst, *amounts))
 
     def _index(self, number: int, fact: Fact) -> None:
         if isinstance(fact, BudgetTerms):
@@ -207,7 +219,7 @@ class Book:
         if analyst is None:
             return self._datasets.get(dataset, Totals())
         found = self._do(
-            "SELECT epsilon, rho FROM analysts WHERE dataset = ? AND analyst = ?",
+            "SELECT epsilon, rho, delta FROM analysts WHERE dataset = ? AND analyst = ?",
             (dataset, analyst),
         ).fetchone()
         if found is None:
@@ -216,22 +228,22 @@ class Book:
 
     def head(self) -> Head:
         """Where the chain ends, and what was spent by then."""
-        spent = {dataset: (row.epsilon, row.rho) for dataset, row in self._datasets.items()}
+        spent = {dataset: row.in_head for dataset, row in self._datasets.items()}
         return Head(self.number, self.hash, canonical(spent))
 
     def usage(self) -> dict[str, DatasetUsage]:
         """The totals by dataset and analyst."""
         analysts: dict[str, dict[str, Usage]] = {}
-        for dataset, analyst, epsilon, rho, entries, questions in self._do(
-            "SELECT dataset, analyst, epsilon, rho, entries, questions FROM analysts"
+        for dataset, analyst, *totals, entries, questions in self._do(
+            "SELECT dataset, analyst, epsilon, rho, delta, entries, questions FROM analysts"
         ):
-            cost = Cost(read_epsilon(epsilon), rational(rho))
+            cost = Totals(*totals).cost
             analysts.setdefault(dataset, {})[analyst] = Usage(cost, entries, questions=questions)
         usage = {}
-        for dataset, epsilon, rho, entries in self._do(
-            "SELECT dataset, epsilon, rho, entries FROM datasets ORDER BY dataset"
+        for dataset, *totals, entries in self._do(
+            "SELECT dataset, epsilon, rho, delta, entries FROM datasets ORDER BY dataset"
         ):
-            cost = Cost(read_epsilon(epsilon), rational(rho))
+            cost = Totals(*totals).cost
             own = analysts.get(dataset, {})
             questions = sum(each.questions for each in own.values())
             usage[dataset] = DatasetUsage(cost, entries, own, questions=questions)

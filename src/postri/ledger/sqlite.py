@@ -31,7 +31,9 @@ from postri.ledger.entries import (
     Failed,
     Reopened,
     Reserved,
+    ReservedWithDelta,
     Restored,
+    RestoredWithDelta,
     read_fact,
 )
 from postri.ledger.head import Head, HeadFile, trouble
@@ -449,7 +451,8 @@ class SqliteSnapshot:
 
 
 def _reserved(charge: Charge) -> Reserved:
-    return Reserved(
+    kind = ReservedWithDelta if charge.cost.delta else Reserved
+    return kind(
         dataset=charge.dataset,
         version=charge.version,
         analyst=charge.analyst,
@@ -501,4 +504,7 @@ def _restored(book: Book, head: Head | None) -> Restored:
             lost = book.spent(dataset).lacking(cost)
         if lost != NOTHING:
             charged[dataset] = lost
-    return Restored(head.line, MappingProxyType(charged))
+    kind = Restored
+    if any(cost.delta for cost in charged.values()):
+        kind = RestoredWithDelta
+    return kind(head.line, MappingProxyType(charged))

@@ -503,7 +503,10 @@ def problem_members(error: PostriError) -> dict[str, Any]:
     """What a problem of this error has beyond its code and its words."""
     if isinstance(error, BudgetExceeded):
         amounts = {name: str(getattr(error, name)) for name in AMOUNTS}
-        return {**amounts, "limit": error.limit}
+        members = {**amounts, "limit": error.limit}
+        if error.unit != "epsilon":
+            members["unit"] = error.unit
+        return members
     if isinstance(error, QuestionFailed):
         return {"answer_id": error.answer_id, "charged": str(error.charged), "spent": True}
     if isinstance(error, InputError):
@@ -529,7 +532,8 @@ def _read_error(status: int, fields: Mapping[str, Any]) -> PostriError:
     detail = str(fields["detail"])
     if code == "budget_exceeded":
         requested, remaining, short_by = (Fraction(fields[name]) for name in AMOUNTS)
-        return BudgetExceeded(requested, remaining, short_by, fields["limit"])
+        unit = str(fields.get("unit", "epsilon"))
+        return BudgetExceeded(requested, remaining, short_by, fields["limit"], unit)
     if code == "retry_key_used":
         return RetryKeyUsed()
     if code == "question_failed":
