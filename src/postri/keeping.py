@@ -16,6 +16,7 @@ from itertools import pairwise
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil, log
+from typing import ClassVar
 
 from postri.errors import InputError
 from postri.exact import plain
@@ -50,6 +51,8 @@ class KeepingLaw:
     >>> float(law.chance(1)), float(law.chance(14))
     (1e-06, 0.6...)
     """
+
+    name: ClassVar[str] = "truncated-geometric"
 
     epsilon: Fraction
     delta: Fraction

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from postri.answer.population import Covers, listed
 from postri.cost import rho_of
 from postri.exact import plain
+from postri.keeping import KeepingLaw
 from postri.noise import DiscreteGaussian, DiscreteLaplace
 from postri.privacy import Spend
 
@@ -27,8 +28,13 @@ UNREADABLE = "cells that cannot be read are left out"
 NOISES = {
     DiscreteLaplace.name: "discrete Laplace noise",
     DiscreteGaussian.name: "discrete Gaussian noise",
+    KeepingLaw.name: "truncated geometric noise, given that the key is told",
 }
 JOINT = "all intervals of this question hold at once"
+FOUND = (
+    "keys are told that have a noisy number of rows of at least {threshold:,}; that protects a "
+    "person but for a chance of {delta}"
+)
 SELECTED = "intervals hold among the rows shown: widened for the selection"
 WHOLE_RANGE = (
     "the interval is the whole range: what this is computed from may lie beyond its domain"

@@ -198,13 +198,7 @@ def about(
     """The answers of all groups, each with the rows that it is about; all in the order of the
     draws. `texts` is how long a text may be that the filter sees, if that matters.
     """
-    where = None
-    if question.where is not None:
-        where = spoken(question.where.expression)
-    rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
-    if question.rows.units is not None:
-        units = question.rows.units
-        rows = replace(rows, unit=units.column, most=units.rows)
+    rows = whole_population(question, texts)
     told = []
     for keys, group in zip(_keys(question), answers, strict=True):
         in_group = replace(rows, keys=keys)
@@ -215,6 +209,18 @@ def about(
             ]
         )
     return told
+
+
+def whole_population(question: Question, texts: int | None) -> Population:
+    """The rows of all groups together."""
+    where = None
+    if question.where is not None:
+        where = spoken(question.where.expression)
+    rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
+    units = question.rows.units
+    if units is None:
+        return rows
+    return replace(rows, unit=units.column, most=units.rows)
 
 
 def _rows_of(answer: Answer, rows: Population, cells: CellWords) -> Population:

@@ -114,7 +114,7 @@ def expected_rows(
     """
     dataset = question.dataset
     every_row = question.where is None and not filtered
-    groups = question.rows.number
+    groups = question.asked[0].terms.groups
     unit = None
     per_unit = None
     if isinstance(dataset.protect, AddOrRemoveUnits | ReplaceUnits):
@@ -127,6 +127,9 @@ def expected_rows(
         limits.append(dataset.units * per_unit)
     if expect is not None:
         return ExpectedRows(min([expect, *limits]) * groups)
+    if question.groups is not None and question.groups.unknown is not None:
+        # Nobody knows into how many groups the rows are divided.
+        return Unknown(groups, unit, per_unit)
     if every_row and per_unit is None and dataset.rows is not None:
         return ExpectedRows(dataset.rows)
     if every_row and per_unit is not None and dataset.units is not None:

@@ -16,15 +16,16 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 from postri.answer import Answer
-from postri.answer.words import JOINT, ROUNDED_TO_WHOLE
+from postri.answer.words import FOUND, JOINT, ROUNDED_TO_WHOLE
 from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
 from postri.engines.rows import (
+    MOST_GROUPS,
     GroupColumn,
     Groups,
     Key,
@@ -35,7 +36,7 @@ from postri.engines.rows import (
     group_column,
 )
 from postri.engines.table import Table
-from postri.exact import Number
+from postri.exact import Number, plain
 from postri.expressions import Predicate
 from postri.expressions.tree import And, Expression, columns_of
 from postri.grid import grid_of
@@ -50,6 +51,7 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.discovery import FoundKeys, draw_keys, keys_in, most_found, with_decider
 from postri.question.population import (
     CellWords,
     about,
@@ -58,6 +60,7 @@ from postri.question.population import (
     misses_texts,
     texts_of_dataset,
     texts_of_table,
+    whole_population,
 )
 from postri.question.rules import (
     check_aggregates,
@@ -67,6 +70,7 @@ from postri.question.rules import (
     check_method,
     shares_of,
 )
+from postri.statistics.found import FoundCount
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 
 # What stands before an expression that divides rows, so that no column has its name.
@@ -82,7 +86,8 @@ class Question:
 
     `asked` stands in the order of the draws. `places` says where there each of the `aggregates` is,
     which stand in the order of the result, and `by` in which order the result has the columns of
-    its keys. `computed` are the expressions that statistics name as columns.
+    its keys. `computed` are the expressions that statistics name as columns. Where the keys of a
+    column are to be found, one of the `asked` decides which are told, and may not be shown.
     """
 
     asked: tuple[Asked, ...]
@@ -120,6 +125,45 @@ class Question:
             found.append(range(start, end))
             start = end
         return found
+
+    @property
+    def _decider(self) -> int | None:
+        """The place of what decides which groups there are, if something does."""
+        places = [place for place, asked in enumerate(self.asked) if asked.statistic.decides]
+        return places[0] if places else None
+
+    def found_in(self, answers: Sequence[Sequence[Answer]]) -> Self:
+        """The question with the keys that were found for these answers; itself, if all its keys
+        are declared.
+        """
+        place = self._decider
+        if place is None:
+            return self
+        return self._with_found(keys_in(answers, self._answers_of[place][0]))
+
+    def _with_found(self, keys: Sequence[Key]) -> Self:
+        """The question with the keys that were found. Intervals that are to hold at once divide
+        beta by their number, which is known now.
+        """
+        assert self.groups is not None
+        groups = self.groups.with_found(keys)
+        asked = self.asked
+        if self.simultaneous and groups.size:
+            intervals = len(self.names) * groups.size
+            asked = tuple(
+                replace(each, terms=replace(each.terms, beta=each.terms.beta / intervals))
+                for each in self.asked
+            )
+        return replace(self, groups=groups, asked=asked)
+
+    def nothing_found(self, answers: Sequence[Sequence[Answer]]) -> Answer | None:
+        """What a result without any row is about; None if there are rows."""
+        if answers or self._decider is None:
+            return None
+        decider = self.asked[self._decider]
+        assert isinstance(decider.statistic, FoundCount)
+        empty = decider.statistic.nothing(decider.terms, self.coins)
+        return replace(empty, rows=whole_population(self, None))
 
     @property
     def epsilon(self) -> Fraction:
@@ -172,10 +216,17 @@ class Question:
         """
         if self.computed:
             table = table.computed(self.computed)
+        return self._bound(table)
+
+    def _bound(self, table: Table) -> BoundQuestion:
+        """The same of a table that has the computed columns."""
         rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
         together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
             statistic = asked.statistic
+            if statistic.decides:
+                # It is drawn before the groups are known.
+                continue
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
@@ -235,10 +286,30 @@ class Question:
         """Where the answers of some statistics are among all of a group."""
         return [answer for place in places for answer in self._answers_of[place]]
 
+    def _found(self, table: Table) -> FoundKeys | None:
+        """The keys that are told, by a draw; None if all are declared."""
+        place = self._decider
+        if place is None or self.groups is None or self.groups.unknown is None:
+            return None
+        most = most_found(self.asked, self.groups)
+        return draw_keys(
+            table, self.rows, self.groups.unknown, self.asked[place], most, self.coins
+        )
+
+    def _begun(self, found: FoundKeys) -> list[dict[int, Answer]]:
+        """For each group the answer that decided on its key, in its place."""
+        assert self.groups is not None and self._decider is not None
+        (place,) = self._answers_of[self._decider]
+        (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
+        decided = dict(zip(found.keys, found.answers, strict=True))
+        return [{place: decided[keys[column]]} for keys in self.groups.keys]
+
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
     ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
+        if self._decider is not None and not self.rows.number:
+            return self.found_in(answers).arranged(answers) if answers else []
         columns = {column.name: column.keys for column in self._key_columns}
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
         places = self._places_of_answers(self.places)
@@ -294,6 +365,9 @@ class DatasetQuestion(Question):
             fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
         if public := self._public:
             fields["public"] = public
+        if self._decider is not None and self.simultaneous:
+            # Whose beta is divided when the groups are known.
+            fields["simultaneous"] = True
         return _text(fields)
 
     @property
@@ -326,7 +400,7 @@ class DatasetQuestion(Question):
 
     def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
         """Recorded answers, each with the rows that it is about."""
-        return about(self, answers, self.cells, self.texts)
+        return about(self.found_in(answers), answers, self.cells, self.texts)
 
     def _texts(self, table: Table) -> int | None:
         return self.texts
@@ -376,15 +450,24 @@ class BoundQuestion:
         All counts see the same rows, and so do those that a draw asks for later.
         """
         with self.table.snapshot() as table:
-            counted = [each.batch.count(table, each.rows) for each in self.batches]
-            groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
-            for each, counts in zip(self.batches, counted, strict=True):
-                drawn_groups = each.batch.draw_groups(counts, self.question.coins)
-                for group, drawn in zip(groups, drawn_groups, strict=True):
-                    # Draws of many groups take their time too.
-                    check_cancelled()
-                    group.update(zip(each.places, drawn, strict=True))
-        order = range(len(self.question.names))
+            found = self.question._found(table)
+            if found is None:
+                return self._drawn(table, [{} for _ in range(self.rows.number)])
+            if not found.keys:
+                return []
+            known = self.question._with_found(found.keys)
+            return known._bound(table)._drawn(table, known._begun(found))
+
+    def _drawn(self, table: Table, groups: list[dict[int, Answer]]) -> list[list[Answer]]:
+        """The answers of each group, some of which may be drawn already."""
+        counted = [each.batch.count(table, each.rows) for each in self.batches]
+        for each, counts in zip(self.batches, counted, strict=True):
+            drawn_groups = each.batch.draw_groups(counts, self.question.coins)
+            for group, drawn in zip(groups, drawn_groups, strict=True):
+                # Draws of many groups take their time too.
+                check_cancelled()
+                group.update(zip(each.places, drawn, strict=True))
+        order = range(len(self.cells))
         answers = [[group[place] for place in order] for group in groups]
         return about(self.question, answers, self.cells, self.texts)
 
@@ -453,6 +536,9 @@ def plain_question(
     together = parts or {}
     divided = selected or {}
     asked = []
+    names = tuple(aggregates)
+    if groups is not None:
+        aggregates, shares = with_decider(aggregates, shares, groups)
     for (name, statistic), share in zip(aggregates.items(), shares, strict=True):
         own = replace(
             terms,
@@ -467,9 +553,9 @@ def plain_question(
     for each in best:
         each.statistic.check_terms(each.terms)
     return Question(
-        asked=best,
-        aggregates=tuple(aggregates),
-        places=tuple(range(len(asked))),
+        asked=_told_found(best),
+        aggregates=names,
+        places=tuple(range(len(names))),
         confidence=terms.confidence,
         protect=terms.protect,
         coins=checked_coins,
@@ -479,6 +565,16 @@ def plain_question(
         simultaneous=simultaneous,
         computed=_own_columns(aggregates.values()),
     )
+
+
+def _told_found(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+    """Each with a note on how the keys are found, if they are."""
+    for each in asked:
+        if isinstance(each.statistic, FoundCount):
+            threshold = each.statistic.law(each.terms).threshold
+            note = FOUND.format(threshold=threshold, delta=plain(each.statistic.delta))
+            return tuple(_noted(other, note) for other in asked)
+    return tuple(asked)
 
 
 def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:
@@ -510,6 +606,10 @@ def _in_groups(terms: Terms, answers: int, groups: Groups | None, *, simultaneou
     Intervals that are to hold at once divide beta.
     """
     number = groups.size if groups else 1
+    if groups is not None and groups.unknown is not None:
+        # As many as there may be: how many there are is known when they are found.
+        notes = (JOINT,) if simultaneous else ()
+        return replace(terms, groups=MOST_GROUPS, at_once=simultaneous, notes=notes)
     if not simultaneous:
         return replace(terms, groups=number)
     intervals = answers * number
@@ -637,6 +737,8 @@ def _fields(statistic: Statistic) -> dict[str, Any]:
 def _group_fields(column: GroupColumn) -> list[object]:
     """What divides rows, whatever the result calls it."""
     keys = list(map(_key, column.keys))
+    if column.delta is not None:
+        return [column.column, "found"]
     if column.expression is None:
         return [column.column, keys]
     return [COMPUTED, column.source, keys]
