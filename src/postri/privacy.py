@@ -381,7 +381,7 @@ SMALLEST_EPSILON = Fraction(1, 10**12)
 # a hundred persons one could be shown in full.
 LARGEST_DELTA = Fraction(1, 100)
 # Below it no chance can be told from 0.
-SMALLEST_DELTA = Fraction(1, 10**100)
+SMALLEST_DELTA = Fraction(1, 10**50)
 
 
 def check_epsilon(epsilon: Number) -> Fraction:
@@ -407,7 +407,7 @@ def check_delta(delta: Number) -> Fraction:
     number = parameter(delta, "delta")
     if not SMALLEST_DELTA <= number <= LARGEST_DELTA:
         raise InputError(
-            f"delta must lie between 1e-100 and 0.01, such as '1e-6', got {shown(delta)}: with that "
+            f"delta must lie between 1e-50 and 0.01, such as '1e-6', got {shown(delta)}: with that "
             "probability the promise may fail altogether, so it should be far below one over the "
             "number of persons"
         )

@@ -36,7 +36,7 @@ from postri.engines.rows import (
     group_column,
 )
 from postri.engines.table import Table
-from postri.exact import Number, plain
+from postri.exact import Number
 from postri.expressions import Predicate
 from postri.expressions.tree import And, Expression, columns_of
 from postri.grid import grid_of
@@ -302,7 +302,7 @@ class Question:
         (place,) = self._answers_of[self._decider]
         (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
         decided = dict(zip(found.keys, found.answers, strict=True))
-        return [{place: decided[keys[column]]} for keys in self.groups.keys]
+        return [{place: self.adapted(decided[keys[column]])} for keys in self.groups.keys]
 
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
@@ -572,7 +572,7 @@ def _told_found(asked: Sequence[Asked]) -> tuple[Asked, ...]:
     for each in asked:
         if isinstance(each.statistic, FoundCount):
             threshold = each.statistic.law(each.terms).threshold
-            note = FOUND.format(threshold=threshold, delta=plain(each.statistic.delta))
+            note = FOUND.format(threshold=threshold, delta=f"{float(each.statistic.delta):g}")
             return tuple(_noted(other, note) for other in asked)
     return tuple(asked)
 

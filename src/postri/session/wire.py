@@ -52,6 +52,7 @@ class ColumnFields(TypedDict):
     upper: Any
     step: str | None
     keys: list[Any] | None
+    discover: bool
 
 
 class DatasetFields(TypedDict):
@@ -139,6 +140,7 @@ def _column_fields(column: ColumnFacts) -> ColumnFields:
         "upper": None,
         "step": None,
         "keys": None,
+        "discover": column.discover,
     }
     if column.domain is not None:
         fields["lower"] = column.domain.lower
@@ -158,7 +160,9 @@ def _read_column(fields: Mapping[str, Any]) -> ColumnFacts:
         keys = tuple(keys)
         if fields["type"] in KEY_READERS:
             keys = tuple(map(KEY_READERS[fields["type"]], keys))
-    return ColumnFacts(fields["name"], fields["type"], domain, keys)
+    # A service of before has none whose keys are found.
+    discover = fields.get("discover", False) is True
+    return ColumnFacts(fields["name"], fields["type"], domain, keys, discover)
 
 
 def _rational_text(number: Fraction | None) -> str | None:
