@@ -112,7 +112,6 @@ class ZCDP:
     def __str__(self) -> str:
         return f"zCDP at delta {plain(self.delta)}"
 
-
     @property
     def most_delta(self) -> Fraction:
         """How much of delta may be paid for keys: half of it, for the rest needs some too."""

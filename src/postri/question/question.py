@@ -292,9 +292,7 @@ class Question:
         if place is None or self.groups is None or self.groups.unknown is None:
             return None
         most = most_found(self.asked, self.groups)
-        return draw_keys(
-            table, self.rows, self.groups.unknown, self.asked[place], most, self.coins
-        )
+        return draw_keys(table, self.rows, self.groups.unknown, self.asked[place], most, self.coins)
 
     def _begun(self, found: FoundKeys) -> list[dict[int, Answer]]:
         """For each group the answer that decided on its key, in its place."""
