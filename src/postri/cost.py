@@ -19,8 +19,8 @@ class Cost:
     """What one question or many draw, in pure differential privacy and in zero-concentrated.
 
     `epsilon`, `rho` and `delta` add up. Gaussian noise has no pure epsilon, however large: the
-    `epsilon` of what holds a draw of it is None. Keys that nobody declared are told but for a chance
-    of `delta`, which no epsilon and no rho bounds.
+    `epsilon` of what holds a draw of it is None. Keys that nobody declared are told with a chance
+    of `delta` to tell of a person, which no epsilon and no rho bounds.
 
     >>> bounded_range(Fraction(1, 20)) + bounded_range(Fraction(1, 20))
     Cost(epsilon=Fraction(1, 10), rho=Fraction(1, 1600), delta=Fraction(0, 1))

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import ceil, log
 from typing import ClassVar
 

@@ -6,6 +6,7 @@ The law of what is told is known, so the chance that an interval misses is added
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -100,8 +101,8 @@ def test_more_rows_are_told_by_higher_numbers(law):
             for rows in range(above + 1, above + law.surely + 2)
         ]
         little = Fraction(1, 2**100)
-        assert all(a <= b + little for a, b in zip(up, up[1:], strict=False))
-        assert all(a >= b - little for a, b in zip(down, down[1:], strict=False))
+        assert all(a <= b + little for a, b in pairwise(up))
+        assert all(a >= b - little for a, b in pairwise(down))
 
 
 @pytest.mark.parametrize("key", ["JFK", True, 10_115])

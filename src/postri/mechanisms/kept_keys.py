@@ -1,5 +1,5 @@
-"""Which keys are kept, and their noisy numbers of rows: exact draws of a law whose chances are whole
-numbers of parts.
+"""Which keys are kept, and their noisy numbers of rows: exact draws of a law whose chances are
+whole numbers of parts.
 """
 
 from __future__ import annotations

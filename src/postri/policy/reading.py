@@ -334,9 +334,9 @@ def _discover_delta(
     finds = [name for name, column in columns.items() if column.discover]
     if finds and not section.has("delta"):
         section.note(
-            f'keys = "{DISCOVER}" of {finds[0]!r} needs accountant = "zcdp" with a delta: a key that '
-            "one person alone has is told with a small chance, which no pure epsilon allows; write "
-            "them, or declare the keys",
+            f'keys = "{DISCOVER}" of {finds[0]!r} needs accountant = "zcdp" with a delta: a key '
+            "that one person alone has is told with a small chance, which no pure epsilon allows; "
+            "write them, or declare the keys",
             "columns",
             finds[0],
             "keys",
@@ -492,8 +492,8 @@ def _column(
         keys = _keys(name, section, declared)
     elif declared not in FINDABLE or types is not TYPES:
         section.note(
-            f"the keys of a column of type {' or '.join(FINDABLE)} can be found, if it is none of a "
-            "public table; declare those of this one, or leave keys out",
+            f"the keys of a column of type {' or '.join(FINDABLE)} can be found, if it is none of "
+            "a public table; declare those of this one, or leave keys out",
             "keys",
         )
     parsed = kind is not None and not kind.declares_types and declared in BOUNDED

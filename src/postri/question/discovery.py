@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from postri.answer import Answer
 from postri.answer.drawn import Kept
 from postri.columns import DECLARABLE
@@ -29,6 +27,9 @@ from postri.statistics.statistic import Asked, Statistic
 
 # The name of a count that decides and that nobody asked for. No aggregate has it.
 UNASKED = ""
+# How cells are read that are declared to be whole numbers, and the ends of those.
+WHOLE = DECLARABLE["integer"]
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
 def with_decider(
@@ -86,9 +87,6 @@ def draw_keys(
     return FoundKeys(keys, answers)
 
 
-WHOLE = DECLARABLE["integer"]
-
-
 def _of_unknown(table: Table, rows: Rows, unknown: GroupColumn) -> Selection:
     return table.bind(Rows(rows.where, Groups((unknown,)), rows.units))
 
@@ -99,8 +97,7 @@ def _within_64_bits(sizes: KeySizes, *, is_read: bool) -> KeySizes:
     """
     if not is_read:
         return sizes
-    assert WHOLE.low is not None and WHOLE.high is not None
-    inside = (sizes.raws > WHOLE.low) & (sizes.raws < WHOLE.high)
+    inside = (sizes.raws > LOWEST) & (sizes.raws < HIGHEST)
     return KeySizes(sizes.raws[inside], sizes.rows[inside])
 
 

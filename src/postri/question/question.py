@@ -296,7 +296,8 @@ class Question:
 
     def _begun(self, found: FoundKeys) -> list[dict[int, Answer]]:
         """For each group the answer that decided on its key, in its place."""
-        assert self.groups is not None and self._decider is not None
+        assert self.groups is not None
+        assert self._decider is not None
         (place,) = self._answers_of[self._decider]
         (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
         decided = dict(zip(found.keys, found.answers, strict=True))
@@ -504,7 +505,7 @@ def plain_question(
         statistic.check_protect(check_protect(protect))
         if statistic.public_keys is not None:
             Groups.of({str(statistic.column): statistic.public_keys})
-    shares = shares_of(weights, list(aggregates))
+    shares: Sequence[Fraction] = shares_of(weights, list(aggregates))
     sure = check_share(confidence, "confidence")
     usual = "depth"
     if concentrated:
@@ -606,8 +607,8 @@ def _in_groups(terms: Terms, answers: int, groups: Groups | None, *, simultaneou
     number = groups.size if groups else 1
     if groups is not None and groups.unknown is not None:
         # As many as there may be: how many there are is known when they are found.
-        notes = (JOINT,) if simultaneous else ()
-        return replace(terms, groups=MOST_GROUPS, at_once=simultaneous, notes=notes)
+        joint = _joint(simultaneous, MOST_GROUPS)
+        return replace(terms, groups=MOST_GROUPS, at_once=simultaneous, notes=joint)
     if not simultaneous:
         return replace(terms, groups=number)
     intervals = answers * number

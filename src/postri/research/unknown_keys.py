@@ -13,6 +13,7 @@ where it passes a threshold.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import exp, log
@@ -92,18 +93,22 @@ def rules(epsilon: Fraction, delta: Fraction) -> Mapping[str, Chance]:
     }
 
 
-def main() -> None:
-    """Print the comparison as a table of Markdown."""
+def comparison() -> str:
+    """The comparison as a table of Markdown."""
     rows = zipf()
     names = list(rules(*map(Fraction, SETTINGS[0])))
-    print(f"Keys found on average, of {len(rows):,} keys of a Zipf table\n")
-    print(f"| epsilon | delta | {' | '.join(names)} |")
-    print(f"|{'---|' * (len(names) + 2)}")
+    lines = [
+        f"Keys found on average, of {len(rows):,} keys of a Zipf table",
+        "",
+        f"| epsilon | delta | {' | '.join(names)} |",
+        f"|{'---|' * (len(names) + 2)}",
+    ]
     for epsilon, delta in SETTINGS:
         found = rules(Fraction(epsilon), Fraction(delta)).values()
         cells = [f"{expected(chance, rows):,.2f}" for chance in found]
-        print(f"| {epsilon} | {delta} | {' | '.join(cells)} |")
+        lines.append(f"| {epsilon} | {delta} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(f"{comparison()}\n")
