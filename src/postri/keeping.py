@@ -82,7 +82,7 @@ class KeepingLaw:
                 f"{MOST_OUTCOMES // 2:,} rows; give a larger epsilon, or declare the keys"
             )
 
-    @property
+    @cached_property
     def whole(self) -> int:
         """The parts that make up the chance 1, a power of two."""
         return self.table[-1]
@@ -92,12 +92,12 @@ class KeepingLaw:
         """Its logarithm: a multiple of 64."""
         return self.whole.bit_length() - 1
 
-    @property
+    @cached_property
     def table(self) -> tuple[int, ...]:
         """In how many parts of the whole j is at most 0, 1, 2 and so on."""
         return _table(self.epsilon, self.delta)
 
-    @property
+    @cached_property
     def surely(self) -> int:
         """From how many rows on a key is kept for sure."""
         return len(self.table) - 1
@@ -123,6 +123,13 @@ class KeepingLaw:
         but for a chance of beta at most, given that it was kept (Theorem 36).
         """
         above = noisy - self.threshold
+        # From here on it was kept for sure, and the interval lies as far around each number.
+        first = min(above, self.surely)
+        low, high = _rows_between(self, first, beta)
+        return low + above - first, high + above - first
+
+    def _rows_above(self, above: int, beta: Fraction) -> tuple[int, int]:
+        """The same of a key whose noisy number is so much above the threshold."""
         missed = beta / 2 * Fraction(GUARD - 1, GUARD)
 
         def is_too_high(rows: int) -> bool:
@@ -137,6 +144,11 @@ class KeepingLaw:
         low = _first(lambda rows: not is_too_high(rows), least, most)
         high = _first(is_too_low, least, most) - 1
         return min(low, high), max(low, high)
+
+
+@lru_cache(maxsize=1 << 16)
+def _rows_between(law: KeepingLaw, above: int, beta: Fraction) -> tuple[int, int]:
+    return law._rows_above(above, beta)
 
 
 def _first(holds: Callable[[int], bool], below: int, end: int) -> int:

@@ -80,11 +80,7 @@ def draw_keys(
     assert isinstance(statistic, FoundCount)
     places, noisy = statistic.draw_kept(sizes.rows, most, decider.terms, coins)
     keys = tuple(key_of_raw(sizes.raws[place], column.type) for place in places)
-    answers = tuple(
-        statistic.told(key, number, decider.terms, coins)
-        for key, number in zip(keys, noisy, strict=True)
-    )
-    return FoundKeys(keys, answers)
+    return FoundKeys(keys, tuple(statistic.told(keys, noisy, decider.terms, coins)))
 
 
 def _of_unknown(table: Table, rows: Rows, unknown: GroupColumn) -> Selection:

@@ -200,14 +200,20 @@ def about(
     """
     rows = whole_population(question, texts)
     told = []
+    # Groups may be many: what all of them have in common is made once.
+    common = vars(rows)
     for keys, group in zip(_keys(question), answers, strict=True):
-        in_group = replace(rows, keys=keys)
-        told.append(
-            [
-                replace(answer, rows=_rows_of(answer, in_group, each))
-                for answer, each in zip(group, cells, strict=True)
-            ]
-        )
+        in_group = []
+        for answer, each in zip(group, cells, strict=True):
+            own = {
+                "keys": keys,
+                "cells": each.which,
+                "taken": each.taken,
+                "sampled": answer.covers == "population",
+            }
+            about_rows = Population(**{**common, **own})
+            in_group.append(Answer(**{**vars(answer), "rows": about_rows}))
+        told.append(in_group)
     return told
 
 
@@ -223,12 +229,6 @@ def whole_population(question: Question, texts: int | None) -> Population:
     return replace(rows, unit=units.column, most=units.rows)
 
 
-def _rows_of(answer: Answer, rows: Population, cells: CellWords) -> Population:
-    """What one answer is about, among the rows of its group."""
-    sampled = answer.covers == "population"
-    return replace(rows, cells=cells.which, taken=cells.taken, sampled=sampled)
-
-
 def _outside(question: Question) -> str | None:
     """What is in no group by the ranges of the keys."""
     if question.groups is None:
@@ -242,11 +242,9 @@ def _keys(question: Question) -> list[tuple[str, ...]]:
     columns: dict[str, Sequence[Key]] = {}
     if question.groups is not None:
         columns = {column.name: column.keys for column in question.groups.columns}
-    found = []
-    for keys in product(*columns.values()):
-        named = dict(zip(columns, keys, strict=True))
-        found.append(tuple(_key(named[name]) for name in question.by))
-    return found
+    names = list(columns)
+    order = [names.index(name) for name in question.by]
+    return [tuple(_key(keys[place]) for place in order) for keys in product(*columns.values())]
 
 
 def _key(key: Key) -> str:

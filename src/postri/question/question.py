@@ -301,7 +301,9 @@ class Question:
         (place,) = self._answers_of[self._decider]
         (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
         decided = dict(zip(found.keys, found.answers, strict=True))
-        return [{place: self.adapted(decided[keys[column]])} for keys in self.groups.keys]
+        if self.simultaneous:
+            decided = {key: self.adapted(answer) for key, answer in decided.items()}
+        return [{place: decided[keys[column]]} for keys in self.groups.keys]
 
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
@@ -312,10 +314,11 @@ class Question:
         columns = {column.name: column.keys for column in self._key_columns}
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
         places = self._places_of_answers(self.places)
+        # Where each column of the draws is among those of the result.
+        order = [self.by.index(name) for name in columns]
         rows = []
         for keys in product(*(columns[name] for name in self.by)):
-            named = dict(zip(self.by, keys, strict=True))
-            group = answers[group_of[tuple(named[name] for name in columns)]]
+            group = answers[group_of[tuple([keys[place] for place in order])]]
             rows.append((keys, [group[place] for place in places]))
         return rows
 

@@ -6,7 +6,7 @@ the place of `count()`, or stands beside what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -22,7 +22,6 @@ from postri.keeping import KeepingLaw
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.kept_keys import kept_keys
 from postri.privacy import Spend
-from postri.statistics.additive import released
 from postri.statistics.count import Count
 from postri.statistics.statistic import Terms
 
@@ -70,9 +69,22 @@ class FoundCount(Count):
             places, noisy = places[largest], noisy[largest]
         return places.tolist(), noisy.tolist()
 
-    def told(self, key: Any, noisy: int, terms: Terms, coins: Coins) -> Answer:
-        """The number of rows of a key that was kept."""
-        return released(self.title, Kept(noisy, key, self.law(terms)), terms, coins)
+    def told(
+        self, keys: Sequence[Any], noisy: Sequence[int], terms: Terms, coins: Coins
+    ) -> Iterator[Answer]:
+        """The numbers of rows of the keys that were kept, which may be many: what they have in
+        common is made once.
+        """
+        law = self.law(terms)
+        common = vars(self.nothing(terms, coins))
+        intervals = {number: Interval(*law.rows_between(number, terms.beta)) for number in {*noisy}}
+        for key, number in zip(keys, noisy, strict=True):
+            own = {
+                "value": number,
+                "interval": intervals[number],
+                "drawn": Kept(number, key, law),
+            }
+            yield Answer(**{**common, **own})
 
     def nothing(self, terms: Terms, coins: Coins) -> Answer:
         """What stands for a result in which no key was kept: no row of it."""
