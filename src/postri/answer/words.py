@@ -384,6 +384,9 @@ def footing(result: Result) -> list[str]:
 
 def shared_notes(result: Result) -> list[str]:
     """What a reader must know, each note once with the answers that it is about."""
+    if not result.groups:
+        # Why no key was told is worth knowing.
+        return list(result.about.notes)
     lines = []
     for note, labels in _labels_of_notes(result).items():
         # A note that all answers share needs no names.

@@ -102,6 +102,7 @@ def test_a_result_without_any_key_is_a_result(policy):
             result = db.ask("trips", {"n": agg.count()}, by=["dest"], where="fare > 200", epsilon=1)
             assert result.rows == [] and result.columns[0] == "dest"
             assert "where fare > 200" in result.population
+            assert "keys are told that have a noisy number of rows" in result.notes[0]
         assert result.recorded
         assert (
             db.sql(
