@@ -14,7 +14,7 @@ CHECKS := check-code check-types check-examples check-wheel check-lock
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup services demo reproduce test test-fast prove audit check $(CHECKS) format bench bench-large docs clean
+.PHONY: help setup services demo reproduce compare test test-fast prove audit check $(CHECKS) format bench bench-large docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ DATA ?= $(if $(POSTRI_DATA),$(POSTRI_DATA),$(wildcard ../shared/data))
 
 reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DATA=folder), report into build/reproduction
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
+
+compare: setup  ## how many unknown keys are found, beside the rules of Google's library
+	$(BIN)/python -m postri.research.unknown_keys
 
 test: services check  ## the checks, then all tests at a size that fits
 	$(PYTEST) --durations=10

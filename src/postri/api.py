@@ -967,8 +967,13 @@ def _one_or_groups(
 def _result(question: Question, source: Any) -> Result:
     """The same as rows and columns. Bins of a histogram share its epsilon, as groups do."""
     answers = question.bound(_table(source)).answers()
-    rows = question.arranged(answers)
-    return Result(question.by, question.names, rows, epsilon=question.epsilon)
+    return Result(
+        question.by,
+        question.names,
+        question.arranged(answers),
+        epsilon=question.epsilon,
+        about=question.nothing_found(answers),
+    )
 
 
 def _answers(question: Question, source: Any) -> list[Answer]:

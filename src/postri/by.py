@@ -21,15 +21,18 @@ from postri.domain import position, read_point
 from postri.errors import InputError
 from postri.exact import exact, shown
 from postri.expressions.calendar import field_named, unit_named
-from postri.expressions.grouping import Grouping, edge_of, read_grouping
+from postri.expressions.grouping import Discovery, Grouping, edge_of, read_grouping
 from postri.expressions.reader import MOST_BINS
 from postri.expressions.tree import Bins, Column, Extract, Number, Truncate, WidthBucket
+from postri.privacy import check_delta
 
 __all__ = [
+    "Discovery",
     "Grouping",
     "bins",
     "buckets",
     "day",
+    "discover",
     "expression",
     "field",
     "hour",
@@ -144,6 +147,19 @@ def expression(text: str) -> Grouping:
     ('young', 'old')
     """
     return read_grouping(_text(text, "an expression to divide by"))
+
+
+def discover(column: str, *, delta: Any) -> Discovery:
+    """By a column whose keys nobody declared: `by.discover("dest", delta="1e-6")`.
+
+    A draw finds those that many rows have, and the others are not told. That protects a person but
+    for a chance of `delta`, so it should be far below one over the number of persons. A count, or
+    an equal share of epsilon where none is asked for, pays for the draw.
+
+    >>> discover("dest", delta="1e-6")
+    Discovery(column='dest', delta=Fraction(1, 1000000))
+    """
+    return Discovery(_text(column, "a column to divide by"), check_delta(delta))
 
 
 def _truncated(unit: str, column: str, first: End, last: End) -> Grouping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -18,47 +18,53 @@ RHO_PARTS = 10**18
 class Cost:
     """What one question or many draw, in pure differential privacy and in zero-concentrated.
 
-    Both `epsilon` and `rho` add up. Gaussian noise has no pure epsilon, however large: the
-    `epsilon` of what holds a draw of it is None.
+    `epsilon`, `rho` and `delta` add up. Gaussian noise has no pure epsilon, however large: the
+    `epsilon` of what holds a draw of it is None. Keys that nobody declared are told with a chance
+    of `delta` to tell of a person, which no epsilon and no rho bounds.
 
     >>> bounded_range(Fraction(1, 20)) + bounded_range(Fraction(1, 20))
-    Cost(epsilon=Fraction(1, 10), rho=Fraction(1, 1600))
+    Cost(epsilon=Fraction(1, 10), rho=Fraction(1, 1600), delta=Fraction(0, 1))
     """
 
     epsilon: Fraction | None
     rho: Fraction
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:
             check_amount(self.epsilon, "epsilon")
         check_amount(self.rho, "rho")
+        check_amount(self.delta, "delta")
 
     def __add__(self, other: Cost) -> Cost:
         epsilon = None
         if self.epsilon is not None and other.epsilon is not None:
             epsilon = self.epsilon + other.epsilon
-        return Cost(epsilon, self.rho + other.rho)
+        return Cost(epsilon, self.rho + other.rho, self.delta + other.delta)
 
     def for_group(self, factor: int) -> Cost:
         """What the same draws cost where `factor` steps lead from a table to its neighbour:
-        `factor` times the epsilon, and `factor` squared times the rho (Theorem 21).
+        `factor` times the epsilon, and `factor` squared times the rho (Theorem 21). Of a delta no
+        number is proved that holds for several steps.
 
         >>> bounded_range(Fraction(1, 20)).for_group(3)
-        Cost(epsilon=Fraction(3, 20), rho=Fraction(9, 3200))
+        Cost(epsilon=Fraction(3, 20), rho=Fraction(9, 3200), delta=Fraction(0, 1))
         """
+        assert factor == 1 or not self.delta
         epsilon = None
         if self.epsilon is not None:
             epsilon = factor * self.epsilon
-        return Cost(epsilon, factor**2 * self.rho)
+        return Cost(epsilon, factor**2 * self.rho, self.delta)
 
     def lacking(self, other: Cost) -> Cost:
         """What must be added to this to reach the other one, in each part."""
         rho = max(other.rho - self.rho, Fraction(0))
+        delta = max(other.delta - self.delta, Fraction(0))
         if self.epsilon is None:
-            return Cost(Fraction(0), rho)
+            return Cost(Fraction(0), rho, delta)
         if other.epsilon is None:
-            return Cost(None, rho)
-        return Cost(max(other.epsilon - self.epsilon, Fraction(0)), rho)
+            return Cost(None, rho, delta)
+        return Cost(max(other.epsilon - self.epsilon, Fraction(0)), rho, delta)
 
 
 def bounded_range(epsilon: Fraction) -> Cost:
@@ -81,6 +87,13 @@ def pure_draw(epsilon: Fraction) -> Cost:
 def gaussian_draw(rho: Fraction) -> Cost:
     """Draws of Gaussian noise of this rho in all (Theorem 13). No epsilon bounds them."""
     return Cost(None, rho)
+
+
+def approximate_draw(epsilon: Fraction, delta: Fraction) -> Cost:
+    """One draw that is epsilon-DP but for a chance of delta, as that of unknown keys: the cost of a
+    pure draw, and delta (Theorem 35).
+    """
+    return replace(pure_draw(epsilon), delta=delta)
 
 
 def rho_of(epsilon: Fraction) -> Fraction:

@@ -63,12 +63,18 @@ class EngineError(PostriError):
 class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
     """The question would cost more than is left. It cost nothing.
 
-    `requested`, `remaining` and `short_by` are exact fractions of epsilon; `limit` names what ran
-    out: the dataset's budget, an analyst's allowance, or the most that one question may cost.
+    `requested`, `remaining` and `short_by` are exact fractions of the `unit`, which is epsilon, or
+    delta where keys were to be found; `limit` names what ran out: the dataset's budget, an
+    analyst's allowance, or the most that one question may cost.
     """
 
     def __init__(
-        self, requested: Fraction, remaining: Fraction, short_by: Fraction, limit: str
+        self,
+        requested: Fraction,
+        remaining: Fraction,
+        short_by: Fraction,
+        limit: str,
+        unit: str = "epsilon",
     ) -> None:
         self.requested, self.remaining, self.short_by, self.limit = (
             requested,
@@ -76,9 +82,10 @@ class BudgetExceeded(PostriError):  # noqa: N818  # users know it by this name
             short_by,
             limit,
         )
+        self.unit = unit
         cost, left, lacking = map(_brief, (requested, remaining, short_by))
         super().__init__(
-            f"the question costs epsilon {cost}, and {limit} leaves {left}: short by "
+            f"the question costs {unit} {cost}, and {limit} leaves {left}: short by "
             f"{lacking}; nothing was spent"
         )
 

@@ -380,6 +380,8 @@ SMALLEST_EPSILON = Fraction(1, 10**12)
 # With probability delta the promise may fail altogether. At more than this it protects nothing: of
 # a hundred persons one could be shown in full.
 LARGEST_DELTA = Fraction(1, 100)
+# Below it no chance can be told from 0.
+SMALLEST_DELTA = Fraction(1, 10**50)
 
 
 def check_epsilon(epsilon: Number) -> Fraction:
@@ -398,6 +400,18 @@ def check_epsilon(epsilon: Number) -> Fraction:
             "ones tell nothing already"
         )
     return parameter(epsilon, "epsilon")
+
+
+def check_delta(delta: Number) -> Fraction:
+    """Delta as an exact rational above 0 that protects somebody."""
+    number = parameter(delta, "delta")
+    if not SMALLEST_DELTA <= number <= LARGEST_DELTA:
+        raise InputError(
+            f"delta must lie between 1e-50 and 0.01, such as '1e-6', got {shown(delta)}: with that "
+            "probability the promise may fail altogether, so it should be far below one over the "
+            "number of persons"
+        )
+    return number
 
 
 def check_share(value: Number, name: str) -> Fraction:

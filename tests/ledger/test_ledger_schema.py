@@ -141,7 +141,7 @@ def test_a_newer_schema_is_refused(store, ledger):
         store.audit,
     ):
         with pytest.raises(
-            LedgerError, match=r"newer version of postri \(schema 99, this version knows 4\)"
+            LedgerError, match=r"newer version of postri \(schema 99, this version knows 5\)"
         ):
             action()
 

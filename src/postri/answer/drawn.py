@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Protocol, Self
 
 from postri.exact import as_decimal, decimal_places
+from postri.keeping import KeepingLaw
 from postri.noise import Noise, read_noise
 
 
@@ -70,7 +71,7 @@ class Drawn(Protocol):
     """What a statistic keeps of its draw."""
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> Noise | KeepingLaw:
         """The noise that was drawn; of several numbers, that of the first."""
         ...
 
@@ -176,6 +177,58 @@ class Noisy:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The noisy number of rows of a key that is told because of it.
+
+    Keys whose noise is large are told more often: the interval is right given that this one is.
+    """
+
+    noisy: int
+    key: Any
+    noise: KeepingLaw
+
+    @property
+    def value(self) -> int:
+        """The noisy number."""
+        return self.noisy
+
+    def interval(self, beta: Fraction) -> Interval:
+        """Holds the number of rows with probability at least 1 - beta, given that the key is
+        told (Theorem 36).
+        """
+        return Interval(*self.noise.rows_between(self.noisy, beta))
+
+    def to_fields(self) -> dict[str, Any]:
+        """As plain values; a key has its kind."""
+        return {
+            "kept": str(self.noisy),
+            "key": _tagged_key(self.key),
+            "epsilon": str(self.noise.epsilon),
+            "delta": str(self.noise.delta),
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """What `to_fields` wrote."""
+        law = KeepingLaw(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
+        return cls(int(fields["kept"]), _read_tagged_key(fields["key"]), law)
+
+
+def _tagged_key(key: Any) -> Any:
+    if isinstance(key, str | bool):
+        return key
+    kind = "decimal" if isinstance(key, Decimal) else "integer"
+    return [kind, str(key)]
+
+
+def _read_tagged_key(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    kind, text = value
+    return {"decimal": Decimal, "integer": int}[kind](text)
+
+
+@dataclass(frozen=True)
 class Selected:
     """What was drawn for a row that is shown because of its draw, where a `share` of all rows is.
 
@@ -187,7 +240,7 @@ class Selected:
     share: Fraction
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> Noise | KeepingLaw:
         """That of the draw."""
         return self.of.noise
 
@@ -212,3 +265,4 @@ class Selected:
 
 register_drawn("drawn", Noisy)
 register_drawn("selected", Selected)
+register_drawn("kept", Kept)

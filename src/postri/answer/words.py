@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from postri.answer.population import Covers, listed
 from postri.cost import rho_of
 from postri.exact import plain
+from postri.keeping import KeepingLaw
 from postri.noise import DiscreteGaussian, DiscreteLaplace
 from postri.privacy import Spend
 
@@ -26,8 +27,13 @@ UNREADABLE = "cells that cannot be read are left out"
 NOISES = {
     DiscreteLaplace.name: "discrete Laplace noise",
     DiscreteGaussian.name: "discrete Gaussian noise",
+    KeepingLaw.name: "truncated geometric noise, given that the key is told",
 }
 JOINT = "all intervals of this question hold at once"
+FOUND = (
+    "keys are told that have a noisy number of rows of at least {threshold:,}; that protects a "
+    "person but for a chance of {delta}"
+)
 SELECTED = "intervals hold among the rows shown: widened for the selection"
 # How the note begins that tells a wish.
 WISHED = "wanted within "
@@ -412,6 +418,9 @@ def is_wish_note(note: str) -> bool:
 
 def shared_notes(result: Result) -> list[str]:
     """What a reader must know, each note once with the answers that it is about."""
+    if not result.groups:
+        # Why no key was told is worth knowing.
+        return list(result.about.notes)
     lines = []
     for note, labels in _labels_of_notes(result).items():
         # A note that all answers share needs no names.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from postri.columns import ColumnType
 from postri.engines.reading import Reading
-from postri.engines.rows import Selection
+from postri.engines.rows import KeySizes, Selection
 from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
@@ -148,6 +148,12 @@ class Engine(Protocol):
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
+        """
+
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of the one column that rows are divided by, and how many rows have each.
+
+        Of a unit the first rows count by the md5 of `unit::key`.
         """
 
     def unit_counts(self, rows: Selection) -> list[int]:

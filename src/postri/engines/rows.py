@@ -16,25 +16,29 @@ from itertools import product
 from math import ceil, floor, prod
 from typing import Any
 
-from postri.columns import BOOLEAN, UNTYPED, ColumnType, text_type
+import numpy as np
+from numpy.typing import NDArray
+
+from postri.columns import BOOLEAN, TEXT, UNTYPED, ColumnType, text_type
 from postri.domain import kind_of, position
 from postri.errors import InputError, nearest
-from postri.exact import exact, shown
+from postri.exact import as_decimal, decimal_places, exact, shown
 from postri.expressions import Bound, Predicate, Value, grouping
-from postri.expressions.grouping import Grouping, KeyedExpression
+from postri.expressions.grouping import Discovery, Grouping, KeyedExpression
 from postri.expressions.tree import Expression
 
 MOST_GROUPS = grouping.MOST_KEYS
 
 Key = grouping.Key
 RawKey = int | str | Fraction | None
-Keys = Sequence[Key] | Grouping | KeyedExpression
+Keys = Sequence[Key] | Grouping | KeyedExpression | Discovery
 
 
 @dataclass(frozen=True)
 class GroupColumn:
     """What divides rows, under the name that the result has for it: a column and its public keys,
-    or an expression and the value that it has for each key.
+    or an expression and the value that it has for each key. With a `delta` the keys of the column
+    are to be found, and there are none until they are.
     """
 
     name: str
@@ -43,6 +47,7 @@ class GroupColumn:
     expression: Expression | None = None
     values: tuple[Key, ...] = ()
     outside: str | None = None
+    delta: Fraction | None = None
 
     @property
     def source(self) -> str:
@@ -68,6 +73,12 @@ class Groups:
                 f"by.month('t', '2013-01', '2013-12')}}, got {shown(by)}"
             )
         groups = cls(tuple(group_column(name, keys) for name, keys in by.items()))
+        unknown = [column.name for column in groups.columns if column.delta is not None]
+        if len(unknown) > 1:
+            raise InputError(
+                f"the keys of one column can be found in a question, got "
+                f"{' and '.join(map(repr, unknown))}; declare the keys of the others"
+            )
         if groups.size > MOST_GROUPS:
             raise InputError(
                 f"there may be at most {MOST_GROUPS:,} groups, got {groups.size:,}; name fewer keys"
@@ -84,6 +95,28 @@ class Groups:
         """The keys of each group."""
         return list(product(*(column.keys for column in self.columns)))
 
+    @property
+    def unknown(self) -> GroupColumn | None:
+        """The column whose keys are to be found, if there is one."""
+        for column in self.columns:
+            if column.delta is not None and not column.keys:
+                return column
+        return None
+
+    @property
+    def declared_size(self) -> int:
+        """How many groups the declared keys make of each key that is found."""
+        return prod(len(column.keys) for column in self.columns if column.delta is None)
+
+    def with_found(self, keys: Sequence[Key]) -> Groups:
+        """The same with the keys that were found."""
+        return Groups(
+            tuple(
+                column if column.delta is None else replace(column, keys=tuple(keys))
+                for column in self.columns
+            )
+        )
+
 
 def group_column(name: str, keys: Keys) -> GroupColumn:
     """What divides rows under this name: keys of a column, or an expression with its own."""
@@ -92,6 +125,8 @@ def group_column(name: str, keys: Keys) -> GroupColumn:
             listed = _checked_keys(name, keys.listed or ())
             return GroupColumn(name, listed, keys.column.name)
         keys = keys.keyed()
+    if isinstance(keys, Discovery):
+        return GroupColumn(name, (), keys.column, delta=keys.delta)
     if isinstance(keys, KeyedExpression):
         checked = _checked_keys(name, keys.keys)
         return GroupColumn(name, checked, name, keys.expression, keys.values, keys.outside)
@@ -174,7 +209,7 @@ class Rows:
 @dataclass(frozen=True)
 class KeyColumn:
     """A column to divide by: how its cells are read, and the raw cell of each key (None: no cell is
-    that). Its cells are those of a `value`, if it has one.
+    that); none at all while its keys are unknown. Its cells are those of a `value`, if it has one.
     """
 
     column: str
@@ -207,6 +242,25 @@ class KeyColumn:
         if not set(ends) & set(self.raws):
             return None
         return ends
+
+
+@dataclass(frozen=True)
+class KeySizes:
+    """The raw cells that a column has, each once and in their order, and how many rows have each.
+
+    Both are private: which keys there are is so as well.
+    """
+
+    raws: NDArray[Any]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def in_order(cls, raws: NDArray[Any], rows: NDArray[Any]) -> KeySizes:
+        """Those that an engine gives in any order. Texts are compared by their code points."""
+        order: Any = np.argsort(raws, kind="stable")
+        if raws.dtype == object:
+            order = sorted(range(len(raws)), key=raws.__getitem__)
+        return cls(raws[order], rows[order].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -277,7 +331,9 @@ def bind(
     keys = []
     if rows.groups is not None:
         for each in rows.groups.columns:
-            if each.expression is None:
+            if each.delta is not None and not each.keys:
+                keys.append(_unknown_keys(_known(each.column, known), type_of))
+            elif each.expression is None:
                 keys.append(_key_column(_known(each.column, known), each.keys, type_of))
             else:
                 keys.append(_computed_keys(each, each.expression, known, type_of))
@@ -320,6 +376,39 @@ def _key_column(
             f"{declared.name} has one"
         )
     return KeyColumn(column, declared, tuple(_raw_key(key, declared) for key in keys))
+
+
+def _unknown_keys(column: str, type_of: Callable[[str], ColumnType]) -> KeyColumn:
+    """A column whose keys are to be found. Cells of which nothing is declared are read as texts."""
+    declared = type_of(column)
+    if declared.kind is None:
+        declared = TEXT
+    if declared.kind == "text" or (declared.kind == "number" and declared.unit is not None):
+        return KeyColumn(column, declared, ())
+    advice = "declare its keys"
+    if declared.kind in ("date", "timestamp"):
+        advice = f"divide by a range of it, such as by.day({column!r}, '2013-01-01', '2013-12-31')"
+    raise InputError(
+        f"the column {column!r} has the declared type {declared.name}; keys can be found of texts "
+        f"and of whole numbers: {advice}"
+    )
+
+
+def key_of_raw(raw: Any, declared: ColumnType) -> Key:
+    """The key of a raw cell that was found.
+
+    >>> key_of_raw(1250, ColumnType("decimal(6,2)", unit=Fraction(1, 100)))
+    Decimal('12.50')
+    """
+    if declared.kind == "text":
+        return str(raw)
+    if declared == BOOLEAN:
+        return bool(raw)
+    unit = declared.unit or Fraction(1)
+    places = decimal_places(unit) or 0
+    if places:
+        return as_decimal(int(raw) * unit, places)
+    return int(int(raw) * unit)
 
 
 def _computed_keys(

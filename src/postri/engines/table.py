@@ -15,7 +15,16 @@ from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
 from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
-from postri.engines.rows import EVERY_ROW, MOST_GROUPS, Groups, Key, Rows, Selection, bind
+from postri.engines.rows import (
+    EVERY_ROW,
+    MOST_GROUPS,
+    Groups,
+    Key,
+    KeySizes,
+    Rows,
+    Selection,
+    bind,
+)
 from postri.errors import InputError, SourceChanged, nearest
 from postri.exact import shown
 from postri.expressions import Bound, Predicate, Value
@@ -333,6 +342,10 @@ class Table:
         that can be read.
         """
         return self._engine.sizes(column, rows)
+
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of the one column that rows are divided by, and how many rows have each."""
+        return self._engine.key_sizes(rows)
 
     def key_counts(
         self, column: str | None, keys: Sequence[Key], rows: Selection

@@ -2,7 +2,7 @@
 
 The keys never come from rows. They follow from what the expression is (an hour is one of 24), from
 a range that the question declares, or from what is public of a column. A row whose value is none of
-them is in no group.
+them is in no group. The keys of a `Discovery` alone come from rows, by a draw that is paid for.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ class MomentRange:
 
 
 ANY_MOMENT = MomentRange()
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """A column whose keys nobody declared: those that many rows have are found by a private draw,
+    and `delta` is the chance with which that may fail to protect a person.
+    """
+
+    column: str
+    delta: Fraction
 
 
 def _second(moment: date) -> Fraction:

@@ -48,11 +48,21 @@ class Pure:
                 "the ledger holds draws of Gaussian noise, which have no pure epsilon: keep "
                 'accountant = "zcdp" for this dataset'
             )
+        if cost.delta:
+            raise LedgerError(
+                "the ledger holds keys that were found, which a delta protects and no pure epsilon "
+                'does: keep accountant = "zcdp" for this dataset'
+            )
         return cost.epsilon
 
     def allows(self, cost: Cost, budget: Fraction) -> bool:
         """Whether this total stays within the budget."""
         return self.epsilon(cost) <= budget
+
+    @property
+    def most_delta(self) -> Fraction:
+        """Nothing is paid in delta."""
+        return Fraction(0)
 
     def __str__(self) -> str:
         return "pure"
@@ -62,7 +72,8 @@ class Pure:
 class ZCDP:
     """Rhos add up, and their sum means an epsilon at this delta (Theorem 14).
 
-    Many small questions cost far less.
+    Many small questions cost far less. What was paid in delta, for keys that nobody declared, is
+    taken from it first: the sum of the rhos means an epsilon at what is left (Theorem 35).
 
     >>> float(ZCDP(Fraction("1e-6")).epsilon(Cost(Fraction(10), Fraction(1, 16))))
     1.660...
@@ -80,9 +91,15 @@ class ZCDP:
 
     def epsilon(self, cost: Cost) -> Fraction:
         """The epsilon that this total means, rounded up; the sum of the epsilons where that is
-        less and all draws have one.
+        less and all draws have one. LedgerError if no delta is left for it.
         """
-        least = lines(self.delta).least(cost.rho)
+        left = self.delta - cost.delta
+        if left <= 0:
+            raise LedgerError(
+                f"the keys that were found cost {plain(cost.delta)} of delta, and the policy has "
+                f"{plain(self.delta)}: write a delta again that is larger"
+            )
+        least = lines(left).least(cost.rho)
         rounded_up = Fraction(ceil(least * EPSILON_PARTS), EPSILON_PARTS)
         if cost.epsilon is None:
             return rounded_up
@@ -94,6 +111,11 @@ class ZCDP:
 
     def __str__(self) -> str:
         return f"zCDP at delta {plain(self.delta)}"
+
+    @property
+    def most_delta(self) -> Fraction:
+        """How much of delta may be paid for keys: half of it, for the rest needs some too."""
+        return self.delta / 2
 
 
 Accountant = Pure | ZCDP

@@ -281,7 +281,10 @@ def _total(name: str, kept: Usage, counted: Usage) -> Iterator[str]:
 
 
 def _words(cost: Cost) -> str:
-    return f"epsilon {epsilon_text(cost.epsilon)} and rho {cost.rho}"
+    words = f"epsilon {epsilon_text(cost.epsilon)} and rho {cost.rho}"
+    if cost.delta:
+        words += f" and delta {cost.delta}"
+    return words
 
 
 def _indexes(snapshot: Snapshot, replay: Replay) -> Iterator[str]:

@@ -72,6 +72,7 @@ class Totals:
 
     epsilon: str = "0"
     rho: str = "0"
+    delta: str = "0"
     entries: int = 0
     questions: int = 0
     terms: int | None = None
@@ -79,7 +80,14 @@ class Totals:
     @property
     def cost(self) -> Cost:
         """The totals as exact amounts."""
-        return Cost(read_epsilon(self.epsilon), rational(self.rho))
+        return Cost(read_epsilon(self.epsilon), rational(self.rho), rational(self.delta))
+
+    @property
+    def in_head(self) -> tuple[str, ...]:
+        """The totals as the head keeps them: a delta only where there is one."""
+        if self.delta == "0":
+            return (self.epsilon, self.rho)
+        return (self.epsilon, self.rho, self.delta)
 
     @property
     def usage(self) -> Usage:

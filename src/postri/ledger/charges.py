@@ -136,6 +136,7 @@ def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: C
     """
     cost = charge.cost
     dataset = repr(charge.dataset)
+    _check_delta(cost, on_dataset, limits.accountant, dataset)
     most = limits.per_question
     if most is not None and _passes(cost, most):
         name = f"the most that one question may cost on {dataset}"
@@ -149,6 +150,7 @@ def check_limits(charge: Charge, limits: Limits, on_dataset: Cost, by_analyst: C
         if spent.epsilon is not None and cost.epsilon is not None:
             _check_length(spent.epsilon, cost.epsilon)
         _check_length(spent.rho, cost.rho)
+        _check_length(spent.delta, cost.delta)
 
 
 def check_questions(charge: Charge, limits: Limits, asked: int) -> None:
@@ -209,6 +211,14 @@ def _check_total(
     before = accountant.epsilon(spent)
     after = accountant.epsilon(total)
     raise BudgetExceeded(after - before, limit - before, after - limit, name)
+
+
+def _check_delta(cost: Cost, spent: Cost, accountant: Accountant, dataset: str) -> None:
+    """BudgetExceeded if more of delta would be paid for keys than may be."""
+    left = max(accountant.most_delta - spent.delta, Fraction(0))
+    if cost.delta > left:
+        name = f"the half of delta that finds keys on {dataset}"
+        raise BudgetExceeded(cost.delta, left, cost.delta - left, name, unit="delta")
 
 
 def _check_length(spent: Fraction, cost: Fraction) -> None:

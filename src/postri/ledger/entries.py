@@ -121,6 +121,13 @@ class Reserved:
 
 
 @dataclass(frozen=True)
+class ReservedWithDelta(Reserved):
+    """The same of a question that finds keys nobody declared: its cost has a delta."""
+
+    kind: ClassVar[str] = "reserve-delta"
+
+
+@dataclass(frozen=True)
 class Answered:
     """A reservation has its answer, as it is handed over."""
 
@@ -237,6 +244,13 @@ class Restored:
         return [Share(dataset, None, cost) for dataset, cost in self.charged.items()]
 
 
+@dataclass(frozen=True)
+class RestoredWithDelta(Restored):
+    """The same where some of what is charged has a delta."""
+
+    kind: ClassVar[str] = "restored-delta"
+
+
 Fact = (
     BudgetTerms
     | DatasetTerms
@@ -249,6 +263,7 @@ Fact = (
     | ProtectionAccepted
 )
 Fate = Answered | Failed
+RESERVING = (Reserved.kind, ReservedWithDelta.kind)
 
 _READERS: Mapping[str, Callable[[Fields], Fact]] = {
     each.kind: each.read
@@ -256,10 +271,12 @@ _READERS: Mapping[str, Callable[[Fields], Fact]] = {
         BudgetTerms,
         DatasetTerms,
         Reserved,
+        ReservedWithDelta,
         Answered,
         Failed,
         Reopened,
         Restored,
+        RestoredWithDelta,
         Restated,
         ProtectionAccepted,
     )

@@ -48,8 +48,9 @@ class Head:
         """What was spent, by dataset."""
         spent = json.loads(self.spending)
         return {
-            dataset: Cost(read_epsilon(epsilon), rational(rho))
-            for dataset, (epsilon, rho) in spent.items()
+            # A delta stands there only where there is one.
+            dataset: Cost(read_epsilon(epsilon), rational(rho), *map(rational, delta))
+            for dataset, (epsilon, rho, *delta) in spent.items()
         }
 
     def knows(self, entry: Entry) -> bool:

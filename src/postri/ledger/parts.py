@@ -85,8 +85,15 @@ def protect_of(fields: Fields) -> ProtectedChange | None:
 
 
 def cost_fields(cost: Cost) -> dict[str, str]:
-    return {"epsilon": epsilon_text(cost.epsilon), "rho": str(cost.rho)}
+    """A cost as entries keep it; a delta only where there is one, for entries of before have
+    none.
+    """
+    fields = {"epsilon": epsilon_text(cost.epsilon), "rho": str(cost.rho)}
+    if cost.delta:
+        fields["delta"] = str(cost.delta)
+    return fields
 
 
 def read_cost(fields: Fields) -> Cost:
-    return Cost(read_epsilon(fields["epsilon"]), rational(fields["rho"]))
+    delta = rational(fields.get("delta", "0"))
+    return Cost(read_epsilon(fields["epsilon"]), rational(fields["rho"]), delta)

@@ -88,7 +88,10 @@ class Protections:
             charged = sum(under.values(), self._restated.get((dataset, analyst), NOTHING))
             needed = NOTHING
             for before, cost in under.items():
-                needed += cost.for_group(_factor(asked or dataset, before, protect))
+                factor = _factor(asked or dataset, before, protect)
+                if factor > 1 and cost.delta:
+                    raise TermsRefused(_no_number(asked or dataset, before, protect))
+                needed += cost.for_group(factor)
             extra = charged.lacking(needed)
             if extra != NOTHING:
                 yield Restated(dataset, analyst, protect, extra)
@@ -99,10 +102,14 @@ def _factor(dataset: str, before: ProtectedChange | None, now: ProtectedChange) 
         return 1
     factor = group_factor(before, now)
     if factor is None:
-        raise TermsRefused(
-            f"dataset {dataset!r} is to protect {now}, and answers about the same people were "
-            f"given that protect {before}: no number tells what those cost by the new measure; "
-            "write the earlier protect again, or accept that they count as they stand, by postri "
-            f"budget --accept-protection {dataset}; nothing was spent"
-        )
+        raise TermsRefused(_no_number(dataset, before, now))
     return factor
+
+
+def _no_number(dataset: str, before: ProtectedChange | None, now: ProtectedChange) -> str:
+    return (
+        f"dataset {dataset!r} is to protect {now}, and answers about the same people were "
+        f"given that protect {before}: no number tells what those cost by the new measure; "
+        "write the earlier protect again, or accept that they count as they stand, by postri "
+        f"budget --accept-protection {dataset}; nothing was spent"
+    )

@@ -88,8 +88,15 @@ FOURTH = (
     ) WITHOUT ROWID""",
 )
 
+# What was paid in delta, for keys that nobody declared. With it come the kinds `reserve-delta` and
+# `restored-delta`.
+FIFTH = (
+    "ALTER TABLE datasets ADD COLUMN delta TEXT NOT NULL DEFAULT '0'",
+    "ALTER TABLE analysts ADD COLUMN delta TEXT NOT NULL DEFAULT '0'",
+)
+
 # Step i leads from schema i to schema i + 1; schema 0 is an empty file.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND, THIRD, FOURTH)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (FIRST, SECOND, THIRD, FOURTH, FIFTH)
 
 
 def schema_of(connection: sqlite3.Connection, path: str) -> int:

@@ -28,14 +28,16 @@ from postri.ledger.terms import BudgetTerms, DatasetTerms
 
 LAST_ENTRY = "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
 CHARGE_DATASET = """
-    INSERT INTO datasets VALUES (?, ?, ?, 1, NULL)
+    INSERT INTO datasets VALUES (?, ?, ?, 1, NULL, ?)
     ON CONFLICT (dataset) DO UPDATE
-    SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
+    SET epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta,
+        entries = entries + 1
 """
 CHARGE_ANALYST = """
-    INSERT INTO analysts VALUES (?, ?, ?, ?, 1, 0)
+    INSERT INTO analysts VALUES (?, ?, ?, ?, 1, 0, ?)
     ON CONFLICT (dataset, analyst) DO UPDATE
-    SET epsilon = excluded.epsilon, rho = excluded.rho, entries = entries + 1
+    SET epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta,
+        entries = entries + 1
 """
 # The newest reservation counts, in whatever order answers are recorded.
 INDEX_ANSWER = """
@@ -70,10 +72,10 @@ class SqliteBook(Book):
     @cached_property
     def _datasets(self) -> dict[str, Totals]:
         """All datasets, read once: the head needs them all."""
-        rows = self._do("SELECT dataset, epsilon, rho, entries, terms FROM datasets")
+        rows = self._do("SELECT dataset, epsilon, rho, delta, entries, terms FROM datasets")
         return {
-            dataset: Totals(epsilon, rho, entries, terms=terms)
-            for dataset, epsilon, rho, entries, terms in rows
+            dataset: Totals(epsilon, rho, delta, entries, terms=terms)
+            for dataset, epsilon, rho, delta, entries, terms in rows
         }
 
     # ---- appending
@@ -111,13 +113,14 @@ class SqliteBook(Book):
         row = self._datasets.setdefault(dataset, Totals())
         row.epsilon = epsilon_text(total.epsilon)
         row.rho = str(total.rho)
+        row.delta = str(total.delta)
         row.entries += 1
-        self._do(CHARGE_DATASET, (dataset, row.epsilon, row.rho))
+        self._do(CHARGE_DATASET, (dataset, row.epsilon, row.rho, row.delta))
         if analyst is not None:
             own = self.spent(dataset, analyst) + share.cost
             self._spent[dataset, analyst] = own
-            epsilon = epsilon_text(own.epsilon)
-            self._do(CHARGE_ANALYST, (dataset, analyst, epsilon, str(own.rho)))
+            amounts = (epsilon_text(own.epsilon), str(own.rho), str(own.delta))
+            self._do(CHARGE_ANALYST, (dataset, analyst, *amounts))
 
     def _index(self, number: int, fact: Fact) -> None:
         if isinstance(fact, BudgetTerms):
@@ -160,7 +163,7 @@ class SqliteBook(Book):
 
     def _own_totals(self, dataset: str, analyst: str) -> Totals:
         row = self._do(
-            "SELECT epsilon, rho, entries, questions FROM analysts "
+            "SELECT epsilon, rho, delta, entries, questions FROM analysts "
             "WHERE dataset = ? AND analyst = ?",
             (dataset, analyst),
         ).fetchone()
@@ -169,7 +172,7 @@ class SqliteBook(Book):
         return Totals(*row)
 
     def head(self) -> Head:
-        spent = {dataset: (row.epsilon, row.rho) for dataset, row in self._datasets.items()}
+        spent = {dataset: row.in_head for dataset, row in self._datasets.items()}
         return Head(self.number, self.hash, canonical(spent))
 
     def _all_totals(self) -> Mapping[str, Totals]:
@@ -177,7 +180,7 @@ class SqliteBook(Book):
 
     def _all_own_totals(self) -> Iterator[tuple[str, str, Totals]]:
         for dataset, analyst, *columns in self._do(
-            "SELECT dataset, analyst, epsilon, rho, entries, questions FROM analysts"
+            "SELECT dataset, analyst, epsilon, rho, delta, entries, questions FROM analysts"
         ):
             yield dataset, analyst, Totals(*columns)
 

@@ -35,7 +35,9 @@ from postri.ledger.entries import (
     Failed,
     Reopened,
     Reserved,
+    ReservedWithDelta,
     Restored,
+    RestoredWithDelta,
     read_fact,
 )
 from postri.ledger.head import Head
@@ -432,7 +434,8 @@ class SaidTerms:
 
 
 def _reserved(charge: Charge) -> Reserved:
-    return Reserved(
+    kind = ReservedWithDelta if charge.cost.delta else Reserved
+    return kind(
         dataset=charge.dataset,
         version=charge.version,
         analyst=charge.analyst,
@@ -483,4 +486,12 @@ def restored(book: Book, head: Head | None, *, is_behind: bool) -> Restored:
             lost = book.spent(dataset).lacking(cost)
         if lost != NOTHING:
             charged[dataset] = lost
-    return Restored(head.line, MappingProxyType(charged))
+    return restoring(head.line, charged)
+
+
+def restoring(line: str | None, charged: Mapping[str, Cost]) -> Restored:
+    """The fact that this is charged anew."""
+    kind = Restored
+    if any(cost.delta for cost in charged.values()):
+        kind = RestoredWithDelta
+    return kind(line, MappingProxyType(dict(charged)))

@@ -10,6 +10,7 @@ from typing import TextIO, TypedDict
 
 from postri.errors import LedgerError
 from postri.ledger.entries import (
+    RESERVING,
     Answered,
     Entry,
     Fact,
@@ -34,6 +35,7 @@ COLUMNS = (
     "analyst",
     "epsilon",
     "rho",
+    "delta",
     "key",
     "question (analyst's text)",
     "fate",
@@ -67,6 +69,7 @@ class TrailCells:
     analyst: str = ""
     epsilon: Fraction | int | str = 0
     rho: Fraction | int | str = 0
+    delta: Fraction | int | str = 0
     key: str = ""
     question: str = ""
 
@@ -88,6 +91,7 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
                 told.analyst,
                 told.epsilon,
                 told.rho,
+                told.delta,
                 told.key,
                 told.question,
                 told.fate,
@@ -107,7 +111,7 @@ def listed(ledger: Ledger, after: int, limit: int, *, until: Head) -> list[Entry
 
 def _fields(entry: Entry, ledger: Ledger) -> EntryFields:
     fate = UNKNOWN_FATE
-    if entry.kind == Reserved.kind:
+    if entry.kind in RESERVING:
         fate = _fate_words(ledger.past(entry.number))
     told = _cells(entry, fate)
     return {
@@ -180,6 +184,7 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
                 analyst=asked.analyst,
                 epsilon=epsilon_text(asked.cost.epsilon),
                 rho=asked.cost.rho,
+                delta=asked.cost.delta,
                 key=asked.key,
                 question=asked.analyst_text,
             )
@@ -193,7 +198,7 @@ def _cells(entry: Entry, fate: str) -> TrailCells:
             return _restored(restored)
         case None:
             words = "of a kind that this version does not know"
-            return TrailCells(fate=words, epsilon="", rho="")
+            return TrailCells(fate=words, epsilon="", rho="", delta="")
 
 
 def _terms_cells(said: BudgetTerms | Restated | ProtectionAccepted | Reopened) -> TrailCells:
@@ -205,6 +210,7 @@ def _terms_cells(said: BudgetTerms | Restated | ProtectionAccepted | Reopened) -
             analyst=said.analyst or "",
             epsilon=epsilon_text(said.cost.epsilon),
             rho=said.cost.rho,
+            delta=said.cost.delta,
         )
     if isinstance(said, ProtectionAccepted):
         words = f"accepted: earlier spends count as they stand; protects {said.protect}"
@@ -234,4 +240,5 @@ def _restored(restored: Restored) -> TrailCells:
         dataset="; ".join(restored.charged),
         epsilon="; ".join(epsilon_text(cost.epsilon) for cost in costs) or 0,
         rho="; ".join(str(cost.rho) for cost in costs) or 0,
+        delta="; ".join(str(cost.delta) for cost in costs) or 0,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from postri.errors import (
     nearest,
 )
 from postri.exact import plain, shown
+from postri.expressions.grouping import Discovery
 from postri.grid import grid_of
 from postri.ledger import Ledger
 from postri.policy.model import NUMBERS, ColumnPolicy, Dataset, Policy, agrees, type_name
@@ -220,6 +222,9 @@ def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
     if column.keys is not None:
         keys = column.keys
         found.tried(column.line, lambda: table.bind(Rows(groups=Groups.of({name: keys}))))
+    if column.discover:
+        unknown = Discovery(name, Fraction(0))
+        found.tried(column.line, lambda: table.bind(Rows(groups=Groups.of({name: unknown}))))
     found.warnings.extend(_bound_warnings(column, declared))
 
 

@@ -53,6 +53,8 @@ class ColumnPolicy:
     unreadable: Fraction | None = None
     public: PublicColumn | None = None
     """Where its cells stand, if that is a public table."""
+    discover: bool = False
+    """Whether its keys are unknown, and those that many rows have may be found."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,15 @@ class Dataset:
     """How many characters a text may have; a longer one cannot be read."""
     joins: tuple[str, ...] = ()
     """The public tables whose columns are among its own."""
+    discover_delta: Fraction | None = None
+    """What a question that finds keys costs of delta; a hundredth of it if None."""
+
+    @property
+    def key_delta(self) -> Fraction | None:
+        """What a question that finds keys costs of delta; None without a delta."""
+        if self.discover_delta is None and self.delta is not None:
+            return self.delta / 100
+        return self.discover_delta
 
     def unplaced(self) -> Self:
         """The same, wherever in its file it stands."""

@@ -81,10 +81,14 @@ DATASET_KEYS = (
     "same_people_as",
     "joins",
     "max_text",
+    "discover_delta",
     "columns",
     "vouched",
     *CSV_KEYS,
 )
+# What stands in place of a list of keys that nobody knows, and of which types those can be found.
+DISCOVER = "discover"
+FINDABLE = ("text", "integer")
 COLUMN_NEEDS = {"type": f"what the column holds: {', '.join(TYPES)}"}
 COLUMN_KEYS = (*COLUMN_NEEDS, "lower", "upper", "step", "keys", "unreadable")
 PROTECT_NEEDS = {
@@ -266,6 +270,7 @@ def _dataset(
     csv, names = _csv(section, kind)
     columns = _columns(section, kind, names)
     joins, joined = _joined(section, columns, publics)
+    discover_delta = _discover_delta(section, columns, delta)
     max_text = section.get("max_text", partial(v.a_whole_between, low=1, high=MOST_MAX_TEXT))
     # Whatever is missing was noted, so the policy is refused in the end.
     if source is None or version is None or budget is None or protect is None:
@@ -291,6 +296,7 @@ def _dataset(
         vouched=vouched is True,
         joins=joins,
         max_text=max_text or MAX_TEXT,
+        discover_delta=discover_delta,
         **rules,
     )
 
@@ -334,6 +340,36 @@ def _accountant(section: Section) -> tuple[AccountantName, Fraction | None]:
             'delta goes with accountant = "zcdp"; leave it out, or write that accountant', "delta"
         )
     return ACCOUNTANTS[accountant or "pure"], delta
+
+
+def _discover_delta(
+    section: Section, columns: Mapping[str, ColumnPolicy], delta: Fraction | None
+) -> Fraction | None:
+    """What a question that finds keys costs of delta, which must be there if one may."""
+    found = section.get("discover_delta", v.a_delta)
+    finds = [name for name, column in columns.items() if column.discover]
+    if finds and not section.has("delta"):
+        section.note(
+            f'keys = "{DISCOVER}" of {finds[0]!r} needs accountant = "zcdp" with a delta: a key '
+            "that one person alone has is told with a small chance, which no pure epsilon allows; "
+            "write them, or declare the keys",
+            "columns",
+            finds[0],
+            "keys",
+        )
+    if found is not None and not finds:
+        section.note(
+            f'discover_delta goes with a column that has keys = "{DISCOVER}"; leave it out, or '
+            "write those",
+            "discover_delta",
+        )
+    if found is not None and delta is not None and found > delta / 2:
+        section.note(
+            f"discover_delta is {plain(found)}, more than half of delta, which is all that may be "
+            "spent on keys: nothing could be found",
+            "discover_delta",
+        )
+    return found
 
 
 def _allowances(outer: Section) -> dict[str, Fraction]:
@@ -466,7 +502,16 @@ def _column(
             "type",
         )
     domain = _domain(section, declared)
-    keys = _keys(name, section, declared)
+    discover = section.values.get("keys") == DISCOVER
+    keys = None
+    if not discover:
+        keys = _keys(name, section, declared)
+    elif declared not in FINDABLE or types is not TYPES:
+        section.note(
+            f"the keys of a column of type {' or '.join(FINDABLE)} can be found, if it is none of "
+            "a public table; declare those of this one, or leave keys out",
+            "keys",
+        )
     parsed = kind is not None and not kind.declares_types and declared in BOUNDED
     unreadable = section.get("unreadable", v.an_accepted_share)
     if section.has("unreadable") and kind is not None and not parsed:
@@ -474,7 +519,9 @@ def _column(
             "every cell of such a column can be read, unless it is null; leave unreadable out",
             "unreadable",
         )
-    return ColumnPolicy(name, declared, domain, keys, section.line, parsed, unreadable)
+    return ColumnPolicy(
+        name, declared, domain, keys, section.line, parsed, unreadable, discover=discover
+    )
 
 
 def _domain(section: Section, declared: str) -> Domain | None:

@@ -15,7 +15,13 @@ from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import Predicate
 from postri.expressions.calendar import in_utc
-from postri.expressions.grouping import Grouping, MomentRange, limits_in, read_grouping
+from postri.expressions.grouping import (
+    Discovery,
+    Grouping,
+    MomentRange,
+    limits_in,
+    read_grouping,
+)
 from postri.expressions.normal import normal
 from postri.expressions.spoken import plain_names
 from postri.expressions.tree import Column, Expression, columns_of
@@ -45,7 +51,8 @@ class KnownColumn(Protocol):
     """A column that analysts may ask about, with its domain and its public keys.
 
     `parsed` says that its cells are texts, some of which may not be of its type; `unreadable` is
-    the share of such cells that the steward has accepted.
+    the share of such cells that the steward has accepted. Keys that nobody declared may be found if
+    it says `discover`.
     """
 
     @property
@@ -62,11 +69,13 @@ class KnownColumn(Protocol):
     def unreadable(self) -> Fraction | None: ...
     @property
     def public(self) -> PublicPart | None: ...
+    @property
+    def discover(self) -> bool: ...
 
 
 class KnownDataset(Protocol):
     """A dataset as the policy describes it; `rows` and `units` are its public, approximate numbers
-    of rows and of persons.
+    of rows and of persons, and `key_delta` is what a question costs of delta that finds keys.
     """
 
     @property
@@ -83,6 +92,8 @@ class KnownDataset(Protocol):
     def accountant(self) -> str: ...
     @property
     def max_text(self) -> int: ...
+    @property
+    def key_delta(self) -> Fraction | None: ...
     @property
     def columns(self) -> Mapping[str, KnownColumn]: ...
 
@@ -211,6 +222,8 @@ def keys_of(by: By, dataset: KnownDataset, where: Predicate | None = None) -> di
         grouping = as_grouping(divides, dataset)
         if grouping.column is None:
             found[name] = grouping.keyed(_limits(grouping, dataset, where))
+        elif (unknown := _discovery(grouping, dataset)) is not None:
+            found[name] = unknown
         else:
             found[name] = replace(grouping, listed=_column_keys(grouping, dataset))
         source = group_column(name, found[name]).source
@@ -230,6 +243,19 @@ def as_grouping(divides: str | Grouping, dataset: KnownDataset) -> Grouping:
     from postri.expressions.binding import column_named
 
     return divides.named(lambda each: normal(each, lambda column: column_named(column, names)))
+
+
+def _discovery(grouping: Grouping, dataset: KnownDataset) -> Discovery | None:
+    """A column whose keys are to be found by the policy, unless some are listed."""
+    assert grouping.column is not None
+    column = column_of(grouping.column.name, dataset)
+    if not column.discover or dataset.key_delta is None:
+        return None
+    if grouping.listed is not None:
+        raise InputError(
+            f"the keys of {column.name!r} are found, so none can be listed; select rows by a filter"
+        )
+    return Discovery(column.name, dataset.key_delta)
 
 
 def _column_keys(grouping: Grouping, dataset: KnownDataset) -> tuple[Key, ...]:
@@ -264,7 +290,11 @@ def _limits(grouping: Grouping, dataset: KnownDataset, where: Predicate | None) 
 
 
 def _with_keys(dataset: KnownDataset) -> str:
-    names = [name for name, column in dataset.columns.items() if column.keys is not None]
+    names = [
+        name
+        for name, column in dataset.columns.items()
+        if column.keys is not None or column.discover
+    ]
     if not names:
         return "no column has keys"
     return f"columns with keys: {', '.join(map(repr, names))}"

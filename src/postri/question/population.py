@@ -198,29 +198,35 @@ def about(
     """The answers of all groups, each with the rows that it is about; all in the order of the
     draws. `texts` is how long a text may be that the filter sees, if that matters.
     """
+    rows = whole_population(question, texts)
+    told = []
+    # Groups may be many: what all of them have in common is made once.
+    common = vars(rows)
+    for keys, group in zip(_keys(question), answers, strict=True):
+        in_group = []
+        for answer, each in zip(group, cells, strict=True):
+            own = {
+                "keys": keys,
+                "cells": each.which,
+                "taken": each.taken,
+                "sampled": answer.covers == "population",
+            }
+            about_rows = Population(**{**common, **own})
+            in_group.append(Answer(**{**vars(answer), "rows": about_rows}))
+        told.append(in_group)
+    return told
+
+
+def whole_population(question: Question, texts: int | None) -> Population:
+    """The rows of all groups together."""
     where = None
     if question.where is not None:
         where = spoken(question.where.expression)
     rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
-    if question.rows.units is not None:
-        units = question.rows.units
-        rows = replace(rows, unit=units.column, most=units.rows)
-    told = []
-    for keys, group in zip(_keys(question), answers, strict=True):
-        in_group = replace(rows, keys=keys)
-        told.append(
-            [
-                replace(answer, rows=_rows_of(answer, in_group, each))
-                for answer, each in zip(group, cells, strict=True)
-            ]
-        )
-    return told
-
-
-def _rows_of(answer: Answer, rows: Population, cells: CellWords) -> Population:
-    """What one answer is about, among the rows of its group."""
-    sampled = answer.covers == "population"
-    return replace(rows, cells=cells.which, taken=cells.taken, sampled=sampled)
+    units = question.rows.units
+    if units is None:
+        return rows
+    return replace(rows, unit=units.column, most=units.rows)
 
 
 def _outside(question: Question) -> str | None:
@@ -236,11 +242,9 @@ def _keys(question: Question) -> list[tuple[str, ...]]:
     columns: dict[str, Sequence[Key]] = {}
     if question.groups is not None:
         columns = {column.name: column.keys for column in question.groups.columns}
-    found = []
-    for keys in product(*columns.values()):
-        named = dict(zip(columns, keys, strict=True))
-        found.append(tuple(_key(named[name]) for name in question.by))
-    return found
+    names = list(columns)
+    order = [names.index(name) for name in question.by]
+    return [tuple(_key(keys[place]) for place in order) for keys in product(*columns.values())]
 
 
 def _key(key: Key) -> str:

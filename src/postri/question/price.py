@@ -114,8 +114,11 @@ def expected_rows(
     """
     dataset = question.dataset
     public = PublicRows(dataset.rows, dataset.units, expect)
-    filtered = filtered or question.where is not None
-    return public.expected(dataset.protect, question.rows.number, filtered=filtered)
+    # Nobody knows into how many groups the rows are divided where keys are found.
+    unknown = question.groups is not None and question.groups.unknown is not None
+    filtered = filtered or unknown or question.where is not None
+    groups = question.asked[0].terms.groups
+    return public.expected(dataset.protect, groups, filtered=filtered)
 
 
 def added(cost: Cost, before: Cost, accountant: Accountant) -> Fraction:

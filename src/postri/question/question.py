@@ -15,16 +15,17 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Unknown
-from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
+from postri.answer.words import FOUND, JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
 from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
 from postri.engines.rows import (
+    MOST_GROUPS,
     GroupColumn,
     Groups,
     Key,
@@ -35,6 +36,7 @@ from postri.engines.rows import (
     group_column,
 )
 from postri.engines.table import Table
+from postri.errors import InputError
 from postri.exact import Number
 from postri.expressions import Predicate
 from postri.expressions.tree import And, Expression, columns_of
@@ -49,6 +51,7 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
+from postri.question.discovery import FoundKeys, draw_keys, keys_in, most_found, with_decider
 from postri.question.expected import PublicRows
 from postri.question.population import (
     CellWords,
@@ -58,6 +61,7 @@ from postri.question.population import (
     misses_texts,
     texts_of_dataset,
     texts_of_table,
+    whole_population,
 )
 from postri.question.rules import (
     check_aggregates,
@@ -70,6 +74,7 @@ from postri.question.rules import (
     wishes_divide,
 )
 from postri.question.wishes import Wisher, divided_epsilons, least_epsilons
+from postri.statistics.found import FoundCount
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
 
 # What stands before an expression that divides rows, so that no column has its name.
@@ -86,7 +91,8 @@ class Question:
 
     `asked` stands in the order of the draws. `places` says where there each of the `aggregates` is,
     which stand in the order of the result, and `by` in which order the result has the columns of
-    its keys. `computed` are the expressions that statistics name as columns.
+    its keys. `computed` are the expressions that statistics name as columns. Where the keys of a
+    column are to be found, one of the `asked` decides which are told, and may not be shown.
     """
 
     asked: tuple[Asked, ...]
@@ -135,6 +141,45 @@ class Question:
             found.append(range(start, end))
             start = end
         return found
+
+    @property
+    def _decider(self) -> int | None:
+        """The place of what decides which groups there are, if something does."""
+        places = [place for place, asked in enumerate(self.asked) if asked.statistic.decides]
+        return places[0] if places else None
+
+    def found_in(self, answers: Sequence[Sequence[Answer]]) -> Self:
+        """The question with the keys that were found for these answers; itself, if all its keys
+        are declared.
+        """
+        place = self._decider
+        if place is None:
+            return self
+        return self._with_found(keys_in(answers, self._answers_of[place][0]))
+
+    def _with_found(self, keys: Sequence[Key]) -> Self:
+        """The question with the keys that were found. Intervals that are to hold at once divide
+        beta by their number, which is known now.
+        """
+        assert self.groups is not None
+        groups = self.groups.with_found(keys)
+        asked = self.asked
+        if self.simultaneous and groups.size:
+            intervals = len(self.names) * groups.size
+            asked = tuple(
+                replace(each, terms=replace(each.terms, beta=each.terms.beta / intervals))
+                for each in self.asked
+            )
+        return replace(self, groups=groups, asked=asked)
+
+    def nothing_found(self, answers: Sequence[Sequence[Answer]]) -> Answer | None:
+        """What a result without any row is about; None if there are rows."""
+        if answers or self._decider is None:
+            return None
+        decider = self.asked[self._decider]
+        assert isinstance(decider.statistic, FoundCount)
+        empty = decider.statistic.nothing(decider.terms, self.coins)
+        return replace(empty, rows=whole_population(self, None))
 
     @property
     def epsilon(self) -> Fraction:
@@ -187,10 +232,17 @@ class Question:
         """
         if self.computed:
             table = table.computed(self.computed)
+        return self._bound(table)
+
+    def _bound(self, table: Table) -> BoundQuestion:
+        """The same of a table that has the computed columns."""
         rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
         together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
             statistic = asked.statistic
+            if statistic.decides:
+                # It is drawn before the groups are known.
+                continue
             column = None
             if statistic.needs_column or statistic.column is not None:
                 column = table.column(statistic.column)
@@ -250,17 +302,40 @@ class Question:
         """Where the answers of some statistics are among all of a group."""
         return [answer for place in places for answer in self._answers_of[place]]
 
+    def _found(self, table: Table) -> FoundKeys | None:
+        """The keys that are told, by a draw; None if all are declared."""
+        place = self._decider
+        if place is None or self.groups is None or self.groups.unknown is None:
+            return None
+        most = most_found(self.asked, self.groups)
+        return draw_keys(table, self.rows, self.groups.unknown, self.asked[place], most, self.coins)
+
+    def _begun(self, found: FoundKeys) -> list[dict[int, Answer]]:
+        """For each group the answer that decided on its key, in its place."""
+        assert self.groups is not None
+        assert self._decider is not None
+        (place,) = self._answers_of[self._decider]
+        (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
+        decided = dict(zip(found.keys, found.answers, strict=True))
+        if self.simultaneous:
+            decider = self.asked[self._decider]
+            decided = {key: self._adapted(each, decider) for key, each in decided.items()}
+        return [{place: decided[keys[column]]} for keys in self.groups.keys]
+
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
     ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
+        if self._decider is not None and not self.rows.number:
+            return self.found_in(answers).arranged(answers) if answers else []
         columns = {column.name: column.keys for column in self._key_columns}
         group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
         places = self._places_of_answers(self.places)
+        # Where each column of the draws is among those of the result.
+        order = [self.by.index(name) for name in columns]
         rows = []
         for keys in product(*(columns[name] for name in self.by)):
-            named = dict(zip(self.by, keys, strict=True))
-            group = answers[group_of[tuple(named[name] for name in columns)]]
+            group = answers[group_of[tuple([keys[place] for place in order])]]
             rows.append((keys, [group[place] for place in places]))
         return rows
 
@@ -319,6 +394,9 @@ class DatasetQuestion(Question):
             fields["computed"] = {name: str(each) for name, each in sorted(self.computed.items())}
         if public := self._public:
             fields["public"] = public
+        if self._decider is not None and self.simultaneous:
+            # Whose beta is divided when the groups are known.
+            fields["simultaneous"] = True
         return _text(fields)
 
     @property
@@ -351,7 +429,7 @@ class DatasetQuestion(Question):
 
     def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
         """Recorded answers, each with the rows that it is about."""
-        return about(self, answers, self.cells, self.texts)
+        return about(self.found_in(answers), answers, self.cells, self.texts)
 
     def _texts(self, table: Table) -> int | None:
         return self.texts
@@ -403,15 +481,24 @@ class BoundQuestion:
         All counts see the same rows, and so do those that a draw asks for later.
         """
         with self.table.snapshot() as table:
-            counted = [each.batch.count(table, each.rows) for each in self.batches]
-            groups: list[dict[int, Answer]] = [{} for _ in range(self.rows.number)]
-            for each, counts in zip(self.batches, counted, strict=True):
-                drawn_groups = each.batch.draw_groups(counts, self.question.coins)
-                for group, drawn in zip(groups, drawn_groups, strict=True):
-                    # Draws of many groups take their time too.
-                    check_cancelled()
-                    group.update(zip(each.places, drawn, strict=True))
-        order = range(len(self.question.names))
+            found = self.question._found(table)
+            if found is None:
+                return self._drawn(table, [{} for _ in range(self.rows.number)])
+            if not found.keys:
+                return []
+            known = self.question._with_found(found.keys)
+            return known._bound(table)._drawn(table, known._begun(found))
+
+    def _drawn(self, table: Table, groups: list[dict[int, Answer]]) -> list[list[Answer]]:
+        """The answers of each group, some of which may be drawn already."""
+        counted = [each.batch.count(table, each.rows) for each in self.batches]
+        for each, counts in zip(self.batches, counted, strict=True):
+            drawn_groups = each.batch.draw_groups(counts, self.question.coins)
+            for group, drawn in zip(groups, drawn_groups, strict=True):
+                # Draws of many groups take their time too.
+                check_cancelled()
+                group.update(zip(each.places, drawn, strict=True))
+        order = range(len(self.cells))
         answers = [[group[place] for place in order] for group in groups]
         return about(self.question, answers, self.cells, self.texts)
 
@@ -483,26 +570,39 @@ def plain_question(
     divided = selected or {}
     asked = []
     expected = []
+    names = tuple(aggregates)
+    divides = weights is None and wishes_divide(total, aggregates)
+    shares: Sequence[Fraction] = ()
+    if not divides:
+        shares = shares_of(weights, list(aggregates))
+    unknown = groups is not None and groups.unknown is not None
+    if groups is not None and unknown:
+        if divides:
+            raise InputError(
+                "how many groups there will be is not known where keys are found, so no epsilon "
+                "follows from within: give epsilon"
+            )
+        aggregates, shares = with_decider(aggregates, shares, groups)
     for name, statistic in aggregates.items():
         own = replace(terms, parts=together.get(name, 1), selected=divided.get(name, 1))
         asked.append(Asked(statistic, own))
-        filtered = predicate is not None or statistic.where is not None
+        # The rows of groups that nobody knows are not known either.
+        filtered = unknown or predicate is not None or statistic.where is not None
         expected.append(public.expected(terms.protect, terms.groups, filtered=filtered))
     choice = Choice(asked, expected, fixed=method is not None, concentrated=concentrated)
-    if weights is not None or not wishes_divide(total, aggregates):
-        assert total is not None
-        shares = shares_of(weights, list(aggregates))
-        asked = choice.paying([total * share for share in shares])
-    else:
+    if divides:
         asked = choice.wished(list(aggregates), total, least)
+    else:
+        assert total is not None
+        asked = choice.paying([total * share for share in shares])
     best = choice.by_best_methods(asked, public.rows)
     for each in best:
         each.statistic.check_terms(each.terms)
     columns = groups.columns if groups else ()
     return Question(
-        asked=tuple(_with_wish(each) for each in best),
-        aggregates=tuple(aggregates),
-        places=tuple(range(len(asked))),
+        asked=_told_found([_with_wish(each) for each in best]),
+        aggregates=names,
+        places=tuple(range(len(names))),
         confidence=terms.confidence,
         protect=terms.protect,
         coins=checked_coins,
@@ -512,6 +612,16 @@ def plain_question(
         simultaneous=simultaneous,
         computed=_own_columns(aggregates.values()),
     )
+
+
+def _told_found(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+    """Each with a note on how the keys are found, if they are."""
+    for each in asked:
+        if isinstance(each.statistic, FoundCount):
+            threshold = each.statistic.law(each.terms).threshold
+            note = FOUND.format(threshold=threshold, delta=f"{float(each.statistic.delta):g}")
+            return tuple(_noted(other, note) for other in asked)
+    return tuple(asked)
 
 
 def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:
@@ -596,6 +706,10 @@ def _in_groups(terms: Terms, answers: int, groups: Groups | None, *, simultaneou
     Intervals that are to hold at once divide beta.
     """
     number = groups.size if groups else 1
+    if groups is not None and groups.unknown is not None:
+        # As many as there may be: how many there are is known when they are found.
+        joint = _joint(simultaneous, MOST_GROUPS)
+        return replace(terms, groups=MOST_GROUPS, at_once=simultaneous, notes=joint)
     if not simultaneous:
         return replace(terms, groups=number)
     intervals = answers * number
@@ -749,6 +863,8 @@ def _fields(statistic: Statistic) -> dict[str, Any]:
 def _group_fields(column: GroupColumn) -> list[object]:
     """What divides rows, whatever the result calls it."""
     keys = list(map(_key, column.keys))
+    if column.delta is not None:
+        return [column.column, "found"]
     if column.expression is None:
         return [column.column, keys]
     return [COMPUTED, column.source, keys]

@@ -21,12 +21,15 @@ MOST_KEYS = 8
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """A column that may be asked about, with its domain and its public keys if it has them."""
+    """A column that may be asked about, with its domain and its public keys if it has them. Those
+    of one that says `discover` are found by a question that is divided by it.
+    """
 
     name: str
     type: str
     domain: Domain | None
     keys: tuple[Key, ...] | None
+    discover: bool = False
 
     def __str__(self) -> str:
         line = f"{self.name}: {self.type}"
@@ -36,6 +39,8 @@ class ColumnFacts:
             line += f", keys {', '.join(map(str, self.keys[:MOST_KEYS]))}"
             if len(self.keys) > MOST_KEYS:
                 line += ", ..."
+        if self.discover:
+            line += ", keys that are found"
         return line
 
 
@@ -64,7 +69,7 @@ class DatasetFacts:
 def facts_of(dataset: Dataset) -> DatasetFacts:
     """The public part of what a policy says of a dataset."""
     columns = {
-        name: ColumnFacts(name, column.type, column.domain, column.keys)
+        name: ColumnFacts(name, column.type, column.domain, column.keys, column.discover)
         for name, column in dataset.columns.items()
     }
     return DatasetFacts(

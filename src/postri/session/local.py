@@ -359,6 +359,7 @@ class LocalSession(Session):
                 answer_id=str(reservation),
                 epsilon=question.epsilon,
                 charged=charged,
+                about=question.nothing_found(answers),
             )
         except WISHES as wish:
             self._keep_cause(reservation, wish)

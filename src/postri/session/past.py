@@ -39,7 +39,11 @@ def result_from_ledger(question: DatasetQuestion, number: int, text: str) -> Res
             f"answer {number} of the ledger is not of a form that this version knows; ask "
             "with fresh=True"
         ) from None
-    adapted = [[_noted(answer, number) for answer in question.adapted(each)] for each in answers]
+    known = question.found_in(answers)
+    adapted = [[_noted(answer, number) for answer in known.adapted(each)] for each in answers]
+    empty = question.nothing_found(answers)
+    if empty is not None:
+        empty = _noted(empty, number)
     return Result(
         question.by,
         question.names,
@@ -47,6 +51,7 @@ def result_from_ledger(question: DatasetQuestion, number: int, text: str) -> Res
         answer_id=str(number),
         recorded=True,
         epsilon=question.epsilon,
+        about=empty,
     )
 
 

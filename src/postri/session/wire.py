@@ -59,6 +59,7 @@ class ColumnFields(TypedDict):
     upper: Any
     step: str | None
     keys: list[Any] | None
+    discover: bool
 
 
 class DatasetFields(TypedDict):
@@ -146,6 +147,7 @@ def _column_fields(column: ColumnFacts) -> ColumnFields:
         "upper": None,
         "step": None,
         "keys": None,
+        "discover": column.discover,
     }
     if column.domain is not None:
         fields["lower"] = column.domain.lower
@@ -165,7 +167,9 @@ def _read_column(fields: Mapping[str, Any]) -> ColumnFacts:
         keys = tuple(keys)
         if fields["type"] in KEY_READERS:
             keys = tuple(map(KEY_READERS[fields["type"]], keys))
-    return ColumnFacts(fields["name"], fields["type"], domain, keys)
+    # A service of before has none whose keys are found.
+    discover = fields.get("discover", False) is True
+    return ColumnFacts(fields["name"], fields["type"], domain, keys, discover)
 
 
 def _rational_text(number: Fraction | None) -> str | None:
@@ -609,7 +613,10 @@ def problem_members(error: PostriError) -> dict[str, Any]:
     """What a problem of this error has beyond its code and its words."""
     if isinstance(error, BudgetExceeded):
         amounts = {name: str(getattr(error, name)) for name in AMOUNTS}
-        return {**amounts, "limit": error.limit}
+        members = {**amounts, "limit": error.limit}
+        if error.unit != "epsilon":
+            members["unit"] = error.unit
+        return members
     if isinstance(error, QuestionFailed):
         return {"answer_id": error.answer_id, "charged": str(error.charged), "spent": True}
     if isinstance(error, InputError):
@@ -635,7 +642,8 @@ def _read_error(status: int, fields: Mapping[str, Any]) -> PostriError:
     detail = str(fields["detail"])
     if code == "budget_exceeded":
         requested, remaining, short_by = (Fraction(fields[name]) for name in AMOUNTS)
-        return BudgetExceeded(requested, remaining, short_by, fields["limit"])
+        unit = str(fields.get("unit", "epsilon"))
+        return BudgetExceeded(requested, remaining, short_by, fields["limit"], unit)
     if code == "retry_key_used":
         return RetryKeyUsed()
     if code == "question_failed":

@@ -16,7 +16,7 @@ from sqlglot import TokenType
 
 from postri.answer.within import Within
 from postri.domain import Domain
-from postri.engines.rows import GroupColumn, group_column
+from postri.engines.rows import MOST_GROUPS, GroupColumn, group_column
 from postri.errors import InputError, nearest
 from postri.expressions import Predicate
 from postri.expressions.binding import CONDITIONS, as_text, column_named
@@ -134,7 +134,7 @@ class StatementReader:
                 self._whole(TokenType.LIMIT),
                 self._whole(TokenType.OFFSET) or 0,
             ),
-            groups=prod(len(column.keys) for column in self._by.values()),
+            groups=prod(_most_keys(column) for column in self._by.values()),
         )
 
     def _listed(self, kind: TokenType) -> list[Words]:
@@ -186,7 +186,7 @@ class StatementReader:
         elif len(words) == 1 and self._column(words[0]) is None:
             meant = self._named_part(words[0]) or words
         column = self._column(meant[0]) if len(meant) == 1 else None
-        if column is not None and self._dataset.columns[column].keys is None:
+        if column is not None and not self._divides(column):
             raise self._source.error(
                 words, f"{column!r} has no public keys in the policy; {self._with_keys()}"
             )
@@ -247,10 +247,15 @@ class StatementReader:
         return part
 
     def _with_keys(self) -> str:
-        names = [name for name, column in self._dataset.columns.items() if column.keys is not None]
+        names = [name for name in self._dataset.columns if self._divides(name)]
         if not names:
             return "the policy has none"
         return f"columns with keys: {', '.join(map(repr, names))}"
+
+    def _divides(self, name: str) -> bool:
+        """Whether rows can be divided by a column: it has public keys, or its keys are found."""
+        column = self._dataset.columns[name]
+        return column.keys is not None or column.discover
 
     def _column(self, word: Word) -> str | None:
         return named(word, self._dataset.columns) if word.is_name else None
@@ -609,3 +614,10 @@ def _is_row_expression(words: Words) -> bool:
 
 def _end_of(end: Literal["low", "high"], node: ReleasedNode) -> ReleasedEnd:
     return ReleasedEnd(node.kind, end, node)
+
+
+def _most_keys(column: GroupColumn) -> int:
+    """How many keys a column has, at most where they are to be found."""
+    if column.delta is not None:
+        return MOST_GROUPS
+    return len(column.keys)

@@ -157,7 +157,7 @@ class Statement:
             recorded=result.recorded,
             layout=self._layout(),
             epsilon=result.epsilon,
-            about=result.answers[0],
+            about=result.about,
             charged=result.charged,
         )
 

@@ -145,6 +145,8 @@ class Statistic(ABC):
     """Whether each cell's place on the grid is needed, as for a sum, and not its order alone."""
     counts_rows: ClassVar[bool] = False
     """Whether it is a number of rows: a quotient by it is taken as by 1 at least."""
+    decides: ClassVar[bool] = False
+    """Whether its draw decides which groups there are, as that of unknown keys does."""
     stays_in_domain: ClassVar[bool] = False
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
     finds_key: ClassVar[bool] = False

@@ -23,6 +23,7 @@ from postri.engines.rows import Groups, Rows, Units, bind
 from postri.engines.spark.source import SparkSource
 from postri.engines.sql.engine import SqlEngine
 from postri.expressions import Predicate
+from postri.expressions.grouping import Discovery
 from postri.grid import grid_of
 from postri.window import Target
 
@@ -125,6 +126,7 @@ class Question:
 
 OSLO = Predicate.parse("city = 'Oslo' AND day >= DATE '2024-01-01'")
 CITIES = Groups.of({"city": ["Oslo", "Bergen", "Bodø"]})
+UNKNOWN = Groups.of({"city": Discovery("city", Fraction(1, 10**6))})
 QUESTIONS = {
     "median": Question("fare", Rows()),
     "median_of_many_rows": Question("fare", Rows(), LARGE),
@@ -153,6 +155,10 @@ QUESTIONS = {
         "fare", Rows(where=OSLO, groups=CITIES, units=Units("rider", 3)), what="units"
     ),
     "numbers_of_rows": Question("fare", Rows(where=OSLO, groups=CITIES), what="sizes"),
+    "unknown_keys": Question("fare", Rows(where=OSLO, groups=UNKNOWN), what="keys"),
+    "unknown_keys_of_units": Question(
+        "fare", Rows(groups=UNKNOWN, units=Units("rider", 3)), what="keys"
+    ),
 }
 
 
@@ -173,6 +179,7 @@ def statements(engine_name: str, question: Question) -> list[str]:
         "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
         "sizes": lambda: engine.sizes(question.column, rows),
         "units": lambda: engine.unit_counts(rows),
+        "keys": lambda: engine.key_sizes(rows),
     }
     with pytest.raises(RecordedError):
         counts[question.what]()

@@ -32,7 +32,7 @@ from postri.engines.duckdb.source import Database, Function, literal
 from postri.engines.engine import UsualRange
 from postri.engines.grammar import BLANKS, reads_whole
 from postri.engines.lost import LostCells
-from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.rows import EVERY_ROW, KeySizes, Selection
 from postri.engines.sql.dialect import MOST_BYTES, filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
@@ -251,6 +251,15 @@ class CsvEngine:
                 return self._computing(lines, typed, column).sizes(VALUE, selected)
             present = typed.present(column, self.type_of(column))
             return self._engine(lines, typed).sizes(present, selected)
+
+        return self._lines.read(counted)
+
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of a column, and how many records have each."""
+
+        def counted(lines: LineRelation) -> KeySizes:
+            typed, selected = self._typed(rows)
+            return self._engine(lines, typed).key_sizes(selected)
 
         return self._lines.read(counted)
 

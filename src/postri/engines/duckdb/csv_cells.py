@@ -254,7 +254,7 @@ class TypedRecords:
         if keys.type.kind == "text":
             text = self._typed(keys.column, TEXT)
             return KeyColumn(self._add(name, "VARCHAR", text), TEXT, keys.raws)
-        if keys.column in self._computed:
+        if keys.column in self._computed or not keys.raws:
             number = self._typed(keys.column, keys.type)
             return replace(keys, column=self._add(name, "BIGINT", number))
         cell = self._cell(keys.column, keys.type.kind or "number")

@@ -281,6 +281,10 @@ class DuckDialect:
         """
         return f'(({_quoted(text)}) COLLATE "binary")'
 
+    def sent_text(self, text: str) -> str:
+        """The text itself."""
+        return text
+
     def short_text(self, text: str, most: int) -> str:
         """A text, null where it has more characters, which DuckDB counts in no time."""
         return f'(CASE WHEN length({text}) <= {most} THEN {text} END COLLATE "binary")'

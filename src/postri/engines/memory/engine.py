@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
+from hashlib import md5
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +30,10 @@ from postri.engines.memory.columns import (
     computed_column,
 )
 from postri.engines.memory.counter import FEW_CELLS, MemoryCounter
-from postri.engines.rows import EVERY_ROW, Selection, UnitColumn
+from postri.engines.rows import EVERY_ROW, KeySizes, Selection, UnitColumn
 from postri.engines.stretches import Stretches
 from postri.errors import InputError, SourceError
-from postri.expressions import Bound, Value
+from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
 from postri.window import (
     Ends,
@@ -194,6 +198,26 @@ class MemoryEngine:
         groups = _rows_of_groups(rows, self._column, present, lambda here: [""] * len(here))
         return [len(here) for here in groups]
 
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of a column, and how many rows have each."""
+        (key,) = rows.keys
+        cells = self._column(key.column).vector(Input(key.column, key.type))
+        numbers = _group_numbers(replace(rows, keys=()), self._column, cells.there)
+        here = np.flatnonzero(numbers >= 0)
+        if rows.units is not None:
+            units = self._column(rows.units.column).unit_texts()
+            # A mere row has an empty text in place of its index, and a key in place of a number.
+            texts = [""] * len(here)
+            here = _first_of_units(here, cells.values, units, texts, rows.units)
+        found = cells.values[here]
+        if found.dtype != object:
+            return KeySizes.in_order(*np.unique(found, return_counts=True))
+        counts = Counter(found.tolist())
+        readable = {text: number for text, number in counts.items() if _is_unicode(text)}
+        raws = np.empty(len(readable), object)
+        raws[:] = list(readable)
+        return KeySizes.in_order(raws, np.array(list(readable.values()), np.int64))
+
     def unit_counts(self, rows: Selection) -> list[int]:
         """For each group how many units have a row in it."""
         present = np.ones(self._length(), np.bool_)
@@ -293,9 +317,18 @@ def _group_numbers(
     return numbers
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether a text is one: half of a surrogate pair is none, and in no database."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _first_of_units(
     here: Places,
-    numbers: Indexes,
+    numbers: NDArray[Any],
     units: Sequence[str | None],
     texts: Sequence[str | None],
     bound: UnitColumn,
@@ -316,6 +349,4 @@ def _first_of_units(
 
 def md5_of(text: str) -> str:
     """The digits of a fixed, public shuffle: no secret is kept by it."""
-    from hashlib import md5
-
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -229,6 +229,10 @@ class PostgresDialect:
         literal = "NULL" if "\0" in text else _escaped_literal(text)
         return f'(CAST({literal} AS text) COLLATE "C")'
 
+    def sent_text(self, text: str) -> str:
+        """A text as bytes of UTF-8: the encoding of a connection may not have all its letters."""
+        return f"convert_to({text}, 'UTF8')"
+
     def short_text(self, text: str, most: int) -> str:
         """A text, null where it has more characters."""
         return f'({short_text(text, "octet_length", "char_length", most)} COLLATE "C")'

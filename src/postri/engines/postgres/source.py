@@ -43,6 +43,7 @@ try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
+    from psycopg.pq.abc import PGresult
     from psycopg.rows import tuple_row
 except ImportError:
     raise missing_extra("The PostgreSQL engine", "psycopg", "postgres") from None
@@ -79,6 +80,7 @@ PATIENCE: Mapping[str, Any] = {
 }
 # The types of a result's columns, by the numbers that the server gives them.
 WIDTHS = {20: ">i8", 21: ">i2", 23: ">i4", 701: ">f8"}
+BYTES = 17
 # How many rows a sample has, and how many of each group.
 SAMPLE = 1 << 13
 SAMPLE_OF_GROUP = 1 << 8
@@ -469,16 +471,27 @@ def _rows(
 
 def _arrays(connection: Connection, query: str) -> list[NDArray[Any]]:
     """The cells as the server sends them: whole numbers and double precision, which need no
-    conversion.
+    conversion, and texts.
     """
     result = _executed(connection, query, binary=True).pgresult
     assert result is not None
     columns = []
     for column in range(result.nfields):
+        if result.ftype(column) == BYTES:
+            columns.append(_texts(result, column))
+            continue
         width = np.dtype(WIDTHS[result.ftype(column)])
         data = b"".join(result.get_value(row, column) or b"" for row in range(result.ntuples))
         columns.append(np.frombuffer(data, width).astype(width.newbyteorder("=")))
     return columns
+
+
+def _texts(result: PGresult, column: int) -> NDArray[Any]:
+    """Texts that are sent as bytes of UTF-8."""
+    texts = np.empty(result.ntuples, object)
+    for row in range(result.ntuples):
+        texts[row] = (result.get_value(row, column) or b"").decode()
+    return texts
 
 
 def _planned(connection: Connection, query: str) -> int:

@@ -10,7 +10,7 @@ from postri.columns import ColumnType
 from postri.engines.engine import Engine, UsualRange
 from postri.engines.process.pool import Worker, Workers
 from postri.engines.resolve import PolicySource
-from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.rows import EVERY_ROW, KeySizes, Selection
 from postri.engines.stretches import Stretches
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
@@ -142,6 +142,11 @@ class ProcessEngine:
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
         found: list[int] = self._ask("sizes", column, rows)
+        return found
+
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of a column, and how many rows have each."""
+        found: KeySizes = self._ask("key_sizes", rows)
         return found
 
     def unit_counts(self, rows: Selection) -> list[int]:

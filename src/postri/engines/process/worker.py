@@ -38,6 +38,7 @@ CALLS = (
     "most_parts",
     "counts_inside",
     "sizes",
+    "key_sizes",
     "unit_counts",
     "matching",
 )

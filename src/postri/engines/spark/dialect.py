@@ -251,6 +251,10 @@ class SparkDialect:
         """
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
+    def sent_text(self, text: str) -> str:
+        """The text itself."""
+        return text
+
     def short_text(self, text: str, most: int) -> str:
         """A text, null where it has more characters."""
         return f"({short_text(text, 'octet_length', 'char_length', most)})"

@@ -228,6 +228,9 @@ class Dialect(ExpressionDialect, Protocol):
     def text_literal(self, text: str) -> str:
         """A text as a literal."""
 
+    def sent_text(self, text: str) -> str:
+        """A text as it leaves the database, which fails on none."""
+
     def short_text(self, text: str, most: int) -> str:
         """A text, null where it has more characters."""
 

@@ -27,7 +27,7 @@ from postri.engines.engine import (
     find_windows,
 )
 from postri.engines.reading import Reading
-from postri.engines.rows import EVERY_ROW, Selection
+from postri.engines.rows import EVERY_ROW, KeySizes, Selection
 from postri.engines.sql.dialect import Cells, Dialect, filled
 from postri.engines.sql.index_keys import LARGEST_UNSIGNED, keys_of
 from postri.engines.sql.part_counts import divides_cells, part_counts
@@ -39,6 +39,7 @@ from postri.engines.sql.statements import Scan, grouped
 from postri.engines.sql.units import (
     bounded_windows,
     indexed_keys,
+    key_sizes,
     middle_totals,
     sizes,
     square_totals,
@@ -264,6 +265,12 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return sizes(source.relation, source.columns, row_source)
+
+    def key_sizes(self, rows: Selection) -> KeySizes:
+        """The raw cells of a column, and how many rows have each."""
+        row_source = self._row_source(None, rows)
+        with self._still(row_source.columns) as source:
+            return key_sizes(source.relation, source.columns, row_source)
 
     def unit_counts(self, rows: Selection) -> list[int]:
         """For each group how many units have a row in it."""

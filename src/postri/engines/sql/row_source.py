@@ -61,6 +61,13 @@ TALLIED = """
     ) AS tallied
         JOIN {named_groups} ON {same_keys}
 """
+# The keys of the rows that count, of a column whose keys are unknown.
+KEYS = """
+    (
+        SELECT {columns}
+        FROM {cells}{where}
+    ) AS named
+"""
 RAWS = """
     (
         SELECT {raw} AS raw, grp{unit}
@@ -140,6 +147,17 @@ class RowSource:
             cells=self._cells(relation, self._raw_keys),
             joins="".join(joins),
             where=_where(self._keep),
+        )
+
+    def keys_that_count(self, relation: str) -> str:
+        """The `name` that each row has in the one column that divides them, and with units the
+        unit, where neither is null.
+        """
+        return filled(
+            KEYS,
+            columns=", ".join(["key0 AS name", *self._unit_name]),
+            cells=self._cells(relation, self._raw_keys),
+            where=_where([*self._keep, "key0 IS NOT NULL"]),
         )
 
     def raws_that_count(self, relation: str) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from postri.engines.engine import Bracket
 from postri.engines.reading import Reading
+from postri.engines.rows import KeySizes
 from postri.engines.sql.dialect import UNIT_BITS, Dialect, filled
 from postri.engines.sql.index_keys import LARGEST, IndexKeys, keys_of
 from postri.engines.sql.row_source import RowSource
@@ -85,6 +86,23 @@ SIZES = """
     SELECT grp, count(*) AS n
     FROM {rows}
     GROUP BY grp
+"""
+# How many rows have each key that a column has.
+KEY_SIZES = """
+    SELECT {name} AS sent, count(*) AS n
+    FROM {rows}
+    GROUP BY name
+"""
+# The same of at most a number of rows of each unit.
+FIRST_KEYS_OF_UNITS = """
+    (
+        SELECT name
+        FROM (
+            SELECT name, row_number() OVER (PARTITION BY unit ORDER BY {order}) AS turn
+            FROM {rows}
+        ) AS turns
+        WHERE turn <= {most}
+    ) AS bounded
 """
 ROWS_WITHOUT_INDEX = """
     (
@@ -372,6 +390,22 @@ def sizes(relation: str, columns: Columns, row_source: RowSource) -> list[int]:
     if row_source.rows.units is not None:
         rows = _first_rows(rows, row_source)
     return _sizes(rows, columns, row_source)
+
+
+def key_sizes(relation: str, columns: Columns, row_source: RowSource) -> KeySizes:
+    """The raw cells of the column that rows are divided by, and how many rows have each."""
+    rows = row_source.keys_that_count(relation)
+    units = row_source.rows.units
+    dialect = row_source.dialect
+    text, name = dialect.text_of_integer("name"), "name"
+    if row_source.rows.keys[0].type.kind == "text":
+        text, name = "name", dialect.sent_text("name")
+    if units is not None:
+        turn = dialect.joined_text(["unit", dialect.text_literal(""), text])
+        order = dialect.md5(turn)
+        rows = filled(FIRST_KEYS_OF_UNITS, order=order, rows=rows, most=units.rows)
+    names, numbers = columns(filled(KEY_SIZES, name=name, rows=rows))
+    return KeySizes.in_order(names, numbers)
 
 
 def unit_counts(relation: str, columns: Columns, row_source: RowSource) -> list[int]:

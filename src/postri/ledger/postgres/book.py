@@ -58,11 +58,11 @@ ALL_TIPS = """
     WHERE names.analyst = ''
 """
 DATASET = """
-    SELECT epsilon, rho, entries, terms, reopened, unanswered, failed
+    SELECT epsilon, rho, delta, entries, terms, reopened, unanswered, failed
     FROM datasets WHERE dataset = ? ORDER BY number DESC LIMIT 1
 """
 ALL_DATASETS = """
-    SELECT names.dataset, epsilon, rho, entries, terms, reopened, unanswered, failed
+    SELECT names.dataset, epsilon, rho, delta, entries, terms, reopened, unanswered, failed
     FROM names, LATERAL (
         SELECT * FROM datasets
         WHERE dataset = names.dataset ORDER BY number DESC LIMIT 1
@@ -73,7 +73,7 @@ ALL_DATASETS = """
 # last terms.
 STATES = """
     SELECT chains.chain, tip.number, tip.hash, said.kind, said.body,
-        newest.epsilon, newest.rho, newest.entries, newest.terms,
+        newest.epsilon, newest.rho, newest.delta, newest.entries, newest.terms,
         newest.reopened, newest.unanswered, newest.failed
     FROM unnest(?::text[]) AS chains (chain)
     LEFT JOIN LATERAL (
@@ -86,11 +86,11 @@ STATES = """
     LEFT JOIN entries AS said ON said.number = newest.terms
 """
 ANALYST = """
-    SELECT epsilon, rho, entries, questions
+    SELECT epsilon, rho, delta, entries, questions
     FROM analysts WHERE dataset = ? AND analyst = ? ORDER BY number DESC LIMIT 1
 """
 ALL_ANALYSTS = """
-    SELECT names.dataset, names.analyst, epsilon, rho, entries, questions
+    SELECT names.dataset, names.analyst, epsilon, rho, delta, entries, questions
     FROM names, LATERAL (
         SELECT * FROM analysts
         WHERE dataset = names.dataset AND analyst = names.analyst ORDER BY number DESC LIMIT 1
@@ -116,8 +116,8 @@ ALL_ANSWERS = """
 """
 
 ADD_ENTRY = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)"
-ADD_DATASET = "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-ADD_ANALYST = "INSERT INTO analysts VALUES (?, ?, ?, ?, ?, ?, ?)"
+ADD_DATASET = "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_ANALYST = "INSERT INTO analysts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_NAME = "INSERT INTO names VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
@@ -326,16 +326,17 @@ class PostgresBook(Book):
         self._spent[whose] = total
         row.epsilon = epsilon_text(total.epsilon)
         row.rho = str(total.rho)
+        row.delta = str(total.delta)
         row.entries += 1
 
     def _add_row(self, statement: str, key: tuple[str, ...], number: int) -> None:
         if statement == ADD_ANALYST:
             own = self._own_rows[key[0], key[1]]
-            totals = (own.epsilon, own.rho, own.entries, own.questions)
+            totals = (own.epsilon, own.rho, own.delta, own.entries, own.questions)
             self._transaction.queue(statement, (*key, number, *totals))
             return
         row = self._rows[key[0]]
-        amounts = (row.epsilon, row.rho, row.entries)
+        amounts = (row.epsilon, row.rho, row.delta, row.entries)
         rest = (row.terms, row.reopened, row.unanswered, row.failed)
         self._transaction.queue(statement, (*key, number, *amounts, *rest))
 
@@ -480,10 +481,11 @@ def _dataset_totals(row: Any) -> DatasetTotals:
     # Joined to a chain that has none, a row is all nulls.
     if row is None or row[0] is None:
         return DatasetTotals()
-    epsilon, rho, entries, terms, reopened, unanswered, failed = row
+    epsilon, rho, delta, entries, terms, reopened, unanswered, failed = row
     return DatasetTotals(
         epsilon,
         rho,
+        delta,
         entries,
         terms=terms,
         reopened=reopened,
@@ -493,7 +495,7 @@ def _dataset_totals(row: Any) -> DatasetTotals:
 
 
 def _spending(rows: Mapping[str, Totals]) -> str:
-    return canonical({dataset: (row.epsilon, row.rho) for dataset, row in rows.items()})
+    return canonical({dataset: row.in_head for dataset, row in rows.items()})
 
 
 def _text(wording: str) -> str:

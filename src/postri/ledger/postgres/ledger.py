@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from postri.cost import NOTHING
 from postri.errors import LedgerError
@@ -28,7 +27,7 @@ from postri.ledger.postgres.making import schema_of
 from postri.ledger.postgres.schema import MIGRATIONS, SCHEMA
 from postri.ledger.schema import check_known
 from postri.ledger.store import TRUNK
-from postri.ledger.stored import NOBODY, BookSnapshot, StoredLedger, restored
+from postri.ledger.stored import NOBODY, BookSnapshot, StoredLedger, restored, restoring
 
 ACCEPT = "look for a newer copy, or accept this one: postri budget --accept-restored"
 # Whoever says something new of places or people holds this one too: two that claim the same place
@@ -363,4 +362,4 @@ def _accepted(
     fact = restored(book, head, is_behind=is_behind)
     # Also where nothing was lost: the entry is the dataset's.
     charged = {dataset: fact.charged.get(dataset, NOTHING)}
-    return Restored(fact.head, MappingProxyType(charged))
+    return restoring(fact.head, charged)

@@ -51,6 +51,7 @@ TABLES = (
         number bigint,
         epsilon text COLLATE "C" NOT NULL,
         rho text COLLATE "C" NOT NULL,
+        delta text COLLATE "C" NOT NULL,
         entries bigint NOT NULL,
         terms bigint,
         reopened bigint NOT NULL,
@@ -66,6 +67,7 @@ TABLES = (
         number bigint,
         epsilon text COLLATE "C" NOT NULL,
         rho text COLLATE "C" NOT NULL,
+        delta text COLLATE "C" NOT NULL,
         entries bigint NOT NULL,
         questions bigint NOT NULL,
         PRIMARY KEY (dataset, analyst, number)

@@ -74,7 +74,8 @@ export function parameterFields(changed) {
 
 const title = (name) => name.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
 
-function columnWords({ type, lower, upper, step, keys }) {
+function columnWords({ type, lower, upper, step, keys, discover }) {
+  if (discover) return `${type}, whose keys are found`;
   if (keys) return `${type}, one of ${keys.length} public keys`;
   if (lower === null || lower === undefined) return `${type}, without bounds`;
   const isStepped = step && step !== "1" && ["integer", "decimal", "float"].includes(type);

@@ -74,13 +74,13 @@ export function plannerView(desk) {
     const units = now.units === null ? "" : `, of about ${shown(now.units)} units`;
     facts.textContent = `${rows}${units}; protects ${now.protects}`;
     epsilon.limit(toNumber(rational(now.max_epsilon_per_question ?? now.budget)));
-    fillGroups(now.columns.filter((each) => each.keys));
+    fillGroups(now.columns.filter((each) => each.keys || each.discover));
     statisticChosen();
   }
 
   function fillGroups(columns) {
     const boxes = columns.map((each) =>
-      checkbox(`${each.name} (${each.keys.length} keys)`, {
+      checkbox(`${each.name} (${each.keys ? `${each.keys.length} keys` : "keys are found"})`, {
         value: each.name,
         on: { change: changed },
       }),

@@ -97,13 +97,15 @@ function example(dataset) {
 }
 
 /** A column with what may be asked of it: its type, its range, its public keys. */
-function columnWords({ name, type, lower, upper, keys }) {
+function columnWords({ name, type, lower, upper, keys, discover }) {
   const words = [`${name}: ${type}`];
   if (lower !== null) words.push(`${shown(lower)} to ${shown(upper)}`);
   if (keys) {
     const some = keys.slice(0, MOST_KEYS).map((key) => keyText(key, type));
     if (keys.length > MOST_KEYS) some.push(`and ${keys.length - MOST_KEYS} more`);
     words.push(`keys ${some.join(", ")}`);
+  } else if (discover) {
+    words.push("keys that are found");
   }
   return words.join("; ");
 }
