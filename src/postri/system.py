@@ -162,6 +162,13 @@ def on_fork(before: Callable[[], None], after: Callable[[], None]) -> None:
         FORKS(before=before, after_in_parent=after, after_in_child=after)
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def machine_memory() -> int:
     """The memory of this machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

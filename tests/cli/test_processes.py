@@ -41,6 +41,7 @@ COMMANDS = {
 ELSEWHERE = {
     "audit": (("audit", "--only", "nothing"), 2),
     "demo": (("demo", "--out", "shown"), 0),
+    "ledger": (("ledger", "copy", "nowhere.db", "new.db"), 2),
     "init": (("init", "staff.csv", "--out", "new.toml"), 0),
     "open_again": (("open-again", "stuff"), 2),
     "reproduce": (("reproduce", "--data", "nowhere"), 2),

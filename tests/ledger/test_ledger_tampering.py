@@ -130,7 +130,7 @@ class TestTables:
             ),
             ("UPDATE datasets SET terms = NULL", "The index of the newest budgets"),
             ("DELETE FROM datasets", "The total of 'bank' is kept as epsilon 0"),
-            ("INSERT INTO datasets VALUES ('shop', '1', '1', 1, NULL)", "The total of 'shop'"),
+            ("INSERT INTO datasets VALUES ('shop', '1', '1', 1, NULL, '0')", "The total of 'shop'"),
             ("UPDATE analysts SET epsilon = '0'", "The total of 'ann' on 'bank'"),
             ("DELETE FROM analysts", "The total of 'ann' on 'bank'"),
             ("DELETE FROM fates WHERE reservation = 2", "The index of what became of reservations"),

@@ -286,7 +286,7 @@ def _by_turns(engine: str, names: Iterable[str], every: int) -> list[str]:
     """Each engine begins elsewhere, so that what one is not asked others are."""
     every = sized(every, 1)
     asked = list(names)
-    place = QUICK.index(engine) if engine in QUICK else list(LOADERS).index(engine)
+    place = QUICK.index(engine) if engine in QUICK else list(LOADERS | RELATIVES).index(engine)
     return asked[place % min(every, len(asked)) :: every]
 
 

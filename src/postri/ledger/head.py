@@ -207,7 +207,7 @@ class HeldHead:
         while self._size <= 2 * len(line):
             self._size *= 2
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, _padded(line, self._size) + _padded(b"", self._size), 0)
+        system.write_at(self._file, _padded(line, self._size) + _padded(b"", self._size), 0)
         self._first = head
         self.newest = head
 

@@ -225,7 +225,7 @@ def test_a_full_disk_is_an_error_that_says_so(tmp_path, monkeypatch):
         def write(self, _):
             raise OSError("no space left")
 
-    monkeypatch.setattr("postri.engines.duckdb.csv_lines._unnamed_file", lambda: (Full(), "none"))
+    monkeypatch.setattr("postri.system.unnamed_file", lambda: (Full(), "none"))
     table = postri.open(write(tmp_path, text_of().encode("latin-1")), encoding="latin-1")
     with pytest.raises(SourceError, match=r"no room to rewrite .*people.csv"):
         table.sizes(None, EVERY_ROW)

@@ -25,9 +25,9 @@ import postri
 from postri import Domain, EngineError, InputError, SeededCoins, SourceChanged, SourceError
 from postri.columns import ColumnType
 from postri.engines import engine as base
-from postri.engines.engine import SAMPLE
 from postri.engines.postgres.dialect import FIRST, LAST, PostgresDialect
 from postri.engines.postgres.source import (
+    SAMPLE,
     OwnServer,
     PostgresSource,
     postgres_engine,

@@ -6,7 +6,6 @@ who counted which cells.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from threading import Event, Lock, Thread
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from postri import system
 from postri.engines.memory.chunk import Chunk
 from postri.engines.progress import cancellable, watched
 
@@ -35,16 +35,9 @@ def scan(chunks: Sequence[Chunk], tally: Callable[[], Tally]) -> None:
     rows = sum(len(chunk.values) for chunk in chunks)
     threads = 1
     if rows >= MANY_CELLS:
-        threads = min(cores(), MOST_THREADS)
+        threads = min(system.cores(), MOST_THREADS)
     pieces = [piece for chunk in chunks for piece in chunk.pieces()]
     _Scan(pieces, [tally() for _ in range(threads)]).run()
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Scan:
