@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from postri import system
 from postri.engines.engine import Bracket, CountRequest
 from postri.engines.memory import brackets, chunk, counter, scan
 from postri.engines.memory.chunk import Chunk
@@ -84,7 +85,7 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces, and three threads."""
     monkeypatch.setattr(chunk, "STRETCH", 64)
     monkeypatch.setattr(scan, "MANY_CELLS", 0)
-    monkeypatch.setattr(scan, "cores", lambda: 3)
+    monkeypatch.setattr(system, "cores", lambda: 3)
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
@@ -119,7 +120,7 @@ def test_a_bracket_that_misses_its_target_says_so() -> None:
 def test_every_cell_is_counted_once_whatever_the_number_of_threads(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "cores", lambda: threads)
+    monkeypatch.setattr(system, "cores", lambda: threads)
     seen: list[Sum] = []
 
     def tally() -> Sum:
