@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import pytest
 from some_charges import ENOUGH, charge
+from stores import READY, PostgresStore
 from test_ledger_processes import result, start
 
-from conftest import PostgresStore
 from postri.errors import LedgerError
 from postri.ledger import verify
 from proving import sized
@@ -33,8 +33,6 @@ def own_server(postgres):
 
 @pytest.fixture
 def own_store(own_server, tmp_path):
-    from conftest import READY
-
     before = set(READY)
     READY.clear()
     with ExitStack() as stack:

@@ -13,8 +13,8 @@ from fractions import Fraction
 import psycopg
 import pytest
 from some_charges import ENOUGH, charge, key, limits
+from stores import SERVICE, PostgresStore
 
-from conftest import SERVICE, PostgresStore
 from postri.errors import BudgetExceeded, InputError, LedgerError, TermsRefused
 from postri.ledger import (
     Attempt,
