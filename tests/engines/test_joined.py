@@ -161,15 +161,3 @@ def test_keys_counts_sums_and_windows_see_it_too(engine, opened):
             first.below,
             first.n,
         ) == expected
-
-
-def test_a_row_has_one_partner_whatever_other_rows_there_are():
-    """Neighbours stay neighbours: with one row less, one row is missing beside the public table,
-    and all others stand as they did.
-    """
-    names = ("tail", "public_cell", "x", "maker", "seats", "weight", "year")
-    everything = [tuple(row[name] for name in names) for row in FOUND]
-    for gone in range(0, ROWS, 37):
-        fewer = [partner(row) for place, row in enumerate(CELLS) if place != gone]
-        left = [tuple(row[name] for name in names) for row in fewer]
-        assert left == everything[:gone] + everything[gone + 1 :]
