@@ -243,6 +243,7 @@ class TestOtherEndpoints:
             "upper": None,
             "step": None,
             "keys": ["Oslo", "Bergen"],
+            "discover": False,
         }
         assert b"duckdb" not in reply.text and b"main." not in reply.text
 

@@ -19,6 +19,9 @@ from postri.statistics.statistic import Statistic
 # More rows than any table has.
 MOST_ROWS = 10**15
 
+# What a question without epsilon and without a wish is told, wherever that is found.
+NO_EPSILON = f"give epsilon, or within, from which it follows: {FORMS}"
+
 
 def check_aggregates(aggregates: object) -> dict[str, Statistic]:
     """The statistics by their names."""
@@ -64,7 +67,7 @@ def check_wishes(
     wishing = [name for name, statistic in aggregates.items() if statistic.within is not None]
     others = [name for name in aggregates if name not in wishing]
     if epsilon is None and not wishing:
-        raise InputError(f"give epsilon, or within, from which it follows: {FORMS}")
+        raise InputError(NO_EPSILON)
     if epsilon is None and weights is not None:
         raise InputError("weights divide epsilon, and within tells it: leave out weights")
     if wishing and others and weights is None:

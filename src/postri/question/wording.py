@@ -16,6 +16,7 @@ from postri.exact import Number, parameter, shown, written
 from postri.privacy import check_epsilon, check_share
 from postri.question.dataset import By, check_no_domain
 from postri.question.rules import (
+    NO_EPSILON,
     check_aggregates,
     check_by,
     check_expect,
@@ -166,10 +167,7 @@ def read_wording(given: object) -> Wording:
     wording = Wording(**found)
     wording.to_fields()
     if wording.epsilon is None and not wording.may_wish:
-        raise InputError(
-            'a question must say its epsilon, such as "epsilon": "1/2", or how near it is wanted, '
-            'such as "within": "1 percentile"'
-        )
+        raise InputError(NO_EPSILON)
     return wording
 
 
