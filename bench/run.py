@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 import postri
+from asking import asked_next
 from distribution import distribution_figures
 from engines import csv_engine, duckdb_engine, postgres_engine, print_peak, spark_engine
 from ledger import ledger_growth, ledger_rate, postgres_ledger_rate
@@ -24,6 +25,7 @@ from service import history_page, service_latency
 from session import session_overhead
 from starting import first_answers
 from timing import ROOT, least_side_by_side, resident, seconds, side_by_side
+from unknown_keys import unknown_keys
 
 LIMITS = {
     "array_1e8_vs_np_median": 0.35,
@@ -51,6 +53,9 @@ LIMITS = {
     "distribution_9_rows": 72.0,
     "distribution_vs_median": 3.0,
     "distribution_groups_vs_medians": 3.0,
+    "days_vs_group_by": 1.5,
+    "variance_vs_var_pop": 2.0,
+    "unknown_keys_vs_group_by": 2.0,
     "postgres_vs_percentile_disc": 0.5,
     "spark_vs_median": 0.45,
     "rows_returned_vs_window": 3.0,
@@ -236,6 +241,8 @@ def main() -> None:
         memory,
         *engines,
         distribution_figures,
+        asked_next,
+        unknown_keys,
         session_overhead,
         service_latency,
         history_page,
