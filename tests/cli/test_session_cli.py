@@ -157,7 +157,7 @@ def test_exit_code_3_is_the_budget(folder):
             "there is no column 'note'",
         ),
         (("ask", "staff", "count()", "--by", "salary", "--epsilon", 1), "no public keys"),
-        (("ask", "staff", "mode(salary)", "--epsilon", 1), "there is no aggregate 'mode'"),
+        (("ask", "staff", "modus(salary)", "--epsilon", 1), "there is no aggregate 'modus'"),
         (
             ("ask", "staff", "count()", "count()", "--epsilon", 1),
             "two aggregates have the name 'count'",
