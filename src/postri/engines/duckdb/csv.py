@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from postri.columns import MAX_TEXT, UNTYPED, ColumnType
 from postri.engines.csv_format import CsvFormat
-from postri.engines.duckdb.csv_cells import DIGITS, TypedRecords
+from postri.engines.duckdb.csv_cells import DIGITS, SIGNS, TypedRecords
 from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.lost import (
@@ -137,8 +137,6 @@ TRIMMED = """
     END
 """
 NOT_PLAIN = "CASE WHEN plain IS NULL THEN {cell} END"
-# The signs of whole numbers: where one of them separates or quotes cells, no cell is plain.
-SIGNS = frozenset("-0123456789")
 
 
 class CsvEngine:
@@ -410,7 +408,7 @@ class CsvEngine:
     @property
     def _lines_are_cells(self) -> bool:
         """Whether a line that is a whole number is a record of one cell."""
-        return len(self.names) == 1 and SIGNS.isdisjoint((self._delimiter, self._style.quote))
+        return len(self.names) == 1 and self._delimiter not in SIGNS
 
     def _with_plain(self, text: str, relation: str) -> str:
         most = min(DIGITS, self._max_text)

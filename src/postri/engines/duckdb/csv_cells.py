@@ -34,6 +34,8 @@ INDEX = "index"
 DIGITS = 18
 SCALES = (6, 12, 16)
 MICROSECOND = Fraction(1, 10**6)
+# The signs of whole numbers as DuckDB writes them.
+SIGNS = frozenset("-0123456789")
 # The patterns of usual cells, and how DuckDB reads the cell `{0}`.
 WHOLE = f"[+-]?[0-9]{{1,{DIGITS}}}"
 WHOLE_NUMBER = "TRY_CAST({0} AS BIGINT)"
@@ -204,11 +206,15 @@ class TypedRecords:
         self._indexed = lambda typed: _indexed(
             typed, cell, grid, called, whole=whole, plain=self.plain_place is not None
         )
-        is_usual = grid.kind == "number" and self._style.numbers.usual
-        if is_usual and _index(WHOLE_FORM, grid) is not None:
+        if self._may_be_plain(grid) and _index(WHOLE_FORM, grid) is not None:
             self._index_place = self._names.index(column)
         self.types[INDEX] = "BIGINT"
         return INDEX
+
+    def _may_be_plain(self, grid: Grid) -> bool:
+        """Whether a cell that is written like a whole number always means it."""
+        style = self._style
+        return grid.kind == "number" and style.numbers.usual and style.quote not in SIGNS
 
     def _text(self, column: str) -> str:
         """A cell as it stands: every blank of a text counts."""
