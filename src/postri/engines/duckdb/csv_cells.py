@@ -424,7 +424,11 @@ def _index(form: CellForm, grid: Grid) -> str | None:
     this grid.
     """
     near = _within_reach(grid, form)
-    keys = keys_of(Reading(near, form.unit), Bracket(near.first, near.last), DuckDialect())
+    reading = Reading(near, form.unit)
+    if reading.shift == 0 and grid.first < near.first and near.last < grid.last:
+        # Every number is its own index, and none lies beyond the grid.
+        return "raw"
+    keys = keys_of(reading, Bracket(near.first, near.last), DuckDialect())
     if keys.shift is None:
         return None
     if keys.shift == 0:
