@@ -8,6 +8,7 @@ grammar.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,6 +34,8 @@ INDEX = "index"
 DIGITS = 18
 SCALES = (6, 12, 16)
 MICROSECOND = Fraction(1, 10**6)
+# The signs of whole numbers as DuckDB writes them.
+SIGNS = frozenset("-0123456789")
 # The patterns of usual cells, and how DuckDB reads the cell `{0}`.
 WHOLE = f"[+-]?[0-9]{{1,{DIGITS}}}"
 WHOLE_NUMBER = "TRY_CAST({0} AS BIGINT)"
@@ -99,6 +102,9 @@ class CellForm:
     unit: Fraction
 
 
+WHOLE_FORM = CellForm(WHOLE, WHOLE_NUMBER, Fraction(1))
+
+
 class TypedRecords:
     """Typed columns of the records of a file, as a question asks for them: a relation, and the
     functions that it calls.
@@ -111,11 +117,13 @@ class TypedRecords:
         self._computed = computed or {}
         self._style = style
         self._text_places: set[int] = set()
-        self._cell_places: set[int] = set()
+        # How many typed columns are read from each.
+        self._cell_places: Counter[int] = Counter()
         # Cells that are written in a declared way, as the grammar writes them.
         self._rewritten: dict[str, str] = {}
         self._expressions: dict[str, str] = {}
         self._indexed: Callable[[str], str] | None = None
+        self._index_place: int | None = None
         self.types: dict[str, str] = {}
         self.inputs: dict[str | Input, Cells] = {}
         self.functions: dict[str, Function] = {}
@@ -129,6 +137,22 @@ class TypedRecords:
     def cell_places(self) -> list[int]:
         """The places of those that are wanted without the blanks around them: `cell3`."""
         return sorted(self._cell_places)
+
+    @property
+    def plain_place(self) -> int | None:
+        """The place of the column of which `plain` is wanted too: the whole number that a cell is
+        where DuckDB writes it as it stands, else null; its `cell3` is wanted where `plain` is null.
+        None if there is no such column, or if others are read from the same cells.
+        """
+        place = self._index_place
+        if place is None or self._cell_places[place] > 1:
+            return None
+        return place
+
+    @property
+    def drops_other_lines(self) -> bool:
+        """Whether a line without any cell counts for nothing: an index alone is asked for."""
+        return self._indexed is not None and not self._expressions
 
     def relation(self, texts: str) -> str:
         """The typed columns from a relation of such texts."""
@@ -179,9 +203,18 @@ class TypedRecords:
         """
         cell = self._cell(column, grid.kind)
         called = self._called(cell, lambda text: read_index(text, grid, whole=whole), "BIGINT")
-        self._indexed = lambda typed: _indexed(typed, cell, grid, called, whole=whole)
+        self._indexed = lambda typed: _indexed(
+            typed, cell, grid, called, whole=whole, plain=self.plain_place is not None
+        )
+        if self._may_be_plain(grid) and _index(WHOLE_FORM, grid) is not None:
+            self._index_place = self._names.index(column)
         self.types[INDEX] = "BIGINT"
         return INDEX
+
+    def _may_be_plain(self, grid: Grid) -> bool:
+        """Whether a cell that is written like a whole number always means it."""
+        style = self._style
+        return grid.kind == "number" and style.numbers.usual and style.quote not in SIGNS
 
     def _text(self, column: str) -> str:
         """A cell as it stands: every blank of a text counts."""
@@ -192,7 +225,7 @@ class TypedRecords:
     def _cell(self, column: str, kind: Kind) -> str:
         """A cell of a number, a date or a timestamp, in the form that the grammar reads."""
         place = self._names.index(column)
-        self._cell_places.add(place)
+        self._cell_places[place] += 1
         cell = f"cell{place}"
         name = f"{kind}{place}"
         if kind == "number":
@@ -324,8 +357,10 @@ def _whole_of(known: Mapping[Any, int]) -> Callable[[str], int | None]:
     return whole
 
 
-def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool) -> str:
-    """Rows with the index of a cell beside what they have."""
+def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool, plain: bool) -> str:
+    """Rows with the index of a cell beside what they have. Where a plain number is among that, the
+    cell is a whole number, the first of all forms.
+    """
     patterns: list[str] = []
     raws: list[str] = []
     indexes: list[str] = []
@@ -351,11 +386,15 @@ def _indexed(typed: str, cell: str, grid: Grid, called: str, *, whole: bool) -> 
         for i, pattern in enumerate(patterns)
     ]
     found = [f"WHEN {i} THEN {index}" for i, index in enumerate(indexes)]
+    raw = f"CASE kind {' '.join(raws)} END" if raws else "NULL"
+    if plain:
+        kinds.insert(0, "WHEN plain IS NOT NULL THEN 0")
+        raw = f"CASE WHEN plain IS NOT NULL THEN plain ELSE {raw} END"
     return filled(
         INDEXED,
         indexes=" ".join(found),
         index=INDEX,
-        raw=f"CASE kind {' '.join(raws)} END" if raws else "NULL",
+        raw=raw,
         near=doubles,
         kinds=" ".join(kinds),
         typed=typed,
@@ -369,7 +408,7 @@ def _forms(grid: Grid, *, whole: bool) -> Iterator[CellForm]:
     if grid.kind == "timestamp":
         yield CellForm(MOMENT, MOMENT_NUMBER, MICROSECOND)
         return
-    yield CellForm(WHOLE, WHOLE_NUMBER, Fraction(1))
+    yield WHOLE_FORM
     for scale in SCALES:
         factor = 10**scale
         number = filled(SCALED, digits=DIGITS, scale=scale, factor=factor)
@@ -385,9 +424,15 @@ def _index(form: CellForm, grid: Grid) -> str | None:
     this grid.
     """
     near = _within_reach(grid, form)
-    keys = keys_of(Reading(near, form.unit), Bracket(near.first, near.last), DuckDialect())
+    reading = Reading(near, form.unit)
+    if reading.shift == 0 and grid.first < near.first and near.last < grid.last:
+        # Every number is its own index, and none lies beyond the grid.
+        return "raw"
+    keys = keys_of(reading, Bracket(near.first, near.last), DuckDialect())
     if keys.shift is None:
         return None
+    if keys.shift == 0:
+        return keys.key
     return f"CAST(CAST({keys.key} AS HUGEINT) + {keys.shift} AS BIGINT)"
 
 

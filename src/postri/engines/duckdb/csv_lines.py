@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from io import IncrementalNewlineDecoder
 from itertools import chain
@@ -26,6 +27,7 @@ from weakref import finalize
 
 from postri import system
 from postri.engines.csv_format import CsvFormat
+from postri.engines.duckdb.csv_sample import LineSample, sample_lines
 from postri.engines.duckdb.source import Database, literal
 from postri.engines.progress import check_cancelled
 from postri.engines.sql.dialect import filled
@@ -87,10 +89,18 @@ LINES = """
 
 @dataclass(frozen=True)
 class LineRelation:
-    """A relation of lines, and the database that can read it."""
+    """A relation of lines, the database that can read it, and the files in which the lines stand as
+    they are: none where these are compressed.
+    """
 
     database: Database
     relation: str
+    paths: Sequence[str] = ()
+
+    @cached_property
+    def sample(self) -> LineSample | None:
+        """Some of the lines, if they are many."""
+        return sample_lines(self.paths)
 
 
 class CsvLines:
@@ -105,7 +115,8 @@ class CsvLines:
         self._style = style
         suffix = Path(paths[0]).suffix.lower()
         self._readable = style.encoding == "utf-8" and suffix != ".zst"
-        self.as_they_are = LineRelation(Database(paths), self._relation())
+        plain = () if suffix in COMPRESSIONS else paths
+        self.as_they_are = LineRelation(Database(paths), self._relation(), plain)
         self._rewritten: LineRelation | None = None
         self._lock = Lock()
 
@@ -158,7 +169,7 @@ class CsvLines:
             if self._rewritten is None:
                 path = self._write()
                 relation = _lines([path], skip=0, compression="none", ignore_errors=True)
-                self._rewritten = LineRelation(Database([path]), relation)
+                self._rewritten = LineRelation(Database([path]), relation, [path])
             return self._rewritten
 
     def _write(self) -> str:
