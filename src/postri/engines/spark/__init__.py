@@ -148,12 +148,13 @@ def parts_of(table: str) -> list[str]:
     >>> parts_of("city.`a.b`.trips")
     ['city', 'a.b', 'trips']
     """
-    parts = []
-    for part in PART.findall(table):
-        if part.startswith("`"):
-            part = part[1:-1].replace("``", "`")
-        parts.append(part)
-    return parts
+    return [_bare(part) for part in PART.findall(table)]
+
+
+def _bare(part: str) -> str:
+    if part.startswith("`"):
+        return part[1:-1].replace("``", "`")
+    return part
 
 
 def master_of(source: str) -> str | None:
