@@ -86,7 +86,7 @@ format: setup  ## format the code
 bench: services  ## speed and memory, as ratios of one run, into build/bench.json
 	$(BIN)/python bench/run.py
 
-bench-large: setup  ## 1e9 rows in DuckDB on disk beside a plain sum, into build/bench-large.json; takes a while and 6 GB of disk
+bench-large: services  ## 1e9 rows in DuckDB and, as Parquet, in Spark beside a plain sum, into build/bench-large.json; takes a while and 12 GB of disk
 	$(BIN)/python bench/large.py
 
 docs: setup  ## build the documentation into build/docs

@@ -1,4 +1,5 @@
-"""A table of 1e9 rows in DuckDB on disk, by hand:
+"""A table of 1e9 rows in DuckDB on disk, and the same rows as Parquet files that Spark reads, by
+hand:
 
 `make bench-large`. Less rows where the disk has no room.
 """
@@ -10,16 +11,25 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 
 import postri
 from engines import FARE, FOLDER
+from postri import Table
+from postri.engines.csv_format import CsvFormat
+from postri.engines.resolve import policy_source_of
+from services.spark_session import spark_session  # the tests' own
 from timing import ROOT, resident, side_by_side
 
 ROWS, FEWER = 1_000_000_000, 300_000_000
-# What the table takes on disk, and room to write it.
-BYTES_A_ROW = 6
+# What the table and the files take on disk, and room to write them.
+BYTES_A_ROW = 12
+# How large each file is, about.
+FILE_SIZE = "256MB"
+# The session of the tests runs on this machine, with two threads.
+SPARK = "spark://local[2]"
 PART = 50_000_000
 # DuckDB keeps what it has read as long as it may: without a limit the peak is the size of the file,
 # of a sum as well.
@@ -52,8 +62,22 @@ def print_peak(database: str) -> None:
     print(resident("VmHWM"))
 
 
-def main() -> None:
-    database = make_table()
+def make_files(database: Path) -> Path:
+    """The same rows as Parquet files, made once."""
+    folder = database.with_suffix(".files")
+    if not folder.is_dir():
+        part = database.with_suffix(".part-files")
+        shutil.rmtree(part, ignore_errors=True)
+        with duckdb.connect(str(database), read_only=True) as connection:
+            connection.execute(
+                f"COPY trips TO '{part}' (FORMAT parquet, FILE_SIZE_BYTES '{FILE_SIZE}')"
+            )
+        part.rename(folder)
+    return folder
+
+
+def duckdb_figures(database: Path) -> dict[str, float]:
+    """The table beside DuckDB's own sum of it, and the memory of a process that asks."""
     with duckdb.connect(str(database), read_only=True) as connection:
         trips = connection.table("trips")
         times = side_by_side(
@@ -65,14 +89,36 @@ def main() -> None:
         )
     words = [sys.executable, __file__, "--peak", str(database)]
     peak = float(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    figures = {
+    print(f"DuckDB: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum")
+    return {
         "duckdb_1e9_vs_sum": round(times["ours"] / times["sum"], 4),
         "duckdb_1e9_peak_mb": round(peak, 1),
     }
+
+
+def spark_figures(files: Path) -> dict[str, float]:
+    """The files as a policy names them, in local mode, beside Spark's own sum of them."""
+    pattern = f"{files}/*.parquet"
+    with TemporaryDirectory() as folder, spark_session(Path(folder), compiled=True) as spark:
+        kind = policy_source_of(SPARK, pattern)
+        trips = Table(kind.open(SPARK, pattern, {}, CsvFormat()))
+        plain = spark.session.read.parquet(pattern)
+        times = side_by_side(
+            {
+                "ours": lambda: postri.median(trips, column="fare", epsilon=1),
+                "sum": lambda: plain.selectExpr("sum(fare)").collect(),
+            },
+            3,
+        )
+    print(f"Spark: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum")
+    return {"spark_1e9_vs_sum": round(times["ours"] / times["sum"], 4)}
+
+
+def main() -> None:
+    database = make_table()
+    figures = duckdb_figures(database) | spark_figures(make_files(database))
     (ROOT / "build" / "bench-large.json").write_text(json.dumps(figures, indent=2) + "\n")
-    print(
-        f"{database.stem}: {times['ours']:.2f} s against {times['sum']:.2f} s for a sum; {figures}"
-    )
+    print(f"{database.stem}: {figures}")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, settings
 from proving import PROVE
 from repeatable_coins import seed_system_coins
 from services.postgres_server import postgres
-from services.spark_session import spark
+from services.spark_session import spark, spark_connect
 
 # The fixtures of servers that tests of several folders ask for.
-__all__ = ["postgres", "spark"]
+__all__ = ["postgres", "spark", "spark_connect"]
 
 # Hypothesis searches the same examples in every run, in whatever time that takes: a red run means a
 # change, never bad luck.

@@ -21,7 +21,9 @@ from proving import sized
 from services.real_tables import Place, loaded, marks, most_of
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
-ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "PostgreSQL", "Spark")
+# A query of Spark takes a second, whatever it counts: `make test` asks it of every so many cases.
+SPARKS = {"Spark": 5, "Spark Connect": 20}
+ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "PostgreSQL", *SPARKS)
 FEW = [name for name in CASES if not name.startswith("many")]
 
 
@@ -37,11 +39,16 @@ def opened(request, tmp_path_factory) -> Callable[[str, str], Table]:
     return cache(lambda engine, name: loaded(engine, cells(name), place))
 
 
-# A query of Spark takes a second, whatever it counts: `make test` asks it less.
+def cases_of(engine: str) -> list[str]:
+    if engine in SPARKS:
+        return list(CASES)[:: sized(SPARKS[engine], 1)]
+    return most_of(engine, CASES)
+
+
 SEEN = [
     pytest.param(engine, name, marks=marks(engine) if name in FEW[::3] else pytest.mark.slow)
     for engine in ENGINES
-    for name in (list(CASES)[:: sized(5, 1)] if engine == "Spark" else most_of(engine, CASES))
+    for name in cases_of(engine)
 ]
 
 
@@ -56,8 +63,8 @@ def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
         grids[1].base,
         grids[1].step,
     )
-    for half in (400,) if engine == "Spark" else (3, 400):
-        targets = [Target(p, half) for p in (QUANTILES[:1] if engine == "Spark" else QUANTILES)]
+    for half in (400,) if engine in SPARKS else (3, 400):
+        targets = [Target(p, half) for p in (QUANTILES[:1] if engine in SPARKS else QUANTILES)]
         seen, expected = (each.windows("x", grids[0], targets) for each in (table, memory))
         assert [window(0) for window in seen] == [window(0) for window in expected]
 
@@ -66,7 +73,7 @@ def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
 ANSWERED = [
     pytest.param(engine, name, marks=marks(engine))
     for engine in ENGINES
-    for name in (FEW[:: sized(8, 1)] if engine == "Spark" else most_of(engine, FEW))
+    for name in (FEW[:: sized(2 * SPARKS[engine], 1)] if engine in SPARKS else most_of(engine, FEW))
 ]
 
 
@@ -76,7 +83,7 @@ def test_the_same_coins_give_the_same_answer(engine, name, opened):
     answers = [
         postri.quantiles(
             source,
-            [0.5] if engine == "Spark" else [0.25, 0.5, 0.9],
+            [0.5] if engine in SPARKS else [0.25, 0.5, 0.9],
             column="x",
             epsilon=1,
             domain=CASES[name].domain,

@@ -73,9 +73,9 @@ def dice(monkeypatch):
 
 
 def test_each_kind_registers_itself_once():
-    assert [kind.name for kind in KINDS] == ["postgres", "duckdb", "spark", "memory"]
+    assert [kind.name for kind in KINDS] == ["spark", "postgres", "duckdb", "memory"]
     known = [source.name for kind in KINDS for source in kind.policy_sources]
-    assert known == ["postgres", "csv", "parquet", "duckdb"]
+    assert known == ["spark", "postgres", "csv", "parquet", "duckdb"]
 
 
 @pytest.mark.usefixtures("dice")
@@ -95,7 +95,9 @@ def test_a_kind_that_is_registered_is_taken_everywhere(tmp_path):
 def test_messages_list_what_is_registered():
     with pytest.raises(InputError, match=r"a DuckDB relation, the path of .*, or dice"):
         postri.median(object(), epsilon=1)
-    with pytest.raises(InputError, match=r"or be a DuckDB .* or a PostgreSQL URL or dice, with"):
+    with pytest.raises(
+        InputError, match=r"or be a DuckDB .* or a PostgreSQL URL or a Spark URL or dice, "
+    ):
         policy_source_of("rows.xyz", None)
 
 
@@ -103,6 +105,8 @@ def test_messages_list_what_is_registered():
     ("source", "table", "name"),
     [
         ("postgresql://ann@db/bank", "public.rows", "postgres"),
+        ("spark://local", "default.rows", "spark"),
+        ("sc://db", "/data/*.parquet", "spark"),
         ("rows.csv", None, "csv"),
         ("rows/*.TSV", None, "csv"),
         ("rows.pq", None, "parquet"),
@@ -114,7 +118,7 @@ def test_a_policys_source_is_known_by_its_text(source, table, name):
     kind = policy_source_of(source, table)
     assert kind.name == name
     assert kind.declares_types == (name != "csv")
-    assert kind.is_path == (name != "postgres")
+    assert kind.is_path == (name not in ("postgres", "spark"))
 
 
 @pytest.mark.slow
@@ -122,7 +126,7 @@ def test_the_register_loads_no_library():
     code = """
 import sys
 from postri.engines.resolve import policy_source_of
-for source, table in (("postgresql://h/d", "t"), ("a.csv", None), ("a.db", "t")):
+for source, table in (("postgresql://h/d", "t"), ("sc://h", "t"), ("a.csv", None), ("a.db", "t")):
     policy_source_of(source, table)
 heavy = {"duckdb", "psycopg", "pyspark", "pyarrow", "pandas", "polars"}
 print(sorted(heavy & set(sys.modules)))

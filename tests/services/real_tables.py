@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import postri
+from postri.engines.csv_format import CsvFormat
+from postri.engines.resolve import policy_source_of
 from postri.engines.table import Table
 from proving import sized
 from services.postgres_server import PostgresServer
@@ -225,6 +227,14 @@ def in_spark(table: pa.Table, place: Place) -> Table:
     return postri.open(put_in_spark(session, table, place.file(".parquet")))
 
 
+def in_spark_connect(table: pa.Table, place: Place) -> Table:
+    """Files, as a policy names them."""
+    url = place.request.getfixturevalue("spark_connect")
+    path = place.file(".parquet")
+    pq.write_table(table, path, row_group_size=20_000)
+    return Table(policy_source_of(url, str(path)).open(url, str(path), {}, CsvFormat()))
+
+
 def put_in_spark(session: Any, table: pa.Table, path: Path) -> Any:
     """A data frame over a file of several groups of rows."""
     pq.write_table(table, path, row_group_size=20_000)
@@ -251,13 +261,16 @@ LOADERS: dict[str, Loader] = MEMORY | {
     "Spark": in_spark,
 }
 # Those that some tests take in place of others.
-RELATIVES: dict[str, Loader] = {"DuckDB database": in_duckdb_database}
+RELATIVES: dict[str, Loader] = {
+    "DuckDB database": in_duckdb_database,
+    "Spark Connect": in_spark_connect,
+}
 SERVICES = ("PostgreSQL", "Spark")
 QUICK = ("Arrow", "DuckDB")
 # One of each kind, whose relatives `make test` asks less.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
-# Neither has whole numbers without a sign.
-SIGNED = SERVICES
+# None of them has whole numbers without a sign.
+SIGNED = (*SERVICES, "Spark Connect")
 
 
 def loaded(engine: str, table: pa.Table, place: Place) -> Table:

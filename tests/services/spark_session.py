@@ -41,6 +41,8 @@ COMPILED = {
 # A JVM that lives for minutes earns nothing back of what its second compiler takes.
 QUICKLY_STARTED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 SETTINGS = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
@@ -83,12 +85,32 @@ class Spark:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     """One session for a run of the tests."""
-    if reason := _missing():
-        if os.environ.get("POSTRI_REQUIRE_ALL"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+    _need(_missing())
     with spark_session(tmp_path_factory.mktemp("spark")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def spark_connect(spark: Spark) -> str:
+    """The URL of a server of Spark Connect, which the session's own driver starts: it costs no
+    second one.
+    """
+    if find_spec("grpc") is None:
+        _need("Spark Connect is not here: pip install 'postri[spark-connect]'")
+    context = spark.session.sparkContext
+    services = context._jvm.org.apache.spark.sql.connect.service
+    services.SparkConnectService.start(context._jsc.sc())
+    server = getattr(getattr(services, "SparkConnectService$"), "MODULE$")
+    return f"sc://127.0.0.1:{server.localPort()}"
+
+
+def _need(missing: str | None) -> None:
+    """Skip the test for this reason, if there is one, unless nothing may be missing."""
+    if missing is None:
+        return
+    if os.environ.get("POSTRI_REQUIRE_ALL"):
+        pytest.fail(missing)
+    pytest.skip(missing)
 
 
 @contextmanager

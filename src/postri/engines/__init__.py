@@ -4,9 +4,9 @@ Each folder registers what it takes (`resolve.py`), without loading its library.
 to the kinds in this order; memory takes what nobody else does.
 """
 
-from postri.engines import postgres  # noqa: I001  # the order in which the kinds are asked
+from postri.engines import spark  # noqa: I001  # the order in which the kinds are asked
+from postri.engines import postgres
 from postri.engines import duckdb
-from postri.engines import spark
 from postri.engines import memory
 
 __all__ = ["duckdb", "memory", "postgres", "spark"]

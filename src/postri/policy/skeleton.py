@@ -130,9 +130,9 @@ def _dataset_name(source: str, table: str | None) -> str:
     """The last part of the table's name, or the file's name without its ending; a pattern's folder
     where the name says nothing.
     """
-    if table is not None:
-        return re.split(r"\.", table.replace('"', ""))[-1] or "data"
-    path = Path(source)
+    if table is not None and "/" not in table:
+        return re.split(r"\.", table.replace('"', "").replace("`", ""))[-1] or "data"
+    path = Path(table or source)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
     for part in (path.stem, path.absolute().parent.name):

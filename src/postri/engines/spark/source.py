@@ -1,6 +1,6 @@
 """Spark: a data frame that stays on its cluster; only counts come to the driver.
 
-The only module that loads PySpark.
+With `connection.py`, the only module that loads PySpark.
 
 What Spark says when it fails may carry a cell, so its messages never leave this module. What cannot
 be silenced from here: the logs of executors and of drivers in processes of their own, and Spark's
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from itertools import count
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -121,18 +122,41 @@ class _Job:
 
     def run(self, work: Callable[[], None]) -> None:
         """Do the work. An interrupt cancels it."""
-        from pyspark import InheritableThread
 
         def marked() -> None:
             self._mark(self._tag)
             work()
 
         def started(marked_work: Callable[[], None]) -> None:
-            thread = InheritableThread(marked_work, session=self._session)
+            thread = _thread(self._session, marked_work)
             thread.daemon = True
             thread.start()
 
         interruptibly(marked, self.cancel, started)
+
+
+def _thread(session: Any, work: Callable[[], None]) -> Thread:
+    """A thread that has what the user has set for this one, such as tags.
+
+    PySpark's own kind looks after one sort of sessions only, and the process may have both.
+    """
+    from pyspark import InheritableThread
+
+    if _context_of(session) is not None:
+        return InheritableThread(work, session=session)
+    tags = session.getTags()
+
+    def tagged() -> None:
+        for tag in tags:
+            session.addTag(tag)
+        work()
+
+    return Thread(target=tagged)
+
+
+def _context_of(session: Any) -> Any | None:
+    """What a session runs in; one of Connect has none."""
+    return getattr(session, "sparkContext", None)
 
 
 def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
@@ -140,7 +164,7 @@ def _marks(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
 
     Without Connect, a session's tags are those of one thread.
     """
-    context = getattr(session, "sparkContext", None)
+    context = _context_of(session)
     if context is None:
         return session.addTag, session.interruptTag
     return context.addJobTag, context.cancelJobsWithTag
