@@ -21,6 +21,7 @@ POSTRI_PROGRAM=${POSTRI_PROGRAM:-postri}
 POSTRI_HOST=${POSTRI_HOST:-127.0.0.1}                          # where the service listens, behind nginx
 POSTRI_PORT=${POSTRI_PORT:-8765}
 POSTRI_UPSTREAM=${POSTRI_UPSTREAM:-$POSTRI_HOST:$POSTRI_PORT}  # where nginx finds it
+POSTRI_REPLICAS=${POSTRI_REPLICAS:-}                           # or where it finds several on one ledger: "host:port host:port"
 POSTRI_LISTEN=${POSTRI_LISTEN:-8443}                           # where nginx listens
 POSTRI_SERVER_NAME=${POSTRI_SERVER_NAME:-localhost}            # the name that analysts know
 POSTRI_TLS=${POSTRI_TLS:-$POSTRI_HOME/tls}                     # certificate.pem and private-key.pem
@@ -102,6 +103,19 @@ serve() {
 proxy() {
     folder="$POSTRI_HOME/nginx"
     mkdir -p "$folder"
+    : >"$folder/replicas.conf"
+    if [ -n "$POSTRI_REPLICAS" ]; then
+        POSTRI_UPSTREAM=postri_replicas
+        {
+            echo "upstream $POSTRI_UPSTREAM {"
+            # Where the fewest questions run; one that has gone away is left alone for a second.
+            echo "    least_conn;"
+            for replica in $POSTRI_REPLICAS; do
+                echo "    server $replica max_fails=1 fail_timeout=1s;"
+            done
+            echo "}"
+        } >"$folder/replicas.conf"
+    fi
     sed -e "s|\${POSTRI_LISTEN}|$POSTRI_LISTEN|" -e "s|\${POSTRI_SERVER_NAME}|$POSTRI_SERVER_NAME|" \
         -e "s|\${POSTRI_TLS}|$POSTRI_TLS|" -e "s|\${POSTRI_UPSTREAM}|$POSTRI_UPSTREAM|" \
         "$POSTRI_TEMPLATE" >"$folder/server.conf"
@@ -115,6 +129,7 @@ http {
     fastcgi_temp_path $folder/fastcgi;
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
+    include $folder/replicas.conf;
     include $folder/server.conf;
 }
 END

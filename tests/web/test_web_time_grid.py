@@ -120,7 +120,7 @@ class TestPoints:
             slept.append(round(seconds, 6))
             now += seconds
 
-        monkeypatch.setattr(time_grid, "monotonic", lambda: now)
+        monkeypatch.setattr(time_grid, "time", lambda: now)
         monkeypatch.setattr(time_grid.asyncio, "sleep", sleep)
         departure = Departure(TimeGrid(0.75, longest=1.0), threading.Event())
         now = 100.1

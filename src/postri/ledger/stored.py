@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -178,6 +178,9 @@ class StoredLedger(ABC):
         with self._ending(reservation) as book:
             book.reservation(reservation)
             book.keep(reservation, analyst, attempt)
+
+    def turn(self, *words: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def past(self, reservation: int) -> Reservation:
         with self._reading() as book:

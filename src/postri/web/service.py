@@ -26,7 +26,7 @@ from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError, missing_extra
-from postri.ledger import AskedQuestion, StoredLedger, View
+from postri.ledger import AskedQuestion, StoredLedger, View, is_database
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.policy.model import OidcPolicy
@@ -36,7 +36,7 @@ from postri.session.parsed import ParsedWording
 from postri.session.release import AT_ONCE, Release
 from postri.session.session import answer_number, check_limit
 from postri.session.wire import history_text, past_fields
-from postri.web.limits import Rate
+from postri.web.limits import OwnRate, Rate, SharedRate
 from postri.web.metrics import Metrics
 from postri.web.past_texts import PastText, PastTexts
 from postri.web.policy_file import PolicyFile
@@ -46,6 +46,7 @@ from postri.web.time_grid import Departure, PublicView, TimeGrid
 from postri.web.tokens import PREFIX, Token, Tokens
 
 if TYPE_CHECKING:
+    from postri.web.database import ServiceDatabase
     from postri.web.oidc import Issuer
 
 Value = TypeVar("Value")
@@ -179,9 +180,10 @@ class Service:
             longest=float(limits.scan_timeout) + GRACE,
             period=float(limits.answers),
         )
-        self.public = PublicView(ledger, float(limits.time_grid))
+        self._shared = _shared_by_services(policy)
+        self.public = PublicView(ledger, float(limits.time_grid), self._shared)
         self._ending = Event()
-        self.rate = Rate(limits.rate)
+        self._rate = self._rate_of(limits.rate)
         self._file = PolicyFile(policy, self._take, self._count_change)
         self.metrics = Metrics(self._gauges)
         self._issuer = _issuer(limits.oidc, self._count_fetch)
@@ -212,6 +214,18 @@ class Service:
         if token is None:
             return None
         return replace(token, allowance=await self.do(self.tokens.allowance_of, token.name))
+
+    def _rate_of(self, per_minute: int) -> Rate:
+        if self._shared is None:
+            return OwnRate(per_minute)
+        return SharedRate(per_minute, self._shared)
+
+    async def admit(self, token: Token) -> None:
+        """Let in one request of whoever has this token; refused if there were too many."""
+        if self._shared is None:
+            self._rate.take(token.id)
+            return
+        await to_thread.run_sync(self._rate.take, token.id, limiter=self._token_threads)
 
     def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token: it knows of no other datasets."""
@@ -277,6 +291,17 @@ class Service:
         self.ledger.close()
         self.tokens.close()
         self.served[1].close()
+        if self._shared is not None:
+            self._shared.close()
+
+
+def _shared_by_services(policy: Policy) -> ServiceDatabase | None:
+    """What other services on the same ledger change too, if it lies in a database."""
+    if not is_database(policy.ledger):
+        return None
+    from postri.web.database import ServiceDatabase
+
+    return ServiceDatabase(str(policy.ledger))
 
 
 def _issuer(policy: OidcPolicy | None, told: Callable[[str], object]) -> Issuer | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
+from time import sleep
 from typing import Any
 
 from postri.errors import LedgerError, missing_extra
@@ -53,6 +54,18 @@ SETTINGS = """
         )
 """
 LOCK = "SELECT pg_advisory_xact_lock(?)"
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock(?)"
+# For a lock that is held while data are read: its transaction is idle meanwhile. It holds no
+# snapshot, so nothing is kept from being vacuumed. A machine that has gone away without a word
+# is given up by the server soon.
+UNHURRIED = """
+    SELECT set_config('idle_in_transaction_session_timeout', '0', true),
+        set_config('tcp_keepalives_idle', '10', true),
+        set_config('tcp_keepalives_interval', '5', true),
+        set_config('tcp_keepalives_count', '3', true)
+"""
+# How often a lock is tried again that another holds, in seconds.
+PACE = 0.02
 
 # What to do about the server's errors, by their codes.
 _WORDS = {
@@ -160,6 +173,21 @@ class LedgerServer:
         transaction = self.begin(WRITE, locks, then)
         try:
             yield transaction
+        finally:
+            self.end(transaction)
+
+    @contextmanager
+    def holding(self, key: int) -> Iterator[None]:
+        """Hold a lock for the time of the block, however long that is; whoever finds it held
+        waits. It is gone when this process or its connection is.
+        """
+        transaction = self.begin(WRITE, then=[(UNHURRIED, ()), (TRY_LOCK, (key,))])
+        try:
+            (is_held,) = transaction.first[-1].fetchone()
+            while not is_held:
+                sleep(PACE)
+                (is_held,) = transaction.do(TRY_LOCK, (key,)).fetchone()
+            yield
         finally:
             self.end(transaction)
 

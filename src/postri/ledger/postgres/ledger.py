@@ -11,7 +11,7 @@ vain; that no chain forks is a constraint of the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -129,6 +129,9 @@ class PostgresLedger(StoredLedger):
             self._reserved.clear()
         self._reserved[number] = charge.dataset
         return number
+
+    def turn(self, *words: str) -> AbstractContextManager[None]:
+        return self._server.holding(lock_key("postri ledger", "turn", *words))
 
     # ---- audits
 
