@@ -121,6 +121,37 @@ class TestQuestions:
                 pass
 
 
+class TestPlaces:
+    def test_all_services_have_so_many_together(self, place):
+        with ExitStack() as stack:
+            here, there = (stack.enter_context(closing(ServiceDatabase(place))) for _ in range(2))
+            with here.place(2, gave_up), there.place(2, gave_up):
+                for each in (here, there):
+                    with pytest.raises(GaveUp), each.place(2, gave_up):
+                        pass
+            with there.place(2, gave_up), there.place(2, gave_up):
+                pass
+
+    def test_who_waits_has_the_place_that_comes_free(self, two):
+        here, there = two
+        places = here.service.policy.service.scans
+        fresh = {**QUESTION, "fresh": True}
+        with ExitStack() as held:
+            for _ in range(places):
+                held.enter_context(here.service.place())
+            later = there.later(here.ann, fresh)
+            assert here.get("/v1/me", here.ann).status == 200 and not later.is_there
+        assert later.reply().status == 200
+
+
+class GaveUp(Exception):  # noqa: N818  # says what happened
+    pass
+
+
+def gave_up():
+    raise GaveUp
+
+
 class TestRate:
     def test_all_services_take_from_one_bucket(self, place):
         databases = [ServiceDatabase(place) for _ in range(2)]

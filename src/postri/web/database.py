@@ -1,12 +1,13 @@
 """What services on one ledger share: their tables in the database of that ledger.
 
-Tokens and allowances, how often each token has asked, and how many replies have left. These change,
-as nothing in the ledger may: so they have a schema of their own, with rights of their own.
+Tokens and allowances, how often each token has asked, how many questions are answered now, and how
+many replies have left. These change, as nothing in the ledger may: so they have a schema of their
+own, with rights of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from math import ceil
 from typing import Any, Protocol
@@ -55,6 +56,14 @@ TABLES = (
 MIGRATIONS = (TABLES,)
 
 TOKENS_LOCK = lock_key(SCHEMA, "tokens")
+
+# Locks of two numbers, which no lock of one number is in the way of. The places are tried one after
+# the other until one is free.
+PLACES = lock_key(SCHEMA, "places") % 2**31
+PLACE = """
+    SELECT place FROM generate_series(1, ?) AS place
+    WHERE pg_try_advisory_xact_lock(?, place) LIMIT 1
+"""
 
 # A bucket that holds a minute's worth and fills evenly, by the clock of the database, which all
 # services have in common. One that holds less than a request stays as it is, and gives no row.
@@ -168,6 +177,12 @@ class ServiceDatabase:
         (filled,) = self._look(FILL, (most, most, token))
         seconds: int = ceil((1 - filled) * 60 / most)
         return max(1, seconds)
+
+    # ---- places
+
+    def place(self, places: int, look_up: Callable[[], object]) -> AbstractContextManager[None]:
+        """One of so many places for questions that are answered now, for the time of the block."""
+        return self._server.holding((PLACE, (places, PLACES)), look_up)
 
     # ---- replies
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,7 +24,7 @@ from postri.answer import Result
 from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
-from postri.engines.progress import check_cancelled
+from postri.engines.progress import check_cancelled, waiting_for_others
 from postri.engines.table import Table
 from postri.errors import PolicyError, PostriError, SourceError, missing_extra
 from postri.ledger import AskedQuestion, StoredLedger, View, is_database
@@ -94,7 +95,7 @@ class ServedSession(LocalSession):
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for."""
-        with QuestionScans(self._service.workers) as scans:
+        with self._service.place(), QuestionScans(self._service.workers) as scans:
             self._opener = scans.open
             return super().answer(wording, retry)
 
@@ -226,6 +227,20 @@ class Service:
             self._rate.take(token.id)
             return
         await to_thread.run_sync(self._rate.take, token.id, limiter=self._token_threads)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """A place among those that all services on the ledger have together, for a question that
+        has one of this service. Its time does not run while it waits.
+        """
+        if self._shared is None:
+            yield
+            return
+        with ExitStack() as held:
+            with waiting_for_others():
+                place = self._shared.place(self.policy.service.scans, check_cancelled)
+                held.enter_context(place)
+            yield
 
     def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token: it knows of no other datasets."""

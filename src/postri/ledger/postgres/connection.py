@@ -8,7 +8,7 @@ carry a password: no message of theirs leaves this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -54,7 +54,8 @@ SETTINGS = """
         )
 """
 LOCK = "SELECT pg_advisory_xact_lock(?)"
-TRY_LOCK = "SELECT pg_try_advisory_xact_lock(?)"
+# A row if the lock was free.
+TRY_LOCK = "SELECT 1 WHERE pg_try_advisory_xact_lock(?)"
 # For a lock that is held while data are read: its transaction is idle meanwhile. It holds no
 # snapshot, so nothing is kept from being vacuumed. A machine that has gone away without a word
 # is given up by the server soon.
@@ -177,16 +178,21 @@ class LedgerServer:
             self.end(transaction)
 
     @contextmanager
-    def holding(self, key: int) -> Iterator[None]:
-        """Hold a lock for the time of the block, however long that is; whoever finds it held
-        waits. It is gone when this process or its connection is.
+    def holding(
+        self, taking: Request, look_up: Callable[[], object] = lambda: None
+    ) -> Iterator[None]:
+        """Hold a lock for the time of the block, however long that is. `taking` gives a row if it
+        could be had; else it is tried again and again, and `look_up` may end that by an error.
+
+        It is gone when this process or its connection is.
         """
-        transaction = self.begin(WRITE, then=[(UNHURRIED, ()), (TRY_LOCK, (key,))])
+        transaction = self.begin(WRITE, then=[(UNHURRIED, ()), taking])
         try:
-            (is_held,) = transaction.first[-1].fetchone()
-            while not is_held:
+            taken = transaction.first[-1].fetchone()
+            while taken is None:
+                look_up()
                 sleep(PACE)
-                (is_held,) = transaction.do(TRY_LOCK, (key,)).fetchone()
+                taken = transaction.do(*taking).fetchone()
             yield
         finally:
             self.end(transaction)

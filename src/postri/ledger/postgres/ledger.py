@@ -22,7 +22,12 @@ from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import FIRST_HASH, Entry, Restored, canonical
 from postri.ledger.head import Head, trouble
 from postri.ledger.postgres.book import PostgresBook, foreseen_by
-from postri.ledger.postgres.connection import ConnectionLost, LedgerServer, lock_key
+from postri.ledger.postgres.connection import (
+    TRY_LOCK,
+    ConnectionLost,
+    LedgerServer,
+    lock_key,
+)
 from postri.ledger.postgres.heads import HeadDatabase, HeadFolder, HeadPlace, HeldHeads
 from postri.ledger.postgres.making import schema_of
 from postri.ledger.postgres.schema import MIGRATIONS, SCHEMA
@@ -131,7 +136,7 @@ class PostgresLedger(StoredLedger):
         return number
 
     def turn(self, *words: str) -> AbstractContextManager[None]:
-        return self._server.holding(lock_key("postri ledger", "turn", *words))
+        return self._server.holding((TRY_LOCK, (lock_key("postri ledger", "turn", *words),)))
 
     # ---- audits
 
