@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from fractions import Fraction
 
 import pytest
-from serving import QUESTION, in_thread, write_policy
+from serving import QUESTION, in_thread, until, write_policy
 
 from postri.errors import LedgerError
 from postri.ledger import Pure, verify
@@ -82,6 +82,33 @@ class TestTokens:
     def test_a_database_without_the_tables_says_what_to_do(self, postgres):
         with pytest.raises(LedgerError, match="postri ledger init"):
             ServiceDatabase(postgres.url())
+
+
+class TestAllowances:
+    def test_one_that_was_raised_and_lowered_again_is_no_other_policy(self, two, monkeypatch):
+        here, there = two
+        monkeypatch.setattr(there.service.ledger, "say_again", lambda: None)
+        token = here.token("kim", allowance=Fraction(2))
+        fresh = {**QUESTION, "fresh": True, "epsilon": "1/4"}
+        assert there.ask(token, fresh).status == 200
+        here.tokens.allow("kim", Fraction(3))
+        assert here.ask(token, fresh).status == 200
+        here.tokens.allow("kim", Fraction(2))
+        # The other service has said 2 before, and finds 3 in force: until it looks, it is refused.
+        assert there.ask(token, fresh).code == "policy_error"
+        monkeypatch.undo()
+        there.service.ledger.say_again()
+        assert there.ask(token, fresh).status == 200
+
+    def test_a_change_is_found_by_looking(self, two):
+        here, there = two
+        said = []
+        there.service.ledger.say_again = lambda: said.append(1)
+        try:
+            here.tokens.allow("lea", Fraction(1))
+            until(lambda: said, "another look at the allowances")
+        finally:
+            del there.service.ledger.say_again
 
 
 class TestQuestions:

@@ -299,6 +299,12 @@ class StoredLedger(ABC):
                 book.append(replace(terms, protect=protect, places=()))
             return numbers
 
+    def say_again(self) -> None:
+        """The policy or the allowances were read anew: what the next questions say counts as new,
+        though it may be what this process said before.
+        """
+        self._said.clear()
+
     def _check_in_force(self, book: Book, charge: Charge, limits: Limits) -> None:
         """TermsRefused if another process has replaced the terms that this one put in force.
 

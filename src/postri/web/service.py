@@ -4,10 +4,11 @@ the service can answer at all.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -26,7 +27,7 @@ from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled, waiting_for_others
 from postri.engines.table import Table
-from postri.errors import PolicyError, PostriError, SourceError, missing_extra
+from postri.errors import LedgerError, PolicyError, PostriError, SourceError, missing_extra
 from postri.ledger import AskedQuestion, StoredLedger, View, is_database
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
@@ -40,7 +41,7 @@ from postri.session.wire import history_text, past_fields
 from postri.web.limits import OwnRate, Rate, SharedRate
 from postri.web.metrics import Metrics
 from postri.web.past_texts import PastText, PastTexts
-from postri.web.policy_file import PolicyFile
+from postri.web.policy_file import PACE, PolicyFile
 from postri.web.queues import FairQueue
 from postri.web.scans import GRACE, Scans
 from postri.web.time_grid import Departure, PublicView, TimeGrid
@@ -273,12 +274,31 @@ class Service:
 
     def watches(self) -> list[Coroutine[Any, Any, None]]:
         """What goes on until it is cancelled: the ledger is shown as it is at every point of the
-        grid, counters at fixed times, and an edit of the policy is found.
+        grid, counters at fixed times, and an edit of the policy or of allowances is found.
         """
-        return [self.public.keep(self.do), self.metrics.keep(), self._file.keep(self.do)]
+        return [
+            self.public.keep(self.do),
+            self.metrics.keep(),
+            self._file.keep(self.do),
+            self._keep_allowances(),
+        ]
 
     def _take(self, policy: Policy) -> None:
         self.served = (policy, self.served[1].under(policy))
+        self.ledger.say_again()
+
+    async def _keep_allowances(self) -> None:
+        """Find allowances that were changed by another service: one that was raised and lowered
+        again is no other policy than ours.
+        """
+        known = None
+        while True:
+            with suppress(LedgerError):
+                found = await self.do(self.tokens.allowances)
+                if found != known:
+                    self.ledger.say_again()
+                known = found
+            await asyncio.sleep(PACE)
 
     def _count_change(self, outcome: str) -> None:
         self.metrics.count("postri_policy_changes_total", outcome=outcome)
