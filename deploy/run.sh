@@ -6,7 +6,7 @@
 #     run.sh ledger     the tables of a ledger in PostgreSQL, and what its service may do there; as the owner of the database
 #     run.sh prepare    the ledger's line in the policy, a check, a certificate, the first steward's token: what is there stays
 #     run.sh serve      prepare, then postri serve
-#     run.sh proxy      nginx with TLS before it
+#     run.sh proxy      nginx with TLS before it, or before several
 #     run.sh all        prepare, serve and proxy (the default)
 set -eu
 umask 077
@@ -101,6 +101,7 @@ serve() {
 
 # nginx in the foreground, with all that it writes in a folder of its own.
 proxy() {
+    make_certificate
     folder="$POSTRI_HOME/nginx"
     mkdir -p "$folder"
     : >"$folder/replicas.conf"

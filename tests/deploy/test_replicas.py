@@ -17,7 +17,7 @@ from time import monotonic, sleep
 import pytest
 from served import Service, hurried_trips, new_token, start
 from serving import until
-from test_run import RUN, free_port, run, status, surroundings, tools
+from test_run import RUN, free_port, status, surroundings, tools
 from test_web_load import everything
 
 from postri import BudgetExceeded, ServiceError, connect
@@ -36,7 +36,7 @@ __all__ = ["tools"]
 pytestmark = pytest.mark.slow
 
 REPLICAS = 4
-ROWS, CLIENTS, QUERIES, KILLS = sized((2_000, 8, 24, 2), (1_000_000, 32, 2_000, 40))
+ROWS, CLIENTS, QUERIES, KILLS = sized((2_000, 8, 16, 1), (1_000_000, 32, 2_000, 40))
 EPSILON = Fraction(1, 100)
 # Three quarters of the questions fit; the last analyst may spend less than a fair share.
 FITS = QUERIES * 3 // 4
@@ -92,8 +92,6 @@ class Replicas:
 def behind_nginx(policy, path):
     """Four services and nginx before them: the services, and the port of nginx."""
     folder = policy.parent
-    prepared = run(folder, path, "prepare")
-    assert prepared.returncode == 0, prepared.stderr
     port = free_port()
     replicas = Replicas(policy)
     places = " ".join(f"127.0.0.1:{service.port}" for service in replicas.running)

@@ -120,7 +120,7 @@ class TestPoints:
             slept.append(round(seconds, 6))
             now += seconds
 
-        monkeypatch.setattr(time_grid, "time", lambda: now)
+        monkeypatch.setattr(time_grid, "monotonic", lambda: now)
         monkeypatch.setattr(time_grid.asyncio, "sleep", sleep)
         departure = Departure(TimeGrid(0.75, longest=1.0), threading.Event())
         now = 100.1
@@ -442,7 +442,7 @@ class TestPublicView:
             if len(taken) == 4:
                 raise asyncio.CancelledError
 
-        monkeypatch.setattr(time_grid, "monotonic", lambda: now)
+        monkeypatch.setattr(time_grid, "time", lambda: now)
         monkeypatch.setattr(time_grid.asyncio, "sleep", sleep)
         with SqliteLedger(tmp_path / "l") as ledger, pytest.raises(asyncio.CancelledError):
             asyncio.run(PublicView(ledger, 0.5).keep(do))
