@@ -6,7 +6,7 @@
 #     run.sh ledger     the tables of a ledger in PostgreSQL, and what its service may do there; as the owner of the database
 #     run.sh prepare    the ledger's line in the policy, a check, a certificate, the first steward's token: what is there stays
 #     run.sh serve      prepare, then postri serve
-#     run.sh proxy      nginx with TLS before it
+#     run.sh proxy      nginx with TLS before it, or before several
 #     run.sh all        prepare, serve and proxy (the default)
 set -eu
 umask 077
@@ -21,6 +21,7 @@ POSTRI_PROGRAM=${POSTRI_PROGRAM:-postri}
 POSTRI_HOST=${POSTRI_HOST:-127.0.0.1}                          # where the service listens, behind nginx
 POSTRI_PORT=${POSTRI_PORT:-8765}
 POSTRI_UPSTREAM=${POSTRI_UPSTREAM:-$POSTRI_HOST:$POSTRI_PORT}  # where nginx finds it
+POSTRI_REPLICAS=${POSTRI_REPLICAS:-}                           # or where it finds several on one ledger: "host:port host:port"
 POSTRI_LISTEN=${POSTRI_LISTEN:-8443}                           # where nginx listens
 POSTRI_SERVER_NAME=${POSTRI_SERVER_NAME:-localhost}            # the name that analysts know
 POSTRI_TLS=${POSTRI_TLS:-$POSTRI_HOME/tls}                     # certificate.pem and private-key.pem
@@ -100,8 +101,22 @@ serve() {
 
 # nginx in the foreground, with all that it writes in a folder of its own.
 proxy() {
+    make_certificate
     folder="$POSTRI_HOME/nginx"
     mkdir -p "$folder"
+    : >"$folder/replicas.conf"
+    if [ -n "$POSTRI_REPLICAS" ]; then
+        POSTRI_UPSTREAM=postri_replicas
+        {
+            echo "upstream $POSTRI_UPSTREAM {"
+            # Where the fewest questions run; one that has gone away is left alone for a second.
+            echo "    least_conn;"
+            for replica in $POSTRI_REPLICAS; do
+                echo "    server $replica max_fails=1 fail_timeout=1s;"
+            done
+            echo "}"
+        } >"$folder/replicas.conf"
+    fi
     sed -e "s|\${POSTRI_LISTEN}|$POSTRI_LISTEN|" -e "s|\${POSTRI_SERVER_NAME}|$POSTRI_SERVER_NAME|" \
         -e "s|\${POSTRI_TLS}|$POSTRI_TLS|" -e "s|\${POSTRI_UPSTREAM}|$POSTRI_UPSTREAM|" \
         "$POSTRI_TEMPLATE" >"$folder/server.conf"
@@ -115,6 +130,7 @@ http {
     fastcgi_temp_path $folder/fastcgi;
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
+    include $folder/replicas.conf;
     include $folder/server.conf;
 }
 END

@@ -271,6 +271,31 @@ def test_another_server_is_no_service():
         server.shutdown()
 
 
+class Gateway(Other):
+    """A proxy whose service is away at first."""
+
+    replies = 0
+
+    def do_GET(self) -> None:
+        type(self).replies += 1
+        if self.replies < 3:
+            self.send_error(502)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b'{"name": "ann"}')
+
+
+def test_what_a_proxy_says_of_a_service_that_is_away_is_tried_again(monkeypatch):
+    monkeypatch.setattr(remote_session, "LONGEST_WAIT", 0.01)
+    with HTTPServer(("127.0.0.1", 0), Gateway) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with postri.connect(f"http://127.0.0.1:{server.server_port}", token="ptr_x") as db:
+            assert db.analyst == "ann"
+        server.shutdown()
+
+
 @pytest.mark.slow
 def test_a_service_that_is_gone_says_so(tmp_path, monkeypatch):
     waits: list[float] = []

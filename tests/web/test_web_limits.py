@@ -22,7 +22,7 @@ from postri.engines.progress import check_cancelled
 from postri.ledger import SqliteLedger, verify
 from postri.web import requests
 from postri.web import scans as scans_module
-from postri.web.limits import Rate
+from postri.web.limits import OwnRate
 from postri.web.refusals import Refusal, Timeout
 from postri.web.scans import Scans
 
@@ -91,7 +91,7 @@ class TestSize:
 class TestRate:
     def test_a_token_has_a_minutes_worth_and_gets_more_evenly(self):
         now = 0.0
-        rate = Rate(6, lambda: now)
+        rate = OwnRate(6, lambda: now)
         for _ in range(6):
             rate.take("a")
         with pytest.raises(Refusal) as caught:

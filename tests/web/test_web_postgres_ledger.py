@@ -7,6 +7,7 @@ from serving import QUESTION, in_thread, write_policy
 
 from postri.ledger import verify
 from postri.ledger.postgres import grants, init_ledger
+from postri.web.database import init_service, service_grants
 from services.postgres_server import SECRET
 
 pytestmark = pytest.mark.slow
@@ -22,8 +23,10 @@ def policy(postgres, tmp_path):
         "CREATE DATABASE web_ledger",
         f"CREATE ROLE {SERVICE} LOGIN PASSWORD '{SECRET}'",
     )
-    init_ledger(postgres.url(database="web_ledger"))
-    postgres.run_in("web_ledger", *grants(SERVICE))
+    owner = postgres.url(database="web_ledger")
+    init_ledger(owner)
+    init_service(owner)
+    postgres.run_in("web_ledger", *grants(SERVICE), *service_grants(SERVICE))
     path = write_policy(tmp_path)
     place = postgres.url(SERVICE, SECRET, "web_ledger")
     path.write_text(f'ledger = "{place}"\n{path.read_text()}')

@@ -442,7 +442,7 @@ class TestPublicView:
             if len(taken) == 4:
                 raise asyncio.CancelledError
 
-        monkeypatch.setattr(time_grid, "monotonic", lambda: now)
+        monkeypatch.setattr(time_grid, "time", lambda: now)
         monkeypatch.setattr(time_grid.asyncio, "sleep", sleep)
         with SqliteLedger(tmp_path / "l") as ledger, pytest.raises(asyncio.CancelledError):
             asyncio.run(PublicView(ledger, 0.5).keep(do))

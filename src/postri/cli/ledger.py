@@ -84,7 +84,14 @@ def init(
     if make(place):
         words = "is made"
     typer.echo(f"the schema {schema} {words}; run these as its owner:", err=True)
-    for grant in grants(role, schema):
+    needed = grants(role, schema)
+    if not heads:
+        from postri.web.database import init_service, service_grants
+
+        # Tokens and limits, which all services on the ledger share.
+        init_service(place)
+        needed += service_grants(role)
+    for grant in needed:
         typer.echo(grant)
 
 

@@ -206,6 +206,12 @@ class Ledger(Protocol):
         """
         ...
 
+    def turn(self, *words: str) -> AbstractContextManager[None]:
+        """One at a time for the same words, among all processes that share a ledger in a database;
+        those that share a file do not wait for one another.
+        """
+        ...
+
     def past(self, reservation: int) -> Reservation:
         """A reservation and what became of it."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -181,6 +181,9 @@ class StoredLedger(ABC):
             book.reservation(reservation)
             book.keep(reservation, analyst, attempt)
 
+    def turn(self, *words: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def past(self, reservation: int) -> Reservation:
         with self._reading() as book:
             return book.past(reservation)
@@ -297,6 +300,12 @@ class StoredLedger(ABC):
                 numbers.append(book.append(ProtectionAccepted(terms.dataset, protect)))
                 book.append(replace(terms, protect=protect, places=()))
             return numbers
+
+    def say_again(self) -> None:
+        """The policy or the allowances were read anew: what the next questions say counts as new,
+        though it may be what this process said before.
+        """
+        self._said.clear()
 
     def _check_in_force(self, book: Book, charge: Charge, limits: Limits) -> None:
         """TermsRefused if another process has replaced the terms that this one put in force.

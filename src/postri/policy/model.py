@@ -14,7 +14,7 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.rows import Key
 from postri.expressions.lookup import Cell as PublicCell
 from postri.expressions.lookup import Key as PublicKey
-from postri.ledger import Place, StoredLedger, open_ledger
+from postri.ledger import Place, StoredLedger, is_database, open_ledger
 from postri.privacy import ProtectedChange
 from postri.question.dataset import PublicPart
 
@@ -139,7 +139,7 @@ class ServicePolicy:
     """How `postri serve` serves the datasets. Times are in seconds."""
 
     tokens: Path | None = None
-    """The file of the tokens; beside the ledger if None."""
+    """The file of the tokens; beside the ledger, or in its database, if None."""
     host: str = "127.0.0.1"
     port: int = 8765
     time_grid: Fraction = Fraction(1, 2)
@@ -184,9 +184,13 @@ class Policy:
     service: ServicePolicy = field(default_factory=ServicePolicy)
 
     @property
-    def tokens(self) -> Path:
-        """The file of the service's tokens."""
-        return self.service.tokens or self._beside("tokens")
+    def tokens(self) -> Place:
+        """Where the service's tokens are: a file, or the database of the ledger."""
+        if self.service.tokens is not None:
+            return self.service.tokens
+        if is_database(self.ledger):
+            return self.ledger
+        return self._beside("tokens")
 
     @property
     def past_texts(self) -> Path:

@@ -280,9 +280,10 @@ class LocalSession(Session):
         same key of a retry. A fresh draw is everybody's own.
         """
         if not fresh:
-            return turn((id(self._ledger), question.key))
+            dataset = question.dataset
+            return turn(self._ledger, "question", dataset.name, dataset.version, question.key)
         if retry is not None:
-            return turn((id(self._ledger), self.analyst, retry))
+            return turn(self._ledger, "retry", self.analyst, retry)
         return nullcontext()
 
     def _tried_before(self, question: DatasetQuestion, attempt: Attempt) -> Result | None:

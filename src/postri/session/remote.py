@@ -43,6 +43,8 @@ TRIES = 5
 LONGEST_WAIT = 5.0
 # The codes of refusals after which the same request may be sent again.
 AGAIN = ("busy", "rate_limited")
+# What a proxy says of itself where the service behind it has gone away: another may be there soon.
+GATEWAY = (502, 503, 504)
 # What waiting does not mend: the next try would fail as this one did.
 HOPELESS = (TimeoutError, gaierror, SSLCertVerificationError)
 
@@ -164,8 +166,11 @@ class RemoteSession(Session):
                         f"the service at {self._connection.host!r} cannot be reached "
                         f"({type(error).__name__})"
                     ) from None
-                # Twice as long each time: 0.3 seconds at first, 2.5 before the last try.
-                wait = LONGEST_WAIT / 2**rest
+                wait = _pause(rest)
+            except ServiceError as error:
+                if rest == 0 or error.status not in GATEWAY:
+                    raise
+                wait = _pause(rest)
             else:
                 if rest == 0 or not isinstance(fields, dict) or fields.get("code") not in AGAIN:
                     return status, fields
@@ -219,6 +224,13 @@ def _is_here(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _pause(rest: int) -> float:
+    """How long to wait before the next try: twice as long each time, 0.3 seconds at first, 2.5
+    before the last.
+    """
+    return LONGEST_WAIT / 2.0**rest
 
 
 def _fields(reply: HTTPResponse, text: bytes) -> Any:

@@ -1,15 +1,16 @@
 """Turns: who asks a question while another thread is finding its answer waits, and then finds it
-recorded.
+recorded. Where the ledger lies in a database, so does who asks another process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from weakref import WeakValueDictionary
 
 from postri.engines.progress import waiting_for_others
+from postri.ledger import Ledger
 
 
 class Turn:
@@ -24,14 +25,14 @@ _choosing = Lock()
 
 
 @contextmanager
-def turn(question: Hashable) -> Iterator[None]:
-    """One at a time for the same question; others do not wait for it."""
+def turn(ledger: Ledger, *words: str) -> Iterator[None]:
+    """One at a time for the same question on a ledger; others do not wait for it."""
     # Without this lock two threads could each put a turn of their own in place.
     with _choosing:
-        mine = _turns.setdefault(question, Turn())
-    with waiting_for_others():
-        mine.lock.acquire()
-    try:
+        mine = _turns.setdefault((id(ledger), words), Turn())
+    with ExitStack() as held:
+        with waiting_for_others():
+            # Threads first, so that of one process one at most asks the ledger again and again.
+            held.enter_context(mine.lock)
+            held.enter_context(ledger.turn(*words))
         yield
-    finally:
-        mine.lock.release()

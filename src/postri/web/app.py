@@ -61,7 +61,7 @@ def create_app(service: Service) -> ASGIApp:
     for kind in (PostriError, Refusal, Exception):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(HTTPException, _refused_by_starlette)
-    gate = Gate(app, service.identify, service.rate, service.policy.service.max_body)
+    gate = Gate(app, service.identify, service.admit, service.policy.service.max_body)
     return Envelope(gate, service.metrics)
 
 

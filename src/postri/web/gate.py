@@ -11,7 +11,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postri.errors import PostriError
-from postri.web.limits import Rate
 from postri.web.logs import log, log_failure
 from postri.web.metrics import Metrics
 from postri.web.refusals import Refusal, unauthorized
@@ -122,12 +121,12 @@ class Gate:
         self,
         app: ASGIApp,
         identify: Callable[[str], Awaitable[Token | None]],
-        rate: Rate,
+        admit: Callable[[Token], Awaitable[None]],
         max_body: int,
     ) -> None:
         self._app = app
         self._identify = identify
-        self._rate = rate
+        self._admit = admit
         self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -136,7 +135,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         token = scope[KEY].token = await self._token(scope)
-        self._rate.take(token.id)
+        await self._admit(token)
         self._check_length(_only(scope, b"content-length"))
         await self._app(scope, self._limited(receive), send)
 

@@ -4,9 +4,11 @@ the service can answer at all.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,10 +25,10 @@ from postri.answer import Result
 from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
-from postri.engines.progress import check_cancelled
+from postri.engines.progress import check_cancelled, waiting_for_others
 from postri.engines.table import Table
-from postri.errors import PolicyError, PostriError, SourceError, missing_extra
-from postri.ledger import AskedQuestion, StoredLedger, View
+from postri.errors import LedgerError, PolicyError, PostriError, SourceError, missing_extra
+from postri.ledger import AskedQuestion, StoredLedger, View, is_database
 from postri.mechanisms.coins import secret_bytes
 from postri.policy import Dataset, Policy
 from postri.policy.model import OidcPolicy
@@ -36,16 +38,17 @@ from postri.session.parsed import ParsedWording
 from postri.session.release import AT_ONCE, Release
 from postri.session.session import answer_number, check_limit
 from postri.session.wire import history_text, past_fields
-from postri.web.limits import Rate
+from postri.web.limits import OwnRate, Rate, SharedRate
 from postri.web.metrics import Metrics
 from postri.web.past_texts import PastText, PastTexts
-from postri.web.policy_file import PolicyFile
+from postri.web.policy_file import PACE, PolicyFile
 from postri.web.queues import FairQueue
 from postri.web.scans import GRACE, Scans
 from postri.web.time_grid import Departure, PublicView, TimeGrid
 from postri.web.tokens import PREFIX, Token, Tokens
 
 if TYPE_CHECKING:
+    from postri.web.database import ServiceDatabase
     from postri.web.oidc import Issuer
 
 Value = TypeVar("Value")
@@ -93,7 +96,7 @@ class ServedSession(LocalSession):
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for."""
-        with QuestionScans(self._service.workers) as scans:
+        with self._service.place(), QuestionScans(self._service.workers) as scans:
             self._opener = scans.open
             return super().answer(wording, retry)
 
@@ -179,9 +182,10 @@ class Service:
             longest=float(limits.scan_timeout) + GRACE,
             period=float(limits.answers),
         )
-        self.public = PublicView(ledger, float(limits.time_grid))
+        self._shared = _shared_by_services(policy)
+        self.public = PublicView(ledger, float(limits.time_grid), self._shared)
         self._ending = Event()
-        self.rate = Rate(limits.rate)
+        self._rate = self._rate_of(limits.rate)
         self._file = PolicyFile(policy, self._take, self._count_change)
         self.metrics = Metrics(self._gauges)
         self._issuer = _issuer(limits.oidc, self._count_fetch)
@@ -212,6 +216,32 @@ class Service:
         if token is None:
             return None
         return replace(token, allowance=await self.do(self.tokens.allowance_of, token.name))
+
+    def _rate_of(self, per_minute: int) -> Rate:
+        if self._shared is None:
+            return OwnRate(per_minute)
+        return SharedRate(per_minute, self._shared)
+
+    async def admit(self, token: Token) -> None:
+        """Let in one request of whoever has this token; refused if there were too many."""
+        if self._shared is None:
+            self._rate.take(token.id)
+            return
+        await to_thread.run_sync(self._rate.take, token.id, limiter=self._token_threads)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """A place among those that all services on the ledger have together, for a question that
+        has one of this service. Its time does not run while it waits.
+        """
+        if self._shared is None:
+            yield
+            return
+        with ExitStack() as held:
+            with waiting_for_others():
+                place = self._shared.place(self.policy.service.scans, check_cancelled)
+                held.enter_context(place)
+            yield
 
     def session(self, token: Token, release: Release = AT_ONCE) -> ServedSession:
         """The session of whoever has this token: it knows of no other datasets."""
@@ -244,12 +274,31 @@ class Service:
 
     def watches(self) -> list[Coroutine[Any, Any, None]]:
         """What goes on until it is cancelled: the ledger is shown as it is at every point of the
-        grid, counters at fixed times, and an edit of the policy is found.
+        grid, counters at fixed times, and an edit of the policy or of allowances is found.
         """
-        return [self.public.keep(self.do), self.metrics.keep(), self._file.keep(self.do)]
+        return [
+            self.public.keep(self.do),
+            self.metrics.keep(),
+            self._file.keep(self.do),
+            self._keep_allowances(),
+        ]
 
     def _take(self, policy: Policy) -> None:
         self.served = (policy, self.served[1].under(policy))
+        self.ledger.say_again()
+
+    async def _keep_allowances(self) -> None:
+        """Find allowances that were changed by another service: one that was raised and lowered
+        again is no other policy than ours.
+        """
+        known = None
+        while True:
+            with suppress(LedgerError):
+                found = await self.do(self.tokens.allowances)
+                if found != known:
+                    self.ledger.say_again()
+                known = found
+            await asyncio.sleep(PACE)
 
     def _count_change(self, outcome: str) -> None:
         self.metrics.count("postri_policy_changes_total", outcome=outcome)
@@ -277,6 +326,17 @@ class Service:
         self.ledger.close()
         self.tokens.close()
         self.served[1].close()
+        if self._shared is not None:
+            self._shared.close()
+
+
+def _shared_by_services(policy: Policy) -> ServiceDatabase | None:
+    """What other services on the same ledger change too, if it lies in a database."""
+    if not is_database(policy.ledger):
+        return None
+    from postri.web.database import ServiceDatabase
+
+    return ServiceDatabase(str(policy.ledger))
 
 
 def _issuer(policy: OidcPolicy | None, told: Callable[[str], object]) -> Issuer | None:

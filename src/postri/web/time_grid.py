@@ -21,9 +21,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from threading import Event, Lock
 from time import monotonic, time
+from typing import Protocol
 
 from postri.errors import LedgerError
 from postri.ledger import Ledger, View
@@ -131,16 +132,31 @@ class Departure(Release):
             await asyncio.sleep(min(rest, BEAT))
 
 
+class Replies(Protocol):
+    """How many replies have left all services on one ledger."""
+
+    def add_reply(self) -> None:
+        """One leaves now."""
+        ...
+
+    def replies(self) -> int:
+        """A number that changes whenever one has left."""
+        ...
+
+
 class PublicView:
     """The ledger as the service tells it, changed at points of time alone.
 
     A question may be reserved at any moment; others see it at the next point, or when the reply to
-    some question leaves.
+    some question leaves. With `replies`, those of other services on the same ledger count too.
     """
 
-    def __init__(self, ledger: Ledger, step: float) -> None:
+    def __init__(self, ledger: Ledger, step: float, replies: Replies | None = None) -> None:
         self._ledger = ledger
         self._step = step
+        self._replies = replies
+        # How many had left when the view was taken.
+        self._seen: int | None = None
         self._last: View | None = None
         self._lock = Lock()
 
@@ -149,12 +165,16 @@ class PublicView:
         last = self._last
         if last is None or not self._step:
             return self.renew()
+        if self._replies is not None and self._replies.replies() != self._seen:
+            return self.renew()
         return last
 
     def renew(self) -> View:
         """Take the view anew, for all who look from here on."""
         # In turn, so that no view is followed by an older one.
         with self._lock:
+            if self._replies is not None and self._step:
+                self._seen = self._replies.replies()
             self._last = self._ledger.view(self._last)
             return self._last
 
@@ -168,12 +188,25 @@ class PublicView:
             with suppress(LedgerError):
                 self.renew()
 
+    def reply_leaves(self) -> None:
+        """Take the view anew before a reply leaves: who has it finds its question, whichever
+        service is asked.
+        """
+        if self._step and self._replies is not None:
+            # The reply is paid for: that the others are late to hear of it does not hold it up.
+            with suppress(LedgerError):
+                self._replies.add_reply()
+        self.catch_up()
+
     async def keep(self, do: Callable[[Callable[[], object]], Awaitable[object]]) -> None:
-        """Take the view now and at every point, for ever. `do` does it where it holds up nobody."""
+        """Take the view now and at every point, for ever. `do` does it where it holds up nobody.
+
+        Points are multiples of the step on the wall clock, so those of several services coincide
+        as their clocks do.
+        """
         if not self._step:
             return
-        start = monotonic()
         while True:
             await do(self.catch_up)
-            passed = int((monotonic() - start) / self._step)
-            await asyncio.sleep(start + (passed + 1) * self._step - monotonic())
+            now = time()
+            await asyncio.sleep((floor(now / self._step) + 1) * self._step - now)

@@ -1,7 +1,8 @@
 """Who may ask: tokens and allowances, in a file of their own, so that a ledger that is put back
-brings back no revoked token.
+brings back no revoked token; where the ledger lies in a database, in tables of their own there,
+which all services on it share.
 
-A token is `ptr_<id>_<secret>`. The file has the SHA-256 of the secret alone: 256 random bits need
+A token is `ptr_<id>_<secret>`. Kept is the SHA-256 of the secret alone: 256 random bits need
 no slower hash.
 """
 
@@ -19,13 +20,17 @@ from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from postri.errors import InputError, LedgerError, nearest
 from postri.exact import shown
+from postri.ledger import Place, is_database
 from postri.ledger.charges import check_name
 from postri.ledger.connection import SqliteFile, create_private
 from postri.mechanisms.coins import secret_bytes
+
+if TYPE_CHECKING:
+    from postri.web.database import Statements, Tables
 
 Role = Literal["analyst", "steward"]
 ROLES: dict[str, Role] = {"analyst": "analyst", "steward": "steward"}
@@ -108,21 +113,12 @@ class Token:
 
 
 class Tokens:
-    """The file of tokens and allowances, made if it is not there; several threads and processes may
-    use it at once.
+    """Tokens and allowances; several threads and processes may use them at once. A file is made if
+    it is not there; in a database the owner makes the tables.
     """
 
-    def __init__(self, path: Path, *, patience: float = 30.0) -> None:
-        self._database = SqliteFile(
-            path, patience, lambda connection: _check_ours(connection, path), WHAT
-        )
-        try:
-            create_private(path, WHAT)
-            with self._database.writing() as connection:
-                _migrate(connection)
-        except BaseException:
-            self._database.close()
-            raise
+    def __init__(self, place: Place, *, patience: float = 30.0) -> None:
+        self._database = _tables(place, patience)
 
     def add(
         self,
@@ -217,7 +213,7 @@ class Tokens:
             _allow(connection, name, allowance)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, or of the database."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -230,6 +226,24 @@ class Tokens:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _tables(place: Place, patience: float) -> Tables:
+    if is_database(place):
+        # Without a database its driver is not needed.
+        from postri.web.database import ServiceDatabase
+
+        return ServiceDatabase(str(place), patience)
+    path = Path(place)
+    file = SqliteFile(path, patience, lambda connection: _check_ours(connection, path), WHAT)
+    try:
+        create_private(path, WHAT)
+        with file.writing() as connection:
+            _migrate(connection)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
@@ -297,7 +311,7 @@ class NewToken:
 
 
 def _insert(
-    connection: sqlite3.Connection,
+    connection: Statements,
     name: str,
     role: Role,
     expires: datetime | None,
@@ -319,26 +333,26 @@ def _insert(
     return NewToken(id, f"{PREFIX}{id}_{secret}")
 
 
-def _found(connection: sqlite3.Connection, number: str) -> Token:
+def _found(connection: Statements, number: str) -> Token:
     return _token(connection.execute(f"{EVERY} WHERE id = ?", (number,)).fetchone())
 
 
-def _revoke(connection: sqlite3.Connection, number: str) -> bool:
+def _revoke(connection: Statements, number: str) -> bool:
     now = moment_text(datetime.now(UTC))
     changed = connection.execute(
-        "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (now, number)
+        "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ? RETURNING id", (now, number)
     )
-    return changed.rowcount > 0
+    return changed.fetchone() is not None
 
 
-def _free_id(connection: sqlite3.Connection) -> str:
+def _free_id(connection: Statements) -> str:
     while True:
         id = secret_bytes(4).hex()
         if connection.execute("SELECT 1 FROM tokens WHERE id = ?", (id,)).fetchone() is None:
             return id
 
 
-def _allow(connection: sqlite3.Connection, name: str, allowance: Fraction | None) -> None:
+def _allow(connection: Statements, name: str, allowance: Fraction | None) -> None:
     connection.execute("DELETE FROM allowances WHERE name = ?", (name,))
     if allowance is not None:
         connection.execute(

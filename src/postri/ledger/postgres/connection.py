@@ -8,10 +8,11 @@ carry a password: no message of theirs leaves this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
+from time import sleep
 from typing import Any
 
 from postri.errors import LedgerError, missing_extra
@@ -53,6 +54,19 @@ SETTINGS = """
         )
 """
 LOCK = "SELECT pg_advisory_xact_lock(?)"
+# A row if the lock was free.
+TRY_LOCK = "SELECT 1 WHERE pg_try_advisory_xact_lock(?)"
+# For a lock that is held while data are read: its transaction is idle meanwhile. It holds no
+# snapshot, so nothing is kept from being vacuumed. A machine that has gone away without a word
+# is given up by the server soon.
+UNHURRIED = """
+    SELECT set_config('idle_in_transaction_session_timeout', '0', true),
+        set_config('tcp_keepalives_idle', '10', true),
+        set_config('tcp_keepalives_interval', '5', true),
+        set_config('tcp_keepalives_count', '3', true)
+"""
+# How often a lock is tried again that another holds, in seconds.
+PACE = 0.02
 
 # What to do about the server's errors, by their codes.
 _WORDS = {
@@ -160,6 +174,26 @@ class LedgerServer:
         transaction = self.begin(WRITE, locks, then)
         try:
             yield transaction
+        finally:
+            self.end(transaction)
+
+    @contextmanager
+    def holding(
+        self, taking: Request, look_up: Callable[[], object] = lambda: None
+    ) -> Iterator[None]:
+        """Hold a lock for the time of the block, however long that is. `taking` gives a row if it
+        could be had; else it is tried again and again, and `look_up` may end that by an error.
+
+        It is gone when this process or its connection is.
+        """
+        transaction = self.begin(WRITE, then=[(UNHURRIED, ()), taking])
+        try:
+            taken = transaction.first[-1].fetchone()
+            while taken is None:
+                look_up()
+                sleep(PACE)
+                taken = transaction.do(*taking).fetchone()
+            yield
         finally:
             self.end(transaction)
 

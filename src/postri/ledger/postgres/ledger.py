@@ -11,7 +11,7 @@ vain; that no chain forks is a constraint of the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from postri.cost import NOTHING
@@ -21,7 +21,12 @@ from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import FIRST_HASH, Entry, Restored, canonical
 from postri.ledger.head import Head, trouble
 from postri.ledger.postgres.book import PostgresBook, foreseen_by
-from postri.ledger.postgres.connection import ConnectionLost, LedgerServer, lock_key
+from postri.ledger.postgres.connection import (
+    TRY_LOCK,
+    ConnectionLost,
+    LedgerServer,
+    lock_key,
+)
 from postri.ledger.postgres.heads import HeadDatabase, HeadFolder, HeadPlace, HeldHeads
 from postri.ledger.postgres.making import schema_of
 from postri.ledger.postgres.schema import MIGRATIONS, SCHEMA
@@ -128,6 +133,9 @@ class PostgresLedger(StoredLedger):
             self._reserved.clear()
         self._reserved[number] = charge.dataset
         return number
+
+    def turn(self, *words: str) -> AbstractContextManager[None]:
+        return self._server.holding((TRY_LOCK, (lock_key("postri ledger", "turn", *words),)))
 
     # ---- audits
 

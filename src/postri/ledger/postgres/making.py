@@ -17,17 +17,18 @@ def init_ledger(url: str, patience: float = 30.0) -> bool:
 
     False if all was there.
     """
-    return _init(url, SCHEMA, MIGRATIONS, patience, "the ledger")
+    return init_schema(url, SCHEMA, MIGRATIONS, patience, "the ledger")
 
 
 def init_heads(url: str, patience: float = 30.0) -> bool:
     """The same for the heads of a ledger in another database."""
-    return _init(url, HEADS_SCHEMA, HEAD_MIGRATIONS, patience, "the ledger's head")
+    return init_schema(url, HEADS_SCHEMA, HEAD_MIGRATIONS, patience, "the ledger's head")
 
 
-def _init(
+def init_schema(
     url: str, schema: str, migrations: tuple[tuple[str, ...], ...], patience: float, what: str
 ) -> bool:
+    """Take the steps that are missing to the newest form of a schema; False if all was there."""
     server = LedgerServer(url, schema, patience, what)
     try:
         with server.writing([lock_key("postri init", schema)]) as transaction:
