@@ -242,6 +242,7 @@ def test_an_interval_of_times_finer_than_a_microsecond_holds_them(unit, per_micr
     assert interval.high >= datetime(1970, 1, 1, microsecond=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [60, 100, 10**3, 10**6])
 @pytest.mark.parametrize("rows", [1_000, 1_001])
 def test_with_little_noise_an_interval_is_even_and_reaches_at_most_two_rows(rows, epsilon):

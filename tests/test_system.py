@@ -63,6 +63,7 @@ def bound_names(tree: ast.AST) -> set[str]:
 
 
 class TestOneFile:
+    @pytest.mark.slow
     def test_no_other_file_names_what_is_of_one_system(self):
         found = {
             path.relative_to(PACKAGE).as_posix(): names

@@ -276,6 +276,7 @@ def test_there_are_more_than_a_hundred():
     assert len(EVERY) == len({(place.name, case) for place, case in EVERY}) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "case"), EVERY, ids=NAMES)
 def test_a_wrong_input_costs_nothing_and_tells_no_cell(place, case, answered):
     found = answered[place.name, case]

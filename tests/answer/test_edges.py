@@ -66,6 +66,7 @@ def test_the_true_median_is_far_beyond_the_edge():
     assert np.median(flights()["distance"].to_numpy()) > 4_000
 
 
+@pytest.mark.slow
 def test_a_new_answer_a_recorded_one_and_one_that_was_sent(db):
     first = db.ask("flights", ASK, epsilon=5)
     again = db.ask("flights", ASK, epsilon=5)

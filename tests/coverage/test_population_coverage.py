@@ -140,6 +140,7 @@ def test_each_distribution_is_covered(name, found, figures):
     assert min(chance(*numbers) for numbers in found[name].values()) >= SIGNIFICANCE
 
 
+@pytest.mark.slow
 def test_all_distributions_together_are_covered(found):
     """Fails by luck once in a million times."""
     for end in ("least", "largest"):

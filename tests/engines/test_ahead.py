@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -27,6 +28,7 @@ from postri.engines.table import Table
 from postri.grid import Grid, grid_of
 from postri.tree.shape import TreeNode, shape_of
 from postri.window import Indexes
+from proving import sized
 
 DECILES = [Fraction(k, 10) for k in range(1, 10)]
 ROWS = 2_000
@@ -119,8 +121,8 @@ def some_nodes(grid: Grid, indexes: Indexes) -> Iterator[list[TreeNode]]:
         ]
 
 
-@pytest.mark.parametrize("name", CELLS)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "name"), list(product(ENGINES, CELLS))[:: sized(5, 1)], ids=str)
 def test_all_boundaries_of_a_tree_have_the_counts_of_the_cells(engine, name):
     """Few cells are followed down to single points; all are counted."""
     make, domain = CELLS[name]
@@ -162,6 +164,7 @@ def test_parts_of_stretches_hold_what_lies_between_their_points(engine):
             assert found[group].tolist() == np.diff(counted.below(bounds), axis=1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "kind"), [("memory", MemoryEngine), ("DuckDB", SqlEngine)])
 @pytest.mark.parametrize("name", ["lognormal", "lognormal, on a domain"])
 def test_few_scans_are_enough_for_a_release(engine, kind, name):
@@ -175,6 +178,7 @@ def test_few_scans_are_enough_for_a_release(engine, kind, name):
     assert len(scans.asked) <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_release_is_the_same_whatever_the_sample_tells(engine, monkeypatch):
     """Also where it misleads, or tells nothing."""

@@ -206,6 +206,7 @@ def test_an_odd_cell_is_read_or_dropped(place):
         answered(array, domain)
 
 
+@pytest.mark.slow
 @examples(120)
 @given(rows=st.lists(cells, max_size=12), domain=st.sampled_from([None, *DOMAINS, *TIMES]))
 def test_any_list_has_an_answer(rows, domain):
@@ -254,6 +255,7 @@ def test_cells_of_one_kind_are_read_like_cells_among_others(kind, data, domain):
     assert window_of(rows, grid) == window_of([None, *rows], grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", ["integer", "decimal", "float", "date", "timestamp"])
 @examples(25)
 @given(rows=st.lists(cells, max_size=12))

@@ -122,6 +122,7 @@ def test_a_predicate_sees_what_stands_beside_a_row(engine, opened):
     assert found == [sum(map(bool, map(holds, FOUND))) for holds in CONDITIONS.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_keys_counts_sums_and_windows_see_it_too(engine, opened):
     table = opened(engine).computed({"v": read_expression('"p.seats" * 2 + x')})

@@ -256,6 +256,7 @@ def test_a_full_disk_loses_nothing_and_the_ledger_goes_on_when_there_is_room(tmp
         subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
     """The same without rights: a limit on the size of files, in a process of its own."""
     program = Path(__file__).with_name("filling.py")

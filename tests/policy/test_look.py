@@ -244,6 +244,7 @@ class TestAccepted:
 
 
 class TestFiles:
+    @pytest.mark.slow
     def test_a_column_is_tried_as_what_it_may_hold(self, tmp_path):
         (tmp_path / "t.csv").write_text(
             "whole,part,day,moment,name,mixed\n"
@@ -275,6 +276,7 @@ class TestFiles:
         with pytest.raises(InputError, match="leave out --type"):
             look_at_file(str(tmp_path / name), table, types={"age": "integer"})
 
+    @pytest.mark.slow
     def test_a_column_that_the_header_has_twice_is_left_out_with_the_reason(self, tmp_path):
         (tmp_path / "t.csv").write_text("a,b,a\n1,2,3\n")
         seen = look_at_file(str(tmp_path / "t.csv"))

@@ -105,6 +105,7 @@ def test_groups_by_an_expression_share_epsilon(name, change):
     assert 0 < found <= EPSILON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(1)], ids=str)
 @pytest.mark.parametrize("grouping", [None, GROUPINGS["months"]], ids=["all rows", "months"])
 def test_aggregates_with_filters_divide_epsilon(grouping, change):

@@ -86,6 +86,7 @@ def test_a_drift_that_nobody_pays_for_is_caught(monkeypatch: pytest.MonkeyPatch)
     assert not measure(SOUND).private(SOUND)
 
 
+@pytest.mark.slow
 def test_an_leeway_in_the_usual_units_is_caught(monkeypatch: pytest.MonkeyPatch):
     """It would jump by a quarter of a row where another row is added."""
     original = Leeway.units

@@ -88,6 +88,7 @@ def test_a_row_beside_its_partner_is_one_row(change):
     assert largest_move(beside, change) == moved_rows(change, len(BY_MAKER["maker"]))
 
 
+@pytest.mark.slow
 @CHANGES
 def test_two_partners_of_a_key_are_caught(change):
     assert largest_move(multiplied, change) > moved_rows(change, len(BY_MAKER["maker"]))

@@ -45,6 +45,7 @@ def cost_of_all(asked, accountant):
     return accountant.epsilon(sum((part.asked.cost for part in asked), start=NOTHING))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 def test_what_is_merged_saves_as_much_as_any_subset_would(tmp_path, accountant):
     """One is wanted far nearer than the others: a release that serves it too is dearer."""
@@ -73,6 +74,7 @@ def test_what_is_merged_saves_as_much_as_any_subset_would(tmp_path, accountant):
         assert set(merge.questions) == {1, 2, 3, 4, 5, 6} and merge.column == "balance"
 
 
+@pytest.mark.slow
 def test_what_one_release_cannot_serve_is_not_merged(tmp_path):
     """Another column, filter, or division of the rows; and what is no quantile."""
     wish = {"within": "4 percentiles", "dataset": "bank"}

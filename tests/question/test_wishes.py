@@ -100,6 +100,7 @@ def assert_least(statistic, wish, found, **how):
         below /= sized(Fraction(2), Fraction(103, 100))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concentrated", [False, True], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_the_least_epsilon_of_every_statistic(form, concentrated):
@@ -112,6 +113,7 @@ def test_the_least_epsilon_of_every_statistic(form, concentrated):
     assert_least(statistic, wish, found, concentrated=concentrated, protect=protect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protect", [ONE_ROW, ReplaceRows(2)], ids=str)
 @pytest.mark.parametrize("confidence", [0.9, 0.999])
 @pytest.mark.parametrize(
@@ -175,6 +177,7 @@ def best_split(total, *, concentrated):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concentrated", [False, True], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("total", [Fraction(1, 2), Fraction(3)])
 def test_wishes_divide_epsilon_as_well_as_any_split(total, concentrated):

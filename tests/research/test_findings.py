@@ -96,6 +96,7 @@ def counted() -> dict[tuple[str, str], Claim]:
     return {(claim.words, claim.method): claim for claim in found}
 
 
+@pytest.mark.slow
 def test_the_claims_are_those_of_the_paper(counted):
     assert {key: claim.paper for key, claim in counted.items()} == {
         (BEST, POSTRI): 8,

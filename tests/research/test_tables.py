@@ -68,6 +68,7 @@ def test_a_table_has_the_rows_and_the_median_of_the_paper(
     assert subject.point(subject.median) == median
 
 
+@pytest.mark.slow
 def test_the_domain_is_the_papers_after_its_shift(subjects):
     """0 to 1e8; the lowest balance is -8,019."""
     for name, first in (("bank", -8_019), ("adult", 0), ("airplane", 0)):

@@ -453,6 +453,7 @@ def test_a_past_answer_below_a_least_epsilon_that_came_later_is_shown(policy):
         assert past.result is not None
 
 
+@pytest.mark.slow
 def test_an_analyst_may_ask_as_many_questions_as_the_policy_says(tmp_path):
     policy = write_policy(tmp_path, more="questions = 2")
     with session(policy, "ann") as ann, session(policy, "bob") as bob:

@@ -66,6 +66,7 @@ def ledger_of(policy: Path) -> SqliteLedger:
 ASKED = {"n": agg.count(), "mid": agg.median("fare"), "mean": agg.mean("fare")}
 
 
+@pytest.mark.slow
 def test_keys_of_many_rows_are_told_and_others_are_not(policy):
     """A key of one or two rows is told with a chance of 1e-7 at most."""
     with postri.connect(policy, analyst="ann") as db:

@@ -78,6 +78,7 @@ class TestAnswers:
             )
         assert [answer.epsilon for answer in result.answers] == [Fraction(3, 4), Fraction(1, 4)]
 
+    @pytest.mark.slow
     def test_each_method_gives_its_answer(self, policy):
         with session(policy) as db:
             answers = [

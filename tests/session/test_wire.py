@@ -98,6 +98,7 @@ class TestResults:
         result = db.ask("bank", EVERYTHING, by=by, epsilon=2)
         same(read_result(sent(json.loads(result_text(result), parse_float=Decimal))), result)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("text", SQLS)
     def test_questions_in_sql(self, db, text):
         result = db.sql(text, epsilon=2)
@@ -241,8 +242,8 @@ class TestQuestions:
             (None, "must be an object"),
             ([], "must be an object"),
             ({}, '"sql", or "dataset" and "aggregates"'),
-            ({"sql": "SELECT"}, "must say its epsilon"),
-            ({"sql": "SELECT", "epsilon": None}, "must say its epsilon"),
+            ({"sql": "SELECT"}, "give epsilon, or within"),
+            ({"sql": "SELECT", "epsilon": None}, "give epsilon, or within"),
             ({"epsilon": 1}, '"sql", or "dataset" and "aggregates"'),
             ({"epsilon": 1, "sqll": ""}, "did you mean 'sql'"),
             ({"epsilon": 1, "sql": 7}, "must be a text"),

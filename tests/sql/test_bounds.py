@@ -50,6 +50,7 @@ def test_what_the_parts_allow_the_whole_allows(one, other, third, sign, next_sig
     assert allows(bounds, truth)
 
 
+@pytest.mark.slow
 @examples(300)
 @given(bounds_and_truth(), bounds_and_truth(), st.sampled_from("+-*/"))
 def test_without_edges_nothing_becomes_one(one, other, sign):

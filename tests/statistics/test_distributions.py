@@ -65,6 +65,7 @@ def test_other_answers_are_none():
         _ = answer.distribution
 
 
+@pytest.mark.slow
 def test_it_travels_over_http_and_back(tmp_path):
     from serving import in_thread
     from serving import write_policy as write_served

@@ -39,6 +39,7 @@ def ranges(cells: np.ndarray) -> list[float]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_the_range_is_held_by_every_definition(name):
     """Fails by luck less often than once in a million."""
@@ -87,6 +88,7 @@ def test_beyond_an_edge_the_range_may_be_more():
     assert (inner.low, inner.high, inner.high_is_edge) == (4, 7, False)
 
 
+@pytest.mark.slow
 def test_a_session_answers_once_for_all_surfaces(tmp_path):
     with seeded(in_duckdb(tmp_path)) as db:
         first = db.iqr("bank", "balance", epsilon=1)

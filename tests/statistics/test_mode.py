@@ -253,6 +253,7 @@ def test_it_is_read_back_as_it_is_written():
         assert agg.read(asked.written()) == asked
 
 
+@pytest.mark.slow
 def test_a_session_knows_the_keys_of_the_policy(tmp_path):
     with seeded(in_duckdb(tmp_path)) as db:
         first = db.mode("bank", "job", epsilon=1)

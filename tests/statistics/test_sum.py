@@ -58,6 +58,7 @@ def test_what_is_cut_reads_back_from_a_record(domain):
     assert read_answers(write_answers([answers]), AddOrRemoveRows(1)) == [answers]
 
 
+@pytest.mark.slow
 def test_a_cut_interval_still_holds_the_sum():
     """At 95 %, in 400 seeded runs: 1 in 20 may miss, and 45 of 400 would miss by luck once in ten
     million times.

@@ -104,6 +104,7 @@ def largest_loss(change: object, *, gaussian: bool) -> Fraction:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_one_person_moves_the_middle_by_the_whole_budget_and_no_more(change, gaussian):
@@ -210,6 +211,7 @@ HARD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HARD)
 def test_intervals_hold_on_hard_tables(name, kind):
@@ -306,6 +308,7 @@ def test_it_is_read_back_as_it_is_written():
         assert agg.read(asked.written()) == asked
 
 
+@pytest.mark.slow
 def test_a_session_answers_once_for_all_surfaces(tmp_path):
     with seeded(in_duckdb(tmp_path)) as db:
         first = db.trimmed_mean("bank", "balance", 0.1, epsilon=1)

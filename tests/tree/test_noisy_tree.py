@@ -71,6 +71,7 @@ def test_an_interval_grows_with_its_certainty(name: str, noise: Noise):
             assert high.last <= high_too.last
 
 
+@pytest.mark.slow
 @TREES
 def test_every_index_lies_between_the_boundaries_that_are_named(name: str, noise: Noise):
     tree = some_tree(name, noise)

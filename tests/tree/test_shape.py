@@ -141,6 +141,7 @@ def test_every_path_of_a_default_domain_has_all_of_epsilon_or_less(name: str):
         check_path(shape_of(grid), index)
 
 
+@pytest.mark.slow
 @examples(400)
 @given(st.sampled_from(sorted(DEFAULTS)), st.data())
 def test_every_index_of_a_default_domain_reaches_its_leaf(name: str, data: st.DataObject):

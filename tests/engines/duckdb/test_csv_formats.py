@@ -132,6 +132,7 @@ def test_the_command_line_takes_patterns(tmp_path):
 # ---- delimiters and the header
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
 def test_a_header_with_another_delimiter_says_which(tmp_path, mark):
     path = write(tmp_path, f"a{mark}b{mark}c", f"1{mark}2{mark}3")

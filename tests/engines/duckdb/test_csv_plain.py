@@ -55,6 +55,7 @@ def one_column(folder: Path, texts: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [None, "integer"])
 @pytest.mark.parametrize(
     "domain", [None, Domain(-SPAN, SPAN), Domain(-SPAN, SPAN, "0.25"), Domain(-7, 7 * SPAN, 7)]
@@ -121,6 +122,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("name", TABLES)
 def test_a_window_by_a_sample_is_that_of_all_lines(name, tmp_path, monkeypatch):
@@ -133,6 +135,7 @@ def test_a_window_by_a_sample_is_that_of_all_lines(name, tmp_path, monkeypatch):
     assert (by_sample.below, by_sample.n) == (every.below, every.n)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("lines", [[b"x"], [b"-1"] * 500, [b"99999"] * 500, [b"0"]])
 def test_a_sample_that_misleads_changes_no_window(lines, tmp_path, monkeypatch):

@@ -163,6 +163,7 @@ def connection():
         yield connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_DOUBT)
 def test_python_refuses_the_same_unless_vouched(connection, kind):
     connection.execute(IN_DOUBT[kind])

@@ -186,6 +186,7 @@ def statements(engine_name: str, question: Question) -> list[str]:
     return source.statements
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_statements_are_those_that_were_reviewed(engine, question):

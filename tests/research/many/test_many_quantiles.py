@@ -32,6 +32,7 @@ def subject_of(values: list[int], domain: Domain) -> Subject:
     return Subject.of_values("few", np.array(values, dtype=np.int64), domain)
 
 
+@pytest.mark.slow
 @EVERY_WAY
 @pytest.mark.parametrize("rows", HARD)
 def test_values_rise_and_lie_inside_the_domain(name: str, rows: str):
