@@ -251,7 +251,8 @@ class CsvFormat:
     def formats(self) -> list[str]:
         """What is declared of the way in which cells are written."""
         named = ("encoding", "decimal", "thousands", "date_format", "timestamp_format")
-        usual = CsvFormat()
+        # The defaults of the fields.
+        usual = type(self)
         return [name for name in named if getattr(self, name) != getattr(usual, name)]
 
     @property
