@@ -36,7 +36,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="A CSV or Parquet file, a DuckDB database file or a PostgreSQL URL.",
+        help="A CSV or Parquet file, a DuckDB database file, a PostgreSQL or a Spark URL.",
         show_default=False,
     ),
 ]

@@ -35,7 +35,7 @@ CSV_TYPES = (
 Data = Annotated[
     str,
     typer.Argument(
-        help="A CSV or Parquet file, a DuckDB database file or a PostgreSQL URL.",
+        help="A CSV or Parquet file, a DuckDB database file, a PostgreSQL or a Spark URL.",
         show_default=False,
     ),
 ]
