@@ -60,7 +60,8 @@ def policy(postgres, tmp_path):
     postgres.run_in(DATABASE, *grants(SERVICE), *service_grants(SERVICE))
     path = hurried_trips(tmp_path, rows=ROWS, budget=str(FITS * EPSILON))
     place = postgres.url(SERVICE, SECRET, DATABASE)
-    path.write_text(f'ledger = "{place}"\n{path.read_text()}')
+    text = path.read_text().replace("[service]", "[service]\nscans = 2")
+    path.write_text(f'ledger = "{place}"\n{text}')
     return path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from fractions import Fraction
+from threading import Event
 
 import pytest
 from serving import QUESTION, in_thread, until, write_policy
@@ -15,7 +16,7 @@ from postri.policy import read_policy
 from postri.web.database import ServiceDatabase, init_service, service_grants
 from postri.web.limits import SharedRate
 from postri.web.refusals import Refusal
-from postri.web.time_grid import PublicView
+from postri.web.time_grid import Departure, PublicView
 from postri.web.tokens import Tokens
 from services.postgres_server import SECRET
 
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.slow
 
 SERVICE = "replica"
 DATABASE = "replicas"
+# How long one that must wait is watched, in seconds: enough for one that does not.
+WHILE = 0.5
 
 
 @pytest.fixture(scope="module")
@@ -111,26 +114,56 @@ class TestAllowances:
             del there.service.ledger.say_again
 
 
+def watched(monkeypatch):
+    """An event that is set when a question has its place and its turn, at any service, from here
+    on.
+    """
+    has_turn = Event()
+    begin = Departure.begin
+
+    def watched_begin(departure):
+        has_turn.set()
+        begin(departure)
+
+    monkeypatch.setattr(Departure, "begin", watched_begin)
+    return has_turn
+
+
 class TestQuestions:
-    def test_the_same_question_at_once_is_paid_for_once(self, two):
+    def test_the_same_question_at_once_is_paid_for_once(self, two, monkeypatch):
         here, there = two
         before = Fraction(there.get("/v1/budget", here.ann).json["bank"]["spent"])
-        waiting = [each.later(here.ann) for each in (here, there) * 2]
-        replies = [each.reply() for each in waiting]
-        assert [each.status for each in replies] == [200] * 4
-        assert len({each.json["answer_id"] for each in replies}) == 1
+        is_found, may_go_on = Event(), Event()
+        record = here.service.ledger.record
+
+        def slow_record(*given):
+            is_found.set()
+            may_go_on.wait(60)
+            record(*given)
+
+        monkeypatch.setattr(here.service.ledger, "record", slow_record)
+        first = here.later(here.ann)
+        assert is_found.wait(60)
+        has_turn = watched(monkeypatch)
+        second = there.later(here.ann)
+        assert not has_turn.wait(WHILE)
+        may_go_on.set()
+        assert first.reply().status == second.reply().status == 200
+        assert first.reply().json["answer_id"] == second.reply().json["answer_id"]
         after = Fraction(there.get("/v1/budget", here.ann).json["bank"]["spent"])
         assert after - before == Fraction(QUESTION["epsilon"])
 
-    def test_a_retry_at_another_service_waits_for_the_first_and_has_its_answer(self, two):
+    def test_a_retry_at_another_service_waits_for_the_first_and_has_its_answer(
+        self, two, monkeypatch
+    ):
         here, there = two
+        has_turn = watched(monkeypatch)
         fresh = {**QUESTION, "fresh": True}
         key = {"Idempotency_Key": "a key"}
         before = len(here.get("/v1/answers", here.ann).json["answers"])
         with here.service.ledger.turn("retry", "ann", "a key"):
             later = there.later(here.ann, fresh, **key)
-            price = here.send("POST", "/v1/price", fresh, here.ann)
-            assert price.status == 200 and not later.is_there
+            assert not has_turn.wait(WHILE)
         first = later.reply().json
         again = here.ask(here.ann, fresh, **key).json
         assert again["rows"] == first["rows"] and again["answer_id"] == first["answer_id"]
@@ -159,15 +192,16 @@ class TestPlaces:
             with there.place(2, gave_up), there.place(2, gave_up):
                 pass
 
-    def test_who_waits_has_the_place_that_comes_free(self, two):
+    def test_who_waits_has_the_place_that_comes_free(self, two, monkeypatch):
         here, there = two
+        has_turn = watched(monkeypatch)
         places = here.service.policy.service.scans
         fresh = {**QUESTION, "fresh": True}
         with ExitStack() as held:
             for _ in range(places):
                 held.enter_context(here.service.place())
             later = there.later(here.ann, fresh)
-            assert here.get("/v1/me", here.ann).status == 200 and not later.is_there
+            assert not has_turn.wait(WHILE) and not later.is_there
         assert later.reply().status == 200
 
 
