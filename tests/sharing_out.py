@@ -31,6 +31,13 @@ LONG = (
     "test_expressions",
     "test_reproduction",
     "test_secrets",
+    "test_web_timing",
+    "test_replicas",
+    "test_web_replicas",
+    "test_run",
+    "test_ledger_cli",
+    "test_cost_of_rows",
+    "test_trimmed",
     "test_web_serve",
     "test_published_methods",
     "test_laziness",
@@ -56,6 +63,10 @@ LONG = (
     "test_remote_session",
     "test_additive_coverage",
     "test_findings",
+    "test_new_statistic",
+    "test_iqr",
+    "test_truth",
+    "test_timing_attack",
 )
 
 

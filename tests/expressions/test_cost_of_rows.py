@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 ENGINES = ["memory", "DuckDB", "PostgreSQL", "Spark"]
 MILLISECOND = 1e-3
 AGAIN = 30
-GENERATIONS = sized(2, 6)
+GENERATIONS = sized(1, 6)
 CHILDREN = sized(3, 6)
 PATTERNS = [
     "a" * 900 + "%",

@@ -29,6 +29,12 @@ def told(metrics):
     return dict(line.rsplit(" ", 1) for line in lines if "postri_info" not in line)
 
 
+def requests(figures):
+    """How many replies have left."""
+    counted = (int(figures[name]) for name in figures if name.startswith("postri_requests_total"))
+    return sum(counted)
+
+
 def asked(port, path="/metrics", method="GET"):
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path)
@@ -131,7 +137,10 @@ class TestService:
             with in_thread(write_policy(folder)) as served:
                 for question in (QUESTION, QUESTION, {**QUESTION, "epsilon": 100}):
                     served.ask(served.ann, question)
-                seen.append(told(served.service.metrics))
+                metrics = served.service.metrics
+                # A reply is counted when it has left.
+                until(lambda metrics=metrics: requests(told(metrics)) == 3, "all counted")
+                seen.append(told(metrics))
         assert seen[0] == seen[1]
 
     def test_they_have_an_address_of_their_own(self, start, tmp_path):

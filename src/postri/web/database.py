@@ -83,7 +83,7 @@ REPLIES = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM replies"
 FILL = f"SELECT {FILLED} FROM rates WHERE token = ?"
 
 
-class Rows(Protocol):
+class SelectedRows(Protocol):
     """What a statement gave."""
 
     def fetchone(self) -> Any: ...
@@ -94,7 +94,7 @@ class Rows(Protocol):
 class Statements(Protocol):
     """A transaction on some tables, of a file or of a database."""
 
-    def execute(self, statement: str, given: Any = (), /) -> Rows:
+    def execute(self, statement: str, given: Any = (), /) -> SelectedRows:
         """Run a statement; its values are question marks."""
         ...
 
