@@ -36,8 +36,11 @@ settings.load_profile("same")
 SERVICES = {"postgres", "spark", "chromium", "terminal"}
 # A file that has one of these names looks at less outside `make prove`.
 TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "most_of", "spark_session")
+# They start servers, draw again and again, or run whole experiments.
+SLOW_FOLDERS = ("audit", "coverage", "deploy", "research", "web")
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
-ROOT = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
 
 
 @pytest.fixture(scope="session")
@@ -70,8 +73,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file that is slow as a whole is not even imported where the quick ones are asked for."""
-    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+    """What is slow as a whole is not even imported where the quick ones are asked for."""
+    if config.option.markexpr != "not slow":
+        return None
+    if collection_path.parent == TESTS and collection_path.name in SLOW_FOLDERS:
+        return True
+    if collection_path.suffix != ".py":
         return None
     return SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) and True
 
@@ -80,7 +87,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What has two sizes is what `make prove` runs; what needs a service is never quick."""
     for item in items:
-        if not SERVICES.isdisjoint(getattr(item, "fixturenames", ())):
+        folder = item.path.relative_to(TESTS).parts[0]
+        is_served = not SERVICES.isdisjoint(getattr(item, "fixturenames", ()))
+        if is_served or folder in SLOW_FOLDERS:
             item.add_marker("slow")
         module = getattr(item, "module", None)
         if any(hasattr(module, name) for name in TWO_SIZES):
