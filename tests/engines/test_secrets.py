@@ -390,7 +390,7 @@ def test_neighbouring_tables_have_the_same_outcome(engine, watch, request, tmp_p
         of_nothing = every[: sized(1, None)]
     asked = [(with_rows(*EXTREMES.values()), every), (with_rows()[:0], of_nothing)]
     if engine in sized(("lists", "DuckDB"), set(LOADERS) - {"Spark"}):
-        rows = list(EXTREMES.values())[:: sized(2, 1)]
+        rows = list(EXTREMES.values())[:: sized(6, 1)]
         asked += [(with_rows(row), ["together", "expressions"]) for row in rows]
     for given, names in asked:
         table = loaded(engine, given, place)
