@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 # How many cells are looked at in one go: they fit the processor's cache, and hold enough work that
 # threads seldom wait for each other.
-STRETCH = 1 << 15
+STRETCH = 1 << 17
 
 
 @dataclass(frozen=True)
