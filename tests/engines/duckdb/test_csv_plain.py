@@ -165,3 +165,11 @@ def test_few_lines_and_lines_that_cannot_be_read_are_worth_no_sample(tmp_path):
     assert sample_lines([str(one_column(tmp_path, ["1"] * 1_000))]) is None
     assert sample_lines([str(tmp_path / "gone.csv")]) is None
     assert sample_lines([]) is None
+
+
+def test_no_long_line_decides_how_much_of_a_file_is_sampled(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_bytes(b"x\n" + b"7" * csv_sample.FIRST_LOOK + b"\n" + b"1234567\n" * 200_000)
+    sample = sample_lines([str(path)])
+    assert sample is not None
+    assert sum(map(len, sample.lines)) <= csv_sample.STRETCHES * csv_sample.BYTES_EACH

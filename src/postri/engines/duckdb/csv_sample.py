@@ -19,6 +19,8 @@ from postri.engines.sql.dialect import filled
 
 STRETCHES = 256
 LINES_EACH = 64
+# And so many bytes at most: no long line decides how much is read.
+BYTES_EACH = 1 << 14
 # How many bytes tell how long a line is.
 FIRST_LOOK = 1 << 16
 # A line has a sign, and an end.
@@ -67,7 +69,7 @@ def sample_lines(paths: Sequence[str]) -> LineSample | None:
 
 def _spread_lines(paths: Sequence[str], ends: Sequence[int]) -> Iterator[bytes]:
     """The whole lines of each stretch: its first and its last line are cut off somewhere."""
-    size = LINES_EACH * _line_length(paths[0])
+    size = min(LINES_EACH * _line_length(paths[0]), BYTES_EACH)
     starts: dict[str, list[int]] = {}
     for i in range(STRETCHES):
         place = i * ends[-1] // STRETCHES
