@@ -210,9 +210,11 @@ class PlannedAggregate:
         """How far its intervals will reach, as a wish; None if nobody knows, or if that is the
         domain's edge.
         """
+        if not self.asked.statistic.takes_wish:
+            return None
         values = []
         percentiles = []
-        for forecast in self.asked.answers_forecasts(self.rows):
+        for forecast in self.asked.forecasts(self.rows).values():
             if isinstance(forecast, Reach):
                 # Whole numbers that are exact by the forecast are within a half.
                 values.append(forecast.reach or Fraction(1, 2))

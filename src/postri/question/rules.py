@@ -64,6 +64,12 @@ def check_wishes(
     epsilon: Number | None, weights: object, aggregates: Mapping[str, Statistic]
 ) -> Fraction | None:
     """The epsilon, or None if it follows from wishes; InputError if it does not."""
+    for statistic in aggregates.values():
+        if statistic.within is not None and not statistic.takes_wish:
+            raise InputError(
+                f"how far a {statistic.title} reaches depends on the rows near its ends, so no "
+                "epsilon follows from within: give epsilon"
+            )
     wishing = [name for name, statistic in aggregates.items() if statistic.within is not None]
     others = [name for name in aggregates if name not in wishing]
     if epsilon is None and not wishing:

@@ -93,7 +93,7 @@ class Wisher:
         assert wish is not None
         start = f"{self.asked.statistic.written()} cannot be within {wish.words}"
         furthest: Plan | Reach | None = None
-        for forecast in asked.answers_forecasts(self.rows):
+        for forecast in asked.forecasts(self.rows).values():
             if isinstance(forecast, Unknown):
                 return self.unknown()
             if furthest is None or wish.met_ratio(forecast) > wish.met_ratio(furthest):

@@ -151,6 +151,8 @@ class Statistic(ABC):
     """Whether its value lies in the column's domain, as a mean does and a sum does not."""
     finds_key: ClassVar[bool] = False
     """Whether each of its answers is about one of its keys, which it finds."""
+    takes_wish: ClassVar[bool] = True
+    """Whether its forecast is about its whole interval, so that a wish tells its epsilon."""
     looks_further: ClassVar[bool] = False
     """Whether it chooses what to draw next by what it has drawn."""
     draws_interval: ClassVar[bool] = False
@@ -317,14 +319,6 @@ class Asked:
         terms = replace(self.terms, beta=self.terms.beta / self.terms.selected, selected=1)
         return self.statistic.forecasts(terms, rows)
 
-    def answers_forecasts(self, rows: ExpectedRows | Unknown) -> Sequence[Forecast]:
-        """Those that a wish is about: of the answers themselves, where these have some of their
-        own, and not of what they are made of.
-        """
-        found = self.forecasts(rows)
-        own = [each for suffix, each in found.items() if suffix in self.statistic.suffixes]
-        return own or list(found.values())
-
     def ratio(self, rows: ExpectedRows | Unknown, *, met: bool = False) -> float | None:
         """How far the furthest of its intervals will reach, in parts of what is wished; infinite,
         if it is to be `met`, where that is the domain's edge. None without a wish or a forecast.
@@ -333,7 +327,7 @@ class Asked:
         if wish is None:
             return None
         found = []
-        for forecast in self.answers_forecasts(rows):
+        for forecast in self.forecasts(rows).values():
             wish.check(forecast)
             if isinstance(forecast, Unknown):
                 return None

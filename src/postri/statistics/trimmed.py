@@ -119,6 +119,7 @@ class TrimmedMean(Statistic):
     batch = MiddleBatch
     needs_indexes: ClassVar = True
     stays_in_domain: ClassVar = True
+    takes_wish: ClassVar = False
     looks_further: ClassVar = True
     end_share: ClassVar[Fraction] = Fraction(2, 5)
     """The share of the budget that the two ends have."""
