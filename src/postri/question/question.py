@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Unknown
-from postri.answer.words import FOUND, JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
+from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
 from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
@@ -36,7 +36,6 @@ from postri.engines.rows import (
     group_column,
 )
 from postri.engines.table import Table
-from postri.errors import InputError
 from postri.exact import Number
 from postri.expressions import Predicate
 from postri.expressions.tree import And, Expression, columns_of
@@ -70,6 +69,7 @@ from postri.question.rules import (
     check_flag,
     check_method,
     check_wishes,
+    check_wishes_of_groups,
     shares_of,
     wishes_divide,
 )
@@ -535,24 +535,8 @@ def plain_question(
     added, and its draws divide the rho of the question in place of its epsilon.
     """
     total = check_wishes(epsilon, weights, aggregates)
-    for statistic in aggregates.values():
-        check_domain(statistic.domain)
-        statistic.check_protect(check_protect(protect))
-        if statistic.public_keys is not None:
-            Groups.of({str(statistic.column): statistic.public_keys})
-    sure = check_share(confidence, "confidence")
-    usual = "depth"
-    if concentrated:
-        # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
-        usual = "depth-gumbel"
-    terms = Terms(
-        Fraction(1),
-        1 - sure,
-        sure,
-        check_protect(protect),
-        method=check_method(method or usual),
-        split=check_share(split, "split"),
-    )
+    _check_statistics(aggregates.values(), protect)
+    terms = _terms(confidence, protect, method, split, concentrated=concentrated)
     checked_coins = check_coins(coins)
     predicate = Predicate.of(where)
     groups = None
@@ -566,25 +550,20 @@ def plain_question(
     )
     answers = sum(len(statistic.suffixes) for statistic in aggregates.values())
     terms = _in_groups(terms, answers, groups, simultaneous=simultaneous)
-    together = parts or {}
-    divided = selected or {}
-    asked = []
-    expected = []
     names = tuple(aggregates)
     divides = weights is None and wishes_divide(total, aggregates)
     shares: Sequence[Fraction] = ()
     if not divides:
-        shares = shares_of(weights, list(aggregates))
+        shares = shares_of(weights, list(names))
     unknown = groups is not None and groups.unknown is not None
     if groups is not None and unknown:
-        if divides:
-            raise InputError(
-                "how many groups there will be is not known where keys are found, so no epsilon "
-                "follows from within: give epsilon"
-            )
+        check_wishes_of_groups(divides=divides)
         aggregates, shares = with_decider(aggregates, shares, groups)
+    asked = []
+    expected = []
     for name, statistic in aggregates.items():
-        own = replace(terms, parts=together.get(name, 1), selected=divided.get(name, 1))
+        together = (parts or {}).get(name, 1)
+        own = replace(terms, parts=together, selected=(selected or {}).get(name, 1))
         asked.append(Asked(statistic, own))
         # The rows of groups that nobody knows are not known either.
         filtered = unknown or predicate is not None or statistic.where is not None
@@ -614,14 +593,45 @@ def plain_question(
     )
 
 
+def _check_statistics(statistics: Iterable[Statistic], protect: ProtectedChange) -> None:
+    for statistic in statistics:
+        check_domain(statistic.domain)
+        statistic.check_protect(check_protect(protect))
+        if statistic.public_keys is not None:
+            Groups.of({str(statistic.column): statistic.public_keys})
+
+
+def _terms(
+    confidence: Number,
+    protect: ProtectedChange,
+    method: str | Method | None,
+    split: Number,
+    *,
+    concentrated: bool,
+) -> Terms:
+    """The terms of all statistics, but for what each pays."""
+    sure = check_share(confidence, "confidence")
+    usual = "depth"
+    if concentrated:
+        # The exponential mechanism has the smaller rho at the same epsilon (Theorem 13).
+        usual = "depth-gumbel"
+    return Terms(
+        Fraction(1),
+        1 - sure,
+        sure,
+        check_protect(protect),
+        method=check_method(method or usual),
+        split=check_share(split, "split"),
+    )
+
+
 def _told_found(asked: Sequence[Asked]) -> tuple[Asked, ...]:
-    """Each with a note on how the keys are found, if they are."""
-    for each in asked:
-        if isinstance(each.statistic, FoundCount):
-            threshold = each.statistic.law(each.terms).threshold
-            note = FOUND.format(threshold=threshold, delta=f"{float(each.statistic.delta):g}")
-            return tuple(_noted(other, note) for other in asked)
-    return tuple(asked)
+    """Each with what one of them has to say to all, such as how the keys are found."""
+    notes = [note for each in asked if (note := each.statistic.note_to_all(each.terms))]
+    found = tuple(asked)
+    for note in notes:
+        found = tuple(_noted(each, note) for each in found)
+    return found
 
 
 def _own_columns(statistics: Iterable[Statistic]) -> dict[str, Expression]:

@@ -85,6 +85,15 @@ def check_wishes(
     return check_epsilon(epsilon)
 
 
+def check_wishes_of_groups(*, divides: bool) -> None:
+    """InputError if wishes are to tell an epsilon where the keys of groups are found."""
+    if divides:
+        raise InputError(
+            "how many groups there will be is not known where keys are found, so no epsilon "
+            "follows from within: give epsilon"
+        )
+
+
 def wishes_divide(epsilon: object, aggregates: Mapping[str, Statistic]) -> bool:
     """Whether epsilon, or its division, follows from wishes. One aggregate has all of it."""
     if epsilon is not None and len(aggregates) == 1:

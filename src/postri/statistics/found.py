@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from postri.answer import Answer
 from postri.answer.drawn import Interval, Kept
 from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
+from postri.answer.words import FOUND
 from postri.cost import Cost, approximate_draw
 from postri.keeping import KeepingLaw
 from postri.mechanisms.coins import Coins
@@ -48,6 +49,10 @@ class FoundCount(Count):
     def check_terms(self, terms: Terms) -> None:
         """InputError if epsilon is too small to find a key."""
         self.law(terms)
+
+    def note_to_all(self, terms: Terms) -> str:
+        """How the keys are found."""
+        return FOUND.format(threshold=self.law(terms).threshold, delta=f"{float(self.delta):g}")
 
     def law(self, terms: Terms) -> KeepingLaw:
         """The noise on each number: it follows from public numbers."""

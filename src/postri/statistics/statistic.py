@@ -293,6 +293,10 @@ class Statistic(ABC):
         """
         raise NotImplementedError
 
+    def note_to_all(self, terms: Terms) -> str | None:
+        """What all answers of a question are to say because it is among what is asked."""
+        return None
+
     def forecasts(self, terms: Terms, rows: ExpectedRows | Unknown) -> Mapping[str, Forecast]:
         """The forecasts by what follows the aggregate's name: one for all its answers, unless it
         says otherwise.
