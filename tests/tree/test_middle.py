@@ -46,7 +46,7 @@ def test_means_and_ranges_of_a_release_hold(name):
     trimmed, moved = exact(cells, p)
     spread = float(np.subtract(*np.quantile(cells, [0.75, 0.25])))
     table = postri.open({"x": cells})
-    runs = sized(5, 500)
+    runs = sized(12, 500)
     missed = np.zeros(3)
     with patch.object(module, "LEVELS", FEW_LEVELS):
         for _ in range(runs):
