@@ -29,10 +29,15 @@ def told(metrics):
     return dict(line.rsplit(" ", 1) for line in lines if "postri_info" not in line)
 
 
-def requests(figures):
-    """How many replies have left."""
-    counted = (int(figures[name]) for name in figures if name.startswith("postri_requests_total"))
-    return sum(counted)
+def told_after(metrics, replies):
+    """What is told once so many replies are counted: one is when it has left, a moment later."""
+
+    def all_are_counted():
+        counted = (n for name, n in told(metrics).items() if name.startswith("postri_requests"))
+        return sum(map(int, counted)) == replies
+
+    until(all_are_counted, "all replies are counted")
+    return told(metrics)
 
 
 def asked(port, path="/metrics", method="GET"):
@@ -91,7 +96,7 @@ class TestService:
         served.get("/v1/planted4711", served.ann)
         served.send("PLANTED", "/planted4711")
         served.get("/v1/me", "ptr_planted4711")
-        found = told(served.service.metrics)
+        found = told_after(served.service.metrics, 6)
         requests = {name: n for name, n in found.items() if name.startswith("postri_req")}
         assert requests == {
             'postri_requests_total{method="GET",route="other",status="401"}': "1",
@@ -121,7 +126,7 @@ class TestService:
             assert told(served.service.metrics)["postri_questions_places"] == "1"
             for each in asking:
                 each.reply()
-            assert told(served.service.metrics)["postri_questions_running"] == "0"
+            assert told_after(served.service.metrics, 2)["postri_questions_running"] == "0"
 
     def test_neighbouring_tables_have_the_same_counters(self, tmp_path):
         """Whoever reads them cannot tell which of two tables it was."""
@@ -137,10 +142,7 @@ class TestService:
             with in_thread(write_policy(folder)) as served:
                 for question in (QUESTION, QUESTION, {**QUESTION, "epsilon": 100}):
                     served.ask(served.ann, question)
-                metrics = served.service.metrics
-                # A reply is counted when it has left.
-                until(lambda metrics=metrics: requests(told(metrics)) == 3, "all counted")
-                seen.append(told(metrics))
+                seen.append(told_after(served.service.metrics, 3))
         assert seen[0] == seen[1]
 
     def test_they_have_an_address_of_their_own(self, start, tmp_path):

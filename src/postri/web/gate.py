@@ -77,11 +77,12 @@ class Envelope:
         route = getattr(scope.get("route"), "path", None)
         _log(visit, status, method, route)
         count = self._metrics.count
-        count("postri_requests_total", method=method, route=route or "other", status=str(status))
         if visit.code is not None:
             count("postri_refusals_total", code=visit.code)
         if visit.answered is not None and status == 200:
             count("postri_answers_total", kind=visit.answered)
+        # Last, so that whoever finds a request counted finds all of it counted.
+        count("postri_requests_total", method=method, route=route or "other", status=str(status))
 
 
 def _add_headers(message: Message, path: str, visit: Visit) -> None:
