@@ -441,6 +441,8 @@ class TestListing:
             ledger.reserve(charge(number), ENOUGH)
         assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
         assert [entry.number for entry in ledger.entries(after=3)] == [4, 5]
+        assert [entry.number for entry in ledger.entries_before(6)] == [5, 4, 3, 2, 1]
+        assert [entry.number for entry in ledger.entries_before(3)] == [2, 1]
 
     def test_entries_can_be_added_while_they_are_listed(self, ledger):
         ledger.reserve(charge(), ENOUGH)

@@ -26,7 +26,7 @@ from postri.ledger import (
     verify,
 )
 from postri.ledger.postgres import PostgresLedger, grants, init_heads, init_ledger
-from postri.ledger.postgres.connection import lock_key
+from postri.ledger.postgres.connection import Transaction, lock_key
 from postri.ledger.postgres.heads import HeldFiles
 from services.postgres_server import SECRET
 
@@ -140,6 +140,26 @@ class TestChains:
             assert verify(store.audit())
         with suppress(LedgerError):
             filled.reserve(charge(), ENOUGH)
+
+    def test_a_question_takes_two_trips_to_pay_and_two_to_be_answered(
+        self, store, ledger, monkeypatch
+    ):
+        """The first locks and reads, the second writes and commits."""
+        trips = []
+        run = Transaction._run
+
+        def counted(transaction, requests):
+            trips.append(len(requests))
+            return run(transaction, requests)
+
+        first = ledger.reserve(charge("first"), ENOUGH)
+        ledger.record(first, "x")
+        monkeypatch.setattr(Transaction, "_run", counted)
+        number = ledger.reserve(charge("second"), ENOUGH, Attempt("{}", "a key"))
+        assert trips == [3, 2]
+        trips.clear()
+        ledger.record(number, "y")
+        assert trips == [3, 2]
 
     def test_no_chain_forks_whoever_holds_which_lock(self, store, filled):
         body = '{"dataset":"bank","unanswered":[]}'

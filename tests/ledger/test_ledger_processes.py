@@ -20,6 +20,8 @@ from proving import sized
 
 # How many processes ask, and how often each.
 PROCESSES, EACH = sized((4, 30), (8, 250))
+# A guard against waiting for ever, in seconds.
+PATIENCE = sized(600, 4 * 3600)
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ,
@@ -35,7 +37,7 @@ def start(script: str, *words: object) -> subprocess.Popen[str]:
 
 
 def result(process: subprocess.Popen[str]):
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return json.loads(out)
 

@@ -45,7 +45,9 @@ SHARING = """
 """
 PLACES = "SELECT place FROM places WHERE dataset = ?"
 JOINS = "SELECT dataset, other FROM same_people"
+FATE = "SELECT number FROM fates WHERE reservation = ?"
 RETRY = "SELECT reservation, wording FROM retries WHERE analyst = ? AND retry = ?"
+OF_NUMBER = "WHERE number = ?"
 # What costs nothing says nothing of protections either.
 SPENDS = "kind NOT IN ('answer', 'failure', 'reopened')"
 ASKED = """
@@ -253,7 +255,7 @@ class Book(ABC):
 
     def fate(self, reservation: int) -> tuple[Fate, str] | None:
         """What became of a reservation, and when."""
-        row = self._do("SELECT number FROM fates WHERE reservation = ?", (reservation,)).fetchone()
+        row = self._do(FATE, (reservation,)).fetchone()
         if row is None:
             return None
         entry = self.entry(row[0])
@@ -330,7 +332,7 @@ class Book(ABC):
 
     def entry(self, number: int) -> Entry | None:
         """The entry of this number."""
-        found = self._entries("WHERE number = ?", (number,))
+        found = self._entries(OF_NUMBER, (number,))
         if not found:
             return None
         return found[0]
@@ -345,6 +347,10 @@ class Book(ABC):
     def batch(self, after: int) -> list[Entry]:
         """The next entries after a number."""
         return self._entries("WHERE number > ? ORDER BY number LIMIT ?", (after, BATCH))
+
+    def batch_before(self, before: int) -> list[Entry]:
+        """The entries before a number that are next to it, the newest first."""
+        return self._entries("WHERE number < ? ORDER BY number DESC LIMIT ?", (before, BATCH))
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """All entries after a number."""
@@ -361,8 +367,13 @@ class Book(ABC):
             after = batch[-1].number
 
     def _entries(self, which: str, given: tuple[Any, ...]) -> list[Entry]:
-        rows = self._do(f"SELECT {self.COLUMNS} FROM entries {which}", given)
+        rows = self._do(self.reading_entries(which), given)
         return [Entry(*row) for row in rows]
+
+    @classmethod
+    def reading_entries(cls, which: str) -> str:
+        """The statement that reads some entries."""
+        return f"SELECT {cls.COLUMNS} FROM entries {which}"
 
     def all_wordings(self) -> Iterator[tuple[str, int, str]]:
         """How all questions were put: analyst, reservation, wording."""

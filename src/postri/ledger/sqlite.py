@@ -125,7 +125,11 @@ class SqliteLedger(StoredLedger):
 
     @contextmanager
     def _writing(
-        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+        self,
+        dataset: str,
+        people: People = NOBODY,
+        analyst: str | None = None,
+        retry: str | None = None,
     ) -> Iterator[SqliteBook]:
         with ExitStack() as stack:
             with self._file.writing() as connection:

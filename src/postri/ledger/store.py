@@ -312,6 +312,10 @@ class Ledger(Protocol):
         """The entries above a number, in order; unknown kinds too."""
         ...
 
+    def entries_before(self, before: int) -> Iterator[Entry]:
+        """The entries below a number, the newest first; unknown kinds too."""
+        ...
+
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """The ledger at one moment, for audits."""
         ...

@@ -78,12 +78,16 @@ class StoredLedger(ABC):
 
     @abstractmethod
     def _writing(
-        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+        self,
+        dataset: str,
+        people: People = NOBODY,
+        analyst: str | None = None,
+        retry: str | None = None,
     ) -> AbstractContextManager[Book]:
         """A transaction that may append to a dataset and to those about the same people: refuses
         what is unknown or too old, and moves the head when all is durable.
 
-        The totals of the analyst will be looked at, if one is named.
+        The totals of the analyst will be looked at, if one is named, and the key of a retry.
         """
 
     @abstractmethod
@@ -141,8 +145,9 @@ class StoredLedger(ABC):
             return _recorded(book, number, (dataset, version, key))
 
     def reserve(self, charge: Charge, limits: Limits, attempt: Attempt | None = None) -> int:
-        with self._writing(charge.dataset, limits.people, charge.analyst) as book:
-            if attempt is not None:
+        retry = attempt.retry if attempt is not None else None
+        with self._writing(charge.dataset, limits.people, charge.analyst, retry) as book:
+            if attempt is not None and retry is not None:
                 before = book.retried(charge.analyst, attempt)
                 if before is not None:
                     _check_same(book.reservation(before), charge)
@@ -369,9 +374,22 @@ class StoredLedger(ABC):
             yield from batch
             after = batch[-1].number
 
+    def entries_before(self, before: int) -> Iterator[Entry]:
+        """The entries below a number, the newest first; unknown kinds too.
+
+        Nothing is locked between two of them.
+        """
+        while batch := self._batch_before(before):
+            yield from batch
+            before = batch[-1].number
+
     def _batch(self, after: int) -> list[Entry]:
         with self._looking() as book:
             return book.batch(after)
+
+    def _batch_before(self, before: int) -> list[Entry]:
+        with self._looking() as book:
+            return book.batch_before(before)
 
     def head(self) -> Head:
         """Where the ledger ends now: print `head().line` and keep it elsewhere."""

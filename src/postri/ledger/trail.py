@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TextIO, TypedDict
 
 from postri.errors import LedgerError
@@ -23,7 +24,7 @@ from postri.ledger.entries import (
 )
 from postri.ledger.head import Head
 from postri.ledger.parts import epsilon_text
-from postri.ledger.store import Ledger, Reservation, Snapshot
+from postri.ledger.store import Ledger, Reservation, Snapshot, Unanswered
 from postri.ledger.terms import BudgetTerms, DatasetTerms, ProtectionAccepted, Restated
 
 COLUMNS = (
@@ -42,6 +43,8 @@ COLUMNS = (
     "hash",
 )
 UNKNOWN_FATE = "unknown, counts as spent"
+# How many entries are looked at for one page of the trail.
+MOST_LOOKED_AT = 5_000
 # What a spreadsheet would take for the start of a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 
@@ -57,6 +60,34 @@ class EntryFields(TypedDict):
     epsilon: str
     question: str | None
     fate: str
+
+
+class UnansweredFields(TypedDict):
+    """A question without an answer; the reason is null if nobody knows what became of it."""
+
+    id: int
+    time: str
+    analyst: str
+    reason: str | None
+
+
+def unanswered_fields(each: Unanswered) -> UnansweredFields:
+    """A question without an answer, as plain values."""
+    return {
+        "id": each.id,
+        "time": to_the_second(each.time),
+        "analyst": each.analyst,
+        "reason": each.reason,
+    }
+
+
+def to_the_second(time: str) -> str:
+    """The time of an entry: how long a scan took is nobody's business.
+
+    >>> to_the_second("2026-11-16T12:00:00.123456Z")
+    '2026-11-16T12:00:00Z'
+    """
+    return f"{time[:19]}Z"
 
 
 @dataclass(frozen=True)
@@ -100,13 +131,63 @@ def export_csv(ledger: Ledger, file: TextIO) -> None:
             lines.writerow([safe(str(cell)) for cell in cells])
 
 
-def listed(ledger: Ledger, after: int, limit: int, *, until: Head) -> list[EntryFields]:
+@dataclass(frozen=True)
+class TrailWish:
+    """Which entries of the trail are wanted: all, or those of a dataset, an analyst, a kind."""
+
+    dataset: str | None = None
+    analyst: str | None = None
+    kind: str | None = None
+
+    def holds(self, entry: Entry, told: TrailCells) -> bool:
+        """Whether an entry is one of them."""
+        # What was restored names all its datasets in one line.
+        datasets = told.dataset.split("; ")
+        return (
+            self.kind in (None, entry.kind)
+            and self.analyst in (None, told.analyst)
+            and (self.dataset is None or self.dataset in datasets)
+        )
+
+
+ALL = TrailWish()
+
+
+def listed(
+    ledger: Ledger, after: int, limit: int, *, until: Head, wanted: TrailWish = ALL
+) -> tuple[list[EntryFields], int | None]:
     """Some entries of the trail as plain values, none that the head `until` does not know: who
-    spent what on which question, and what became of it; never an answer.
+    spent what on which question, and what became of it; never an answer. With them the number
+    after which to go on, None at the end.
     """
     no_later = takewhile(lambda entry: entry.number <= until.number, ledger.entries(after))
-    known = filter(until.knows, no_later)
-    return [_fields(entry, ledger) for entry in islice(known, limit)]
+    return _page(ledger, filter(until.knows, no_later), limit, wanted)
+
+
+def newest(
+    ledger: Ledger, before: int | None, limit: int, *, until: Head, wanted: TrailWish = ALL
+) -> tuple[list[EntryFields], int | None]:
+    """The same with the newest entry first: those below a number, or from the head on; with them
+    the number below which to go on.
+    """
+    if before is None:
+        before = until.number + 1
+    return _page(ledger, filter(until.knows, ledger.entries_before(before)), limit, wanted)
+
+
+def _page(
+    ledger: Ledger, entries: Iterator[Entry], limit: int, wanted: TrailWish
+) -> tuple[list[EntryFields], int | None]:
+    """The first of some entries that are wanted, and the number of the last that was looked at, if
+    there may be more: a page may be short, so that a rare wish holds nobody up.
+    """
+    found: list[EntryFields] = []
+    for looked_at, entry in enumerate(entries, start=1):
+        if wanted.holds(entry, _cells(entry, UNKNOWN_FATE)):
+            found.append(_fields(entry, ledger))
+        if len(found) == limit or looked_at == MOST_LOOKED_AT:
+            return found, entry.number
+    return found, None
 
 
 def _fields(entry: Entry, ledger: Ledger) -> EntryFields:
@@ -116,8 +197,7 @@ def _fields(entry: Entry, ledger: Ledger) -> EntryFields:
     told = _cells(entry, fate)
     return {
         "number": entry.number,
-        # To the second: how long a scan took is nobody's business.
-        "time": f"{entry.time[:19]}Z",
+        "time": to_the_second(entry.time),
         "kind": entry.kind,
         "dataset": told.dataset or None,
         "analyst": told.analyst or None,

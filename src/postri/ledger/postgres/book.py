@@ -7,7 +7,7 @@ which is the chain of a SQLite ledger that was copied, or nothing. Numbers are c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -16,8 +16,11 @@ from postri.errors import LedgerError
 from postri.ledger.book import (
     BATCH,
     ENDLESS,
+    FATE,
     JOINS,
+    OF_NUMBER,
     PLACES,
+    RETRY,
     SHARING,
     SPENDS,
     UNDERSTOOD_EVERY,
@@ -46,6 +49,7 @@ from postri.ledger.schema import check_known
 from postri.ledger.store import TRUNK, AskedQuestion, Indexes
 from postri.ledger.terms import BudgetTerms, DatasetTerms
 
+NUMBER = "SELECT nextval('numbers')"
 VERSION = "SELECT max(value) FROM meta WHERE name = 'schema'"
 UNDERSTOOD = "SELECT number FROM understood WHERE chain = ? ORDER BY number DESC LIMIT 1"
 TIP = "SELECT number, hash FROM entries WHERE chain = ? ORDER BY number DESC LIMIT 1"
@@ -70,12 +74,12 @@ ALL_DATASETS = """
     WHERE names.analyst = ''
 """
 # All that a reservation needs to know of some chains: where they end, the newest totals, and the
-# last terms.
+# last terms. The server plans it once: how many chains there are shows in the text.
 STATES = """
     SELECT chains.chain, tip.number, tip.hash, said.kind, said.body,
         newest.epsilon, newest.rho, newest.delta, newest.entries, newest.terms,
         newest.reopened, newest.unanswered, newest.failed
-    FROM unnest(?::text[]) AS chains (chain)
+    FROM (VALUES {chains}) AS chains (chain)
     LEFT JOIN LATERAL (
         SELECT number, hash FROM entries
         WHERE entries.chain = chains.chain ORDER BY number DESC LIMIT 1
@@ -121,15 +125,42 @@ ADD_ANALYST = "INSERT INTO analysts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_NAME = "INSERT INTO names VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
-def foreseen_by(chains: Sequence[str], analyst: str | None) -> list[Request]:
-    """What a reservation on datasets about the same people looks at, to be read in one trip."""
-    requests: list[Request] = [(STATES, (list({TRUNK: None, **dict.fromkeys(chains)}),))]
-    requests += [(VERSION, ()), (JOINS, ())]
+def foreseen_of(chains: Sequence[str]) -> list[Request]:
+    """What every transaction on datasets about the same people looks at, to be read in one trip;
+    and the number of the entry that it appends.
+    """
+    requests = [_states_of({TRUNK: None, **dict.fromkeys(chains)})]
+    requests += [(NUMBER, ()), (VERSION, ()), (JOINS, ())]
     for chain in chains:
         requests += [(PLACES, (chain,)), (SHARING, (chain,))]
-        if analyst is not None:
-            requests.append((ANALYST, (chain, analyst)))
     return requests
+
+
+def reservation_looks_at(
+    chains: Sequence[str], analyst: str | None, retry: str | None
+) -> list[Request]:
+    """What it looks at besides when a question of an analyst is reserved."""
+    requests: list[Request] = []
+    if analyst is not None:
+        requests += [(ANALYST, (chain, analyst)) for chain in chains]
+    if retry is not None:
+        requests.append((RETRY, (analyst, retry)))
+    return requests
+
+
+def fate_looks_at(reservation: int, dataset: str, analyst: str) -> list[Request]:
+    """What it looks at besides when a reservation gets its fate."""
+    entry = PostgresBook.reading_entries(OF_NUMBER)
+    return [
+        (entry, (reservation,)),
+        (FATE, (reservation,)),
+        (ANALYST, (dataset, analyst)),
+    ]
+
+
+def _states_of(chains: Collection[str]) -> Request:
+    places = ", ".join(["(?::text)"] * len(chains))
+    return STATES.format(chains=places), tuple(chains)
 
 
 @dataclass
@@ -158,9 +189,16 @@ class PostgresBook(Book):
 
     COLUMNS = "number, time, kind, body, previous, hash, chain"
 
-    def __init__(self, transaction: Transaction, foreseen: Sequence[Request] = ()) -> None:
+    def __init__(
+        self,
+        transaction: Transaction,
+        foreseen: Sequence[Request] = (),
+        found: Sequence[Fetched] = (),
+    ) -> None:
         super().__init__()
         self._transaction = transaction
+        # Numbers that were given out and not used yet.
+        self._numbers: list[int] = []
         self._foreseen: dict[tuple[str, tuple[Any, ...]], Fetched] = {}
         self._tips: dict[str, Tip] = {}
         self._rows: dict[str, DatasetTotals] = {}
@@ -168,11 +206,13 @@ class PostgresBook(Book):
         # The last entry of each chain that this transaction has written, and all its facts.
         self.written: dict[str, Entry] = {}
         self._facts: dict[int, Fact] = {}
-        for request, fetched in zip(foreseen, transaction.first, strict=True):
-            if request[0] == STATES:
-                self._take_states(fetched)
-            else:
-                self._foreseen[request] = fetched
+        for request, fetched in zip(foreseen, found, strict=True):
+            self._foreseen[request] = fetched
+            if request[0] == NUMBER:
+                self._numbers += fetched.fetchone()
+        if foreseen:
+            # The first of them.
+            self._take_states(found[0])
 
     def _do(self, statement: str, given: tuple[Any, ...] = ()) -> Fetched:
         found = self._foreseen.get((statement, given))
@@ -272,7 +312,9 @@ class PostgresBook(Book):
 
     def append(self, fact: Fact) -> int:
         (chain,) = {share.dataset for share in fact.shares()}
-        (number,) = self._transaction.do("SELECT nextval('numbers')").fetchone()
+        if not self._numbers:
+            self._numbers += self._transaction.do(NUMBER).fetchone()
+        number = self._numbers.pop()
         entry = replace(entry_of(fact, number, self.tip(chain).hash), chain=chain)
         self._write(entry, fact)
         return entry.number

@@ -53,7 +53,8 @@ SETTINGS = """
             true
         )
 """
-LOCK = "SELECT pg_advisory_xact_lock(?)"
+# Waited for after the settings, from left to right.
+LOCK = ",\n        pg_advisory_xact_lock(?)"
 # A row if the lock was free.
 TRY_LOCK = "SELECT 1 WHERE pg_try_advisory_xact_lock(?)"
 # For a lock that is held while data are read: its transaction is idle meanwhile. It holds no
@@ -67,6 +68,8 @@ UNHURRIED = """
 """
 # How often a lock is tried again that another holds, in seconds.
 PACE = 0.02
+# Rows that wait in a queue go out as one statement, unless they are more.
+MOST_TOGETHER = 16
 
 # What to do about the server's errors, by their codes.
 _WORDS = {
@@ -204,9 +207,10 @@ class LedgerServer:
         was committed by then, the first of them in the same trip to the server.
         """
         milliseconds = str(int(self._patience * 1000))
-        settings = (SETTINGS, (self._schema, milliseconds, milliseconds))
-        taken = [(LOCK, (key,)) for key in sorted(set(locks))]
-        opening: list[Request] = [(how, ()), settings, *taken]
+        keys = sorted(set(locks))
+        settings = SETTINGS.rstrip() + LOCK * len(keys)
+        given = (self._schema, milliseconds, milliseconds, *keys)
+        opening: list[Request] = [(how, ()), (settings, given)]
         while True:
             connection, was_idle = self._connected()
             transaction = Transaction(connection, self.title)
@@ -288,6 +292,35 @@ class Fetched:
         return iter(self._rows)
 
 
+def as_one(requests: Sequence[Request]) -> Request:
+    """Several questions as one: a column for each, with its rows as JSON. What a statement costs
+    besides its rows, at both ends, is then paid once.
+    """
+    columns = [
+        f"(SELECT json_agg(row_to_json(part)) FROM ({statement}) AS part)"
+        for statement, _ in requests
+    ]
+    given = tuple(value for _, values in requests for value in values)
+    return f"SELECT {', '.join(columns)}", given
+
+
+def one_by_one(fetched: Fetched) -> list[Fetched]:
+    """What each of several questions gave that were asked as one."""
+    return [Fetched([tuple(row.values()) for row in rows or ()]) for rows in fetched.fetchone()]
+
+
+def _inserted(queued: Sequence[Request]) -> Sequence[Request]:
+    """Rows for several tables as one statement, which is all that a question writes."""
+    if len(queued) > MOST_TOGETHER or not all(each[0].startswith("INSERT") for each in queued):
+        return queued
+    *others, last = [statement for statement, _ in queued] or [""]
+    if not others:
+        return queued
+    parts = [f"part_{number} AS ({statement})" for number, statement in enumerate(others)]
+    given = tuple(value for _, values in queued for value in values)
+    return [(f"WITH {', '.join(parts)} {last}", given)]
+
+
 class Transaction:
     """A transaction on a connection of its own. Statements that give no rows may wait in a queue:
     they go out together with the next one that does, or with the commit.
@@ -312,14 +345,14 @@ class Transaction:
         """Run what is queued, then these statements, in one trip to the server."""
         queued = self._queue
         self._queue = []
-        cursors = self._run([*queued, *requests])
-        return [_fetched(cursor) for cursor in cursors[len(queued) :]]
+        cursors = self._run([*_inserted(queued), *requests])
+        return [_fetched(cursor) for cursor in cursors[len(cursors) - len(requests) :]]
 
     def commit(self) -> None:
         """Make it durable. ConnectionLost if nobody knows whether it is."""
         queued = self._queue
         self._queue = []
-        *_, last = self._run([*queued, ("COMMIT", ())])
+        *_, last = self._run([*_inserted(queued), ("COMMIT", ())])
         # A transaction that failed before ends without an error, and without a trace.
         if last.statusmessage != "COMMIT":
             raise LedgerError(f"{self._title} could not be written: verify it; nothing was spent")

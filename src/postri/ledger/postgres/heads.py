@@ -6,7 +6,7 @@ moves it back; and each chain has its own, so that datasets do not wait for one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,13 @@ from typing import Protocol
 
 from postri.errors import LedgerError
 from postri.ledger.head import Head, HeadFile, HeldHead
-from postri.ledger.postgres.connection import LedgerServer, Transaction, lock_key
+from postri.ledger.postgres.connection import (
+    Fetched,
+    LedgerServer,
+    Request,
+    Transaction,
+    lock_key,
+)
 from postri.ledger.postgres.schema import HEADS_SCHEMA
 from postri.ledger.store import TRUNK
 
@@ -153,17 +159,18 @@ class HeadDatabase:
     def read(self, chains: Iterable[str] | None = None) -> Mapping[str, Head | None]:
         with self._server.reading() as transaction:
             if chains is not None:
-                return _newest(transaction, list(chains))
+                names = list(chains)
+                return _newest(names, transaction.ask_all(_asking(names)))
             rows = transaction.do(ALL_NEWEST)
             return {chain: Head(number, hash, spending) for chain, number, hash, spending in rows}
 
     @contextmanager
     def held(self, chains: Iterable[str]) -> Iterator[HeldRows]:
-        names = set(chains)
-        locks = [lock_key("postri head", name) for name in names]
-        with self._server.writing(locks) as transaction:
-            newest = _newest(transaction, sorted({TRUNK, *names}))
-            yield HeldRows(self._server, transaction, newest)
+        held = set(chains)
+        locks = [lock_key("postri head", name) for name in held]
+        names = sorted({TRUNK, *held})
+        with self._server.writing(locks, _asking(names)) as transaction:
+            yield HeldRows(self._server, transaction, _newest(names, transaction.first))
 
     def close(self) -> None:
         self._server.close()
@@ -207,10 +214,15 @@ class HeldRows:
         transaction.commit()
 
 
-def _newest(transaction: Transaction, chains: list[str]) -> dict[str, Head | None]:
+def _asking(chains: Sequence[str]) -> list[Request]:
+    """The statements that read the newest heads."""
+    return [(NEWEST, (chain,)) for chain in chains]
+
+
+def _newest(chains: Sequence[str], answers: Sequence[Fetched]) -> dict[str, Head | None]:
+    """What they gave."""
     found: dict[str, Head | None] = {}
-    requests = [(NEWEST, (chain,)) for chain in chains]
-    for chain, rows in zip(chains, transaction.ask_all(requests), strict=True):
+    for chain, rows in zip(chains, answers, strict=True):
         row = rows.fetchone()
         found[chain] = None
         if row is not None:

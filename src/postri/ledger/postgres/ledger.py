@@ -20,12 +20,20 @@ from postri.ledger.book import Book
 from postri.ledger.charges import Attempt, Charge, Limits, People
 from postri.ledger.entries import FIRST_HASH, Entry, Restored, canonical
 from postri.ledger.head import Head, trouble
-from postri.ledger.postgres.book import PostgresBook, foreseen_by
+from postri.ledger.postgres.book import (
+    PostgresBook,
+    fate_looks_at,
+    foreseen_of,
+    reservation_looks_at,
+)
 from postri.ledger.postgres.connection import (
     TRY_LOCK,
     ConnectionLost,
     LedgerServer,
+    Request,
+    as_one,
     lock_key,
+    one_by_one,
 )
 from postri.ledger.postgres.heads import HeadDatabase, HeadFolder, HeadPlace, HeldHeads
 from postri.ledger.postgres.making import schema_of
@@ -69,8 +77,8 @@ class PostgresLedger(StoredLedger):
         self._understood: dict[str, int] = {}
         # Which datasets were locked together last: most often they are to be again.
         self._locked: dict[str, tuple[str, ...]] = {}
-        # The datasets of reservations that have no fate yet.
-        self._reserved: dict[int, str] = {}
+        # The datasets and analysts of reservations that have no fate yet.
+        self._reserved: dict[int, tuple[str, str]] = {}
         try:
             self._check_database()
             if not audit:
@@ -131,7 +139,7 @@ class PostgresLedger(StoredLedger):
         # Its fate need not look for its dataset.
         if len(self._reserved) >= LONGEST_MEMORY:
             self._reserved.clear()
-        self._reserved[number] = charge.dataset
+        self._reserved[number] = (charge.dataset, charge.analyst)
         return number
 
     def turn(self, *words: str) -> AbstractContextManager[None]:
@@ -195,12 +203,17 @@ class PostgresLedger(StoredLedger):
 
     @contextmanager
     def _writing(
-        self, dataset: str, people: People = NOBODY, analyst: str | None = None
+        self,
+        dataset: str,
+        people: People = NOBODY,
+        analyst: str | None = None,
+        retry: str | None = None,
     ) -> Iterator[PostgresBook]:
         names = self._locked.get(dataset, (dataset,))
         wide = False
         while True:
-            with self._locking(names, wide=wide, analyst=analyst) as (book, held):
+            looks_at = reservation_looks_at(names, analyst, retry)
+            with self._locking(names, looks_at, wide=wide) as (book, held):
                 joined = book.same_people(dataset, people.same_people)
                 says_more = bool(people.places - book.places(dataset)) or not (
                     set(people.same_people) <= set(book.same_people(dataset))
@@ -218,29 +231,37 @@ class PostgresLedger(StoredLedger):
 
     @contextmanager
     def _locking(
-        self, chains: Sequence[str], *, wide: bool = False, analyst: str | None = None
+        self, chains: Sequence[str], looks_at: Sequence[Request] = (), *, wide: bool = False
     ) -> Iterator[tuple[PostgresBook, HeldHeads]]:
-        """A transaction in which nobody else writes these chains, and moves their heads."""
+        """A transaction in which nobody else writes these chains, and moves their heads; what it
+        looks at is read under the locks, in the same trip.
+        """
         locks = [_lock_of(name) for name in chains]
         if wide:
             locks.append(TERMS_LOCK)
-        looks_at = foreseen_by(chains, analyst)
+        requests = [*foreseen_of(chains), *looks_at]
         with (
-            self._server.writing(locks, looks_at) as transaction,
+            self._server.writing(locks, [as_one(requests)]) as transaction,
             # Held until the heads have moved, so that no process moves them back, and writable
             # before anything is spent.
             self._heads.held(chains) as held,
         ):
-            yield PostgresBook(transaction, looks_at), held
+            found = one_by_one(transaction.first[0])
+            yield PostgresBook(transaction, requests, found), held
 
     @contextmanager
     def _ending(self, reservation: int) -> Iterator[PostgresBook]:
-        dataset = self._reserved.pop(reservation, None)
-        if dataset is None:
+        asked_by = self._reserved.pop(reservation, None)
+        if asked_by is None:
             with self._looking() as book:
-                dataset = book.reservation(reservation).dataset
+                asked = book.reservation(reservation)
+                asked_by = (asked.dataset, asked.analyst)
+        dataset, analyst = asked_by
         # A fate changes no limit: other datasets about the same people need not wait.
-        with self._locking((dataset,)) as (book, held):
+        with self._locking((dataset,), fate_looks_at(reservation, dataset, analyst)) as (
+            book,
+            held,
+        ):
             self._check(book, (dataset,), held.newest)
             yield book
             self._finish(book, held)
