@@ -23,7 +23,7 @@ from services.real_tables import Place, loaded, marks, most_of
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 # A query of Spark takes a second, whatever it counts: `make test` asks it of every so many cases.
 SPARKS = {"Spark": 5, "Spark Connect": 20}
-ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "PostgreSQL", *SPARKS)
+ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "Delta", "PostgreSQL", *SPARKS)
 FEW = [name for name in CASES if not name.startswith("many")]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import postri
-from postri.engines.rows import Groups, Rows, Units, key_of_raw
+from postri.engines.rows import Groups, Rows, Units, keys_of_raws
 from postri.engines.table import Table
 from postri.errors import InputError
 from postri.expressions import Predicate
@@ -63,7 +63,7 @@ def expected(rows: list[dict], column: str, units: Units | None, where: str | No
 def found(table: Table, rows: Rows) -> list:
     bound = table.bind(rows)
     sizes = table.key_sizes(bound)
-    keys = [key_of_raw(raw, bound.keys[0].type) for raw in sizes.raws]
+    keys = keys_of_raws(sizes.raws, bound.keys[0].type)
     return list(zip(keys, sizes.rows.tolist(), strict=True))
 
 

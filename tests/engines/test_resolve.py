@@ -73,9 +73,9 @@ def dice(monkeypatch):
 
 
 def test_each_kind_registers_itself_once():
-    assert [kind.name for kind in KINDS] == ["spark", "postgres", "duckdb", "memory"]
+    assert [kind.name for kind in KINDS] == ["spark", "delta", "postgres", "duckdb", "memory"]
     known = [source.name for kind in KINDS for source in kind.policy_sources]
-    assert known == ["spark", "postgres", "csv", "parquet", "duckdb"]
+    assert known == ["spark", "delta", "postgres", "csv", "parquet", "duckdb"]
 
 
 @pytest.mark.usefixtures("dice")

@@ -104,7 +104,7 @@ SPARK_ASKED = (
 
 
 def asked_of(engine: str) -> list[str]:
-    names = SPARK_ASKED[:: sized(4, 1)] if engine == "Spark" else most_of(engine, ASKED)
+    names = SPARK_ASKED[:: sized(8, 1)] if engine == "Spark" else most_of(engine, ASKED)
     return [
         name
         for name in names
@@ -741,7 +741,7 @@ WRONG: dict[str, tuple[dict, str]] = {
         {"by": {"moment": [datetime(2024, 1, 31, tzinfo=UTC)]}},
         "must have a time zone just where",
     ),
-    "keys of floats": ({"by": {"real": [1]}}, "take another column, or a type without rounding"),
+    "keys of floats": ({"by": {"real": [1]}}, "give it a type without rounding: whole numbers"),
     "floats for keys": ({"by": {"x": [1.5]}}, "a public key must be text, a whole number"),
     "null for a key": ({"by": {"city": ["Oslo", None]}}, "a public key must be text"),
     "the same key twice": (

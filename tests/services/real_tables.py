@@ -26,6 +26,7 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import policy_source_of
 from postri.engines.table import Table
 from proving import sized
+from services.delta_tables import write_delta
 from services.postgres_server import PostgresServer
 
 # What a user declares of columns whose source declares nothing; the others are read as what a
@@ -176,6 +177,10 @@ def in_parquet_files(table: pa.Table, place: Place) -> Table:
     return postri.open(f"{folder}/*.parquet")
 
 
+def in_delta(table: pa.Table, place: Place) -> Table:
+    return postri.open(write_delta(place.file(""), table))
+
+
 def in_csv(table: pa.Table, place: Place) -> Table:
     path = place.file(".csv")
     with path.open("w", newline="") as file:
@@ -259,6 +264,7 @@ LOADERS: dict[str, Loader] = MEMORY | {
     "CSV": in_csv,
     "PostgreSQL": in_postgres,
     "Spark": in_spark,
+    "Delta": in_delta,
 }
 # Those that some tests take in place of others.
 RELATIVES: dict[str, Loader] = {
@@ -270,7 +276,7 @@ QUICK = ("Arrow", "DuckDB")
 # One of each kind, whose relatives `make test` asks less.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
 # None of them has whole numbers without a sign.
-SIGNED = (*SERVICES, "Spark Connect")
+SIGNED = (*SERVICES, "Spark Connect", "Delta")
 
 
 def loaded(engine: str, table: pa.Table, place: Place) -> Table:
@@ -283,16 +289,16 @@ def some_of(engine: str, names: Iterable[str]) -> list[str]:
     """What `make test` asks of this engine, in place of all that `make prove` does."""
     if engine in QUICK:
         return list(names)
-    return _by_turns(engine, names, 2 if engine in FULLY else 6)
+    return _by_turns(engine, names, 3 if engine in FULLY else 8)
 
 
 def most_of(engine: str, names: Iterable[str]) -> list[str]:
-    """The same where each question takes long: half of it, but each by one in memory or one
+    """The same where each question takes long: less of it, but each by one in memory or one
     database.
     """
     if engine in QUICK:
         return _by_turns(engine, names, 2)
-    return _by_turns(engine, names, 4 if engine in FULLY else 12)
+    return _by_turns(engine, names, 6 if engine in FULLY else 16)
 
 
 def _by_turns(engine: str, names: Iterable[str], every: int) -> list[str]:

@@ -23,6 +23,10 @@ HALF = Fraction(1, 2)
 # Below this index double precision tells the place in the grid so well that only near-halves need
 # exact arithmetic.
 FLOAT_INDEX = 2.0**40
+# Sums below this one are whole numbers of 64 bits.
+WHOLE = 2**63
+HALF_BITS = 32
+HALF_MASK = (1 << HALF_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,36 @@ class Reading:
             return self._of_floats(raw)
         return self._of_integers(raw, self.unit)
 
+    def index_sum(self, raw: NDArray[Any]) -> int:
+        """The exact sum of the grid indexes of many raw cells (without NaN)."""
+        if self.shift is None:
+            return exact_sum(self.indexes(raw))
+        low, high = self._ends(raw.dtype)
+        if max(abs(low), abs(high)) * len(raw) >= WHOLE:
+            return exact_sum(self.indexes(raw))
+        # The cells themselves are added up: fewer passes than it takes to make indexes of them.
+        inside = np.clip(raw, low, high).sum(dtype=np.int64)
+        return int(inside) + self._index_less_cell(low, self.shift) * len(raw)
+
+    def _ends(self, dtype: np.dtype[Any]) -> tuple[int, int]:
+        """Two cells of a type of whole numbers: those beyond them have their indexes."""
+        low = _inside(self.cut(self.grid.first + 1), dtype, -1)
+        high = _inside(self.cut(self.grid.last), dtype, 0)
+        return low, high
+
+    def _index_less_cell(self, low: int, shift: int) -> int:
+        """By how much the index exceeds the cell, for the lower of these two ends and all cells
+        between them.
+        """
+        return min(max(low - shift, self.grid.first), self.grid.last) - low
+
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
-        low = _inside(self.cut(self.grid.first + 1), raw.dtype, -1)
-        high = _inside(self.cut(self.grid.last), raw.dtype, 0)
+        low, high = self._ends(raw.dtype)
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
             # The same distances in both: wrapping arithmetic is exact, whatever the two origins
             # are.
-            shift = (self.index(low) - low) % 2**64
+            shift = self._index_less_cell(low, self.shift) % 2**64
             moved: Indexes = (clamped.astype(np.uint64) + np.uint64(shift)).view(np.int64)
             return moved
         divided = self._divided(clamped, unit / self.grid.step, max(abs(low), abs(high)))
@@ -158,6 +184,13 @@ class Reading:
                 & (abs(start) < FLOAT_INDEX * step)
             )
         return np.where(sure, nearest, 0).astype(np.int64), sure
+
+
+def exact_sum(numbers: Indexes) -> int:
+    """The sum of a stretch, of which the upper and the lower halves each fit one of 64 bits."""
+    upper = int((numbers >> HALF_BITS).sum())
+    lower = int((numbers & HALF_MASK).sum())
+    return (upper << HALF_BITS) + lower
 
 
 def index_of(number: Fraction, grid: Grid) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,6 +72,14 @@ class PolicySource(ABC):
     @abstractmethod
     def open(self, source: str, table: str | None, declared: Declared, csv: CsvFormat) -> Engine:
         """Its engine; a database needs neither declared types nor a format."""
+
+    def stamp(
+        self, source: str, table: str | None, declared: Declared, csv: CsvFormat
+    ) -> Hashable | None:
+        """What tells whether an engine that stayed open is still that of the source: it was opened
+        under the same stamp. None where it must be opened anew.
+        """
+        return None
 
     @abstractmethod
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:

@@ -70,7 +70,8 @@ class Groups:
             raise InputError(
                 f"by must map columns to their public keys, such as {{'city': ['Oslo', "
                 f"'Bergen']}}, or names to what divides rows, such as {{'month': "
-                f"by.month('t', '2013-01', '2013-12')}}, got {shown(by)}"
+                f"by.month('t', '2013-01', '2013-12')}} or {{'city': by.discover('city', "
+                f"delta='1e-6')}} for keys that nobody knows, got {shown(by)}"
             )
         groups = cls(tuple(group_column(name, keys) for name, keys in by.items()))
         unknown = [column.name for column in groups.columns if column.delta is not None]
@@ -259,7 +260,7 @@ class KeySizes:
         """Those that an engine gives in any order. Texts are compared by their code points."""
         order: Any = np.argsort(raws, kind="stable")
         if raws.dtype == object:
-            order = sorted(range(len(raws)), key=raws.__getitem__)
+            order = sorted(range(len(raws)), key=raws.tolist().__getitem__)
         return cls(raws[order], rows[order].astype(np.int64))
 
 
@@ -291,7 +292,12 @@ class Selection:
     @property
     def plain(self) -> bool:
         """Whether every row counts, in one group."""
-        return self.where is None and not self.keys and self.units is None
+        return self.where is None and self.one_group
+
+    @property
+    def one_group(self) -> bool:
+        """Whether every row counts that the predicate keeps, in one group."""
+        return not self.keys and self.units is None
 
     @property
     def columns(self) -> list[str]:
@@ -362,7 +368,7 @@ def _key_column(
     if has != kind or (declared.unit is None and has != "text"):
         advice = f"give keys of kind {has}"
         if has == kind and declared.unit is None:
-            advice = "take another column, or a type without rounding"
+            advice = "divide by bins of it, or give it a type without rounding: whole numbers"
         raise InputError(
             f"the column {column!r} has the declared type {declared.name}, which has no such "
             f"key as {shown(keys[0])}; {advice}"
@@ -394,21 +400,22 @@ def _unknown_keys(column: str, type_of: Callable[[str], ColumnType]) -> KeyColum
     )
 
 
-def key_of_raw(raw: Any, declared: ColumnType) -> Key:
-    """The key of a raw cell that was found.
+def keys_of_raws(raws: NDArray[Any], declared: ColumnType) -> tuple[Key, ...]:
+    """The keys of raw cells that were found.
 
-    >>> key_of_raw(1250, ColumnType("decimal(6,2)", unit=Fraction(1, 100)))
-    Decimal('12.50')
+    >>> keys_of_raws(np.array([1250, 7]), ColumnType("decimal(6,2)", unit=Fraction(1, 100)))
+    (Decimal('12.50'), Decimal('0.07'))
     """
+    cells = raws.tolist()
     if declared.kind == "text":
-        return str(raw)
+        return tuple(map(str, cells))
     if declared == BOOLEAN:
-        return bool(raw)
+        return tuple(map(bool, cells))
     unit = declared.unit or Fraction(1)
     places = decimal_places(unit) or 0
     if places:
-        return as_decimal(int(raw) * unit, places)
-    return int(int(raw) * unit)
+        return tuple(as_decimal(int(cell) * unit, places) for cell in cells)
+    return tuple(int(int(cell) * unit) for cell in cells)
 
 
 def _computed_keys(

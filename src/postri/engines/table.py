@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,8 @@ EVERYTHING = Predicate(Boolean(True))
 # More characters than any text has.
 NO_LIMIT = 2**31 - 1
 
+T = TypeVar("T")
+
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
 
@@ -85,6 +87,7 @@ class Table:
         self._joined = joined
         self._computed = computed
         self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
+        self._counts: dict[tuple[object, ...], list[Any]] | None = None
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str, *, vouched: bool = False) -> Table:
@@ -150,7 +153,16 @@ class Table:
                 if str(known) == str(name):
                     return known
         text = name if isinstance(name, str) else ""
-        raise InputError(f"there is no column {shown(name)}; {nearest(text, map(str, names))}")
+        hint = nearest(text, map(str, names))
+        # The reader of SQL takes a while to load: only for a message.
+        from postri.expressions.reader import is_computed
+
+        if is_computed(text, names):
+            hint = (
+                "what is computed from columns is asked in SQL, under a policy: "
+                "postri.connect(...).sql(...)"
+            )
+        raise InputError(f"there is no column {shown(name)}; {hint}")
 
     def computed(self, columns: Mapping[str, Expression]) -> Table:
         """The same table with more columns to ask about, whose cells are the values of expressions;
@@ -218,6 +230,7 @@ class Table:
         with self._engine.snapshot() as engine:
             still = Table(engine, self._computed, self.max_text, self._joined)
             still._kept = self._kept
+            still._counts = {}
             yield still
 
     def matching(self, predicates: Sequence[Predicate]) -> list[int]:
@@ -292,13 +305,18 @@ class Table:
 
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
-        return self._engine.totals(column, grid, rows)
+        return self._counted(
+            ("totals", column, grid, rows), lambda: self._engine.totals(column, grid, rows)
+        )
 
     def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
         """For each group how many cells of a column count, the sum of their places on the grid, and
         that of the squares.
         """
-        return self._engine.square_totals(column, grid, rows)
+        return self._counted(
+            ("squares", column, grid, rows),
+            lambda: self._engine.square_totals(column, grid, rows),
+        )
 
     def middle_totals(
         self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection
@@ -341,7 +359,19 @@ class Table:
         """For each group how many rows there are; with a column, how many in which it has a cell
         that can be read.
         """
-        return self._engine.sizes(column, rows)
+        return self._counted(("sizes", column, rows), lambda: self._engine.sizes(column, rows))
+
+    def _counted(self, key: tuple[object, ...], count: Callable[[], list[T]]) -> list[T]:
+        """What a scan counts for each group. Parts of one question share it, while the table is
+        held still; the next question sees what was added since.
+        """
+        if self._counts is None:
+            return count()
+        found: list[T] | None = self._counts.get(key)
+        if found is None:
+            found = count()
+            self._counts[key] = found
+        return list(found)
 
     def key_sizes(self, rows: Selection) -> KeySizes:
         """The raw cells of the one column that rows are divided by, and how many rows have each."""

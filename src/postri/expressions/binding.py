@@ -64,6 +64,7 @@ NUMBERS = (
     tree.Bins,
 )
 CAST_KINDS = {"DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP}
+TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.ZONED)
 KINDS: dict[type[Expression], Kind] = {
     **dict.fromkeys(CONDITIONS, Kind.TRUTH),
     **dict.fromkeys(NUMBERS, Kind.NUMBER),
@@ -594,6 +595,8 @@ def _misplaced(expression: Expression, own: Kind | None, wanted: Kind) -> InputE
     hint = ""
     if own == Kind.NUMBER and wanted == Kind.TRUTH:
         hint = "; write for example x <> 0"
+    if own == Kind.TEXT and wanted in TIMES and isinstance(expression, tree.Column):
+        hint = "; convert the column first, or declare it as one where nothing is declared"
     return InputError(f"{brief(expression)} is {found}, where {wanted.value} is expected{hint}")
 
 

@@ -199,6 +199,14 @@ class CalendarStep(Node):
             text = f"({text} % {self.cycle})"
         return f"({text} + ({self.first}))"
 
+    def inside(self, writer: Writer, low: int, high: int) -> str:
+        if self.cycle is not None:
+            return super().inside(writer, low, high)
+        # The first unit of the lowest step, and the last one of the highest.
+        start = self.start + (low - self.first) * self.width
+        end = self.start + (high - self.first + 1) * self.width - 1
+        return self.operand.inside(writer, start, end)
+
 
 @dataclass(frozen=True)
 class OfDay(Node):

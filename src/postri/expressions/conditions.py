@@ -224,6 +224,10 @@ class AllOf(Node):
 
     items: tuple[Node, ...]
 
+    @property
+    def conjuncts(self) -> tuple[Node, ...]:
+        return tuple(part for item in self.items for part in item.conjuncts)
+
     def vector(self, cells: Vectors) -> Vector:
         found = [item.vector(cells) for item in self.items]
         true = reduce(np.logical_and, (each.true for each in found))

@@ -79,11 +79,21 @@ class Clamped(Node):
         return Vector(np.clip(found.values.astype(np.int64), low, high), found.valid)
 
     def sql(self, writer: Writer) -> str:
+        moments = writer.moments(self.cell.input)
+        if moments is not None:
+            return moments.clamped(self.low, self.high)
         raw = self.cell.sql(writer)
         return (
             f"(CASE WHEN {raw} > {self.high} THEN {self.high} WHEN {raw} < {self.low} THEN "
             f"{self.low} ELSE {raw} END)"
         )
+
+    def inside(self, writer: Writer, low: int, high: int) -> str:
+        moments = writer.moments(self.cell.input)
+        # At its ends stand all cells beyond them.
+        if moments is None or low <= self.low or high >= self.high:
+            return super().inside(writer, low, high)
+        return moments.inside(low, high)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ written in a database's SQL.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -69,6 +69,18 @@ class Vector:
 
 
 Vectors = Mapping[Input, Vector]
+
+
+def inputs_in(part: object) -> tuple[Input, ...]:
+    """The columns that a part of a plan reads, each once."""
+    if isinstance(part, Input):
+        return (part,)
+    parts: Iterable[object] = ()
+    if isinstance(part, tuple):
+        parts = part
+    elif isinstance(part, Node):
+        parts = vars(part).values()
+    return tuple(dict.fromkeys(found for each in parts for found in inputs_in(each)))
 
 
 def both(one: Booleans | None, other: Booleans | None) -> Booleans | None:
@@ -164,12 +176,30 @@ class ExpressionDialect(Protocol):
         """
 
 
+class Moments(Protocol):
+    """Timestamps as they stand in a table, which are faster to compare than to read. Raw numbers
+    that they are compared with lie inside the calendar.
+    """
+
+    def clamped(self, low: int, high: int) -> str:
+        """The raw cells, of which those below `low` or above `high` count as these. No cell makes
+        it fail.
+        """
+
+    def inside(self, low: int, high: int) -> str:
+        """Whether a raw cell is at least `low` and at most `high`."""
+
+
 class RawCells(Protocol):
     """How a column is read."""
 
     @property
     def raw(self) -> str:
         """The expression of its raw cells, which no cell makes fail."""
+
+    @property
+    def moments(self) -> Moments | None:
+        """Its cells as they stand in the table, if they can be compared so."""
 
 
 class Writer:
@@ -182,6 +212,10 @@ class Writer:
     def raw(self, wanted: Input) -> str:
         """The raw cells of a column, read as a type."""
         return f"({self._cells(wanted).raw})"
+
+    def moments(self, wanted: Input) -> Moments | None:
+        """The cells of a column of timestamps as they stand in the table."""
+        return self._cells(wanted).moments
 
     def once(self, value: str, body: Callable[[str], str]) -> str:
         """A body that uses a value several times."""
@@ -220,6 +254,13 @@ class Node(ABC):
         """
         return None
 
+    @property
+    def conjuncts(self) -> tuple[Node, ...]:
+        """Conditions that are all TRUE where this one is, and nowhere else: itself, if it is no
+        AND.
+        """
+        return (self,)
+
     @abstractmethod
     def vector(self, cells: Vectors) -> Vector:
         """Its value in each row."""
@@ -227,3 +268,7 @@ class Node(ABC):
     @abstractmethod
     def sql(self, writer: Writer) -> str:
         """The text of an expression, in parentheses where it needs some."""
+
+    def inside(self, writer: Writer, low: int, high: int) -> str:
+        """Whether it is at least `low` and at most `high`, as a condition; of one that is whole."""
+        return f"{self.sql(writer)} BETWEEN {low} AND {high}"

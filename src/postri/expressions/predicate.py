@@ -26,6 +26,7 @@ from postri.expressions.plan import (
     Vector,
     Vectors,
     Writer,
+    inputs_in,
 )
 from postri.expressions.tree import Expression, brief, check_size, columns_of
 
@@ -101,6 +102,11 @@ class Bound:
     condition: Node
     inputs: tuple[Input, ...]
 
+    @property
+    def conjuncts(self) -> tuple[Bound, ...]:
+        """Conditions that all hold where this one does, each with the columns that it reads."""
+        return tuple(Bound(part, inputs_in(part)) for part in self.condition.conjuncts)
+
     def mask(self, vectors: Mapping[Input, Vector]) -> Booleans:
         """The rows on which it holds; those on which it is null are not among them.
 
@@ -158,6 +164,16 @@ class Value:
     def sql(self, dialect: ExpressionDialect, cells: Callable[[Input], RawCells]) -> str:
         """The same as an expression in SQL. `cells` tells how a column is read."""
         return self.node.sql(Writer(dialect, cells))
+
+    def inside_sql(
+        self,
+        dialect: ExpressionDialect,
+        cells: Callable[[Input], RawCells],
+        low: int,
+        high: int,
+    ) -> str:
+        """Whether the raw value, which is whole, is at least `low` and at most `high`, in SQL."""
+        return self.node.inside(Writer(dialect, cells), low, high)
 
 
 def _type(kind: Kind, unit: Fraction | None) -> ColumnType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
@@ -82,6 +83,15 @@ def read_expression(text: str) -> Expression:
     if not source.words:
         raise InputError("the predicate is empty; leave it out to take all rows")
     return read_words(source, source.words)
+
+
+def is_computed(text: str, names: Iterable[str]) -> bool:
+    """Whether a text that is no column is an expression of columns that there are."""
+    try:
+        used = tree.columns_of(read_expression(text))
+    except InputError:
+        return False
+    return bool(used) and set(used) <= set(map(str, names))
 
 
 def read_words(source: SourceText, words: Words) -> Expression:

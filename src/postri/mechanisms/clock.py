@@ -74,7 +74,7 @@ class Plateaus:
     @cached_property
     def bounds(self) -> LinkNumbers:
         """Where each plateau starts, and where the last one ends."""
-        return np.append(self.starts, self.end)
+        return np.concatenate((self.starts, [self.end]))
 
     @cached_property
     def ends(self) -> LinkNumbers:
@@ -163,13 +163,16 @@ class Clock:
         ended = [min(left.end, right.end)]
         starts: LinkNumbers = np.concatenate((left.starts, right.starts, ended))
         starts.sort()
-        starts = starts[np.append(starts[1:] > starts[:-1], True)]
-        return starts[: starts.searchsorted(self.last)]
+        starts = starts[: starts.searchsorted(self.last)]
+        changed = starts[1:] > starts[:-1]
+        if changed.all():
+            return starts
+        return starts[np.concatenate((changed, [True]))]
 
     @cached_property
     def _until(self) -> Floats:
         """The reading of the last link before each next start."""
-        return self.dial.readings(np.append(self._starts[1:], self.last) - 1)
+        return self.dial.readings(np.concatenate((self._starts[1:], [self.last])) - 1)
 
     @cached_property
     def _levels(self) -> Floats:
@@ -186,7 +189,7 @@ class Clock:
 
     def _nats_at(self, links: LinkNumbers, side: Plateaus) -> Floats:
         """How deep some links are on one side, in nats."""
-        nats: Floats = np.append(self._nats(side.depths), inf)
+        nats: Floats = np.concatenate((self._nats(side.depths), [inf]))
         return nats[side.bounds.searchsorted(links, side="right") - 1]
 
     def _nats(self, depths: NDArray[Any]) -> Floats:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.mechanisms.coins import Coins, Draw, Key, below
-from postri.mechanisms.uniforms import Floats, Uniform, ball, least_surprise, most_surprise
+from postri.mechanisms.uniforms import Floats, Uniform, ball, least_surprise, most_surprise_of
 
 if TYPE_CHECKING:
     from flint import arb
@@ -144,7 +144,8 @@ class _Batch(Generic[R]):
         self.words = race.draw.words((*key, "words"), len(runs.scores))
         self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
         self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
-        self.tops = self.scaled + self.margins + NOISES[race.noise](self._least_heats())
+        self.least_heats = self._least_heats()
+        self.tops = self.scaled + self.margins + NOISES[race.noise](self.least_heats)
 
     def _least_heats(self) -> Floats:
         """The least surprise per candidate that each run can have, for its largest noise."""
@@ -156,18 +157,18 @@ class _Batch(Generic[R]):
                 heats[self.heir] = self.heat.low
         return heats
 
-    def _most_heat(self, j: int) -> Floats:
+    def _most_heat(self, j: int) -> float:
         """The most surprise per candidate that run j can have, for its smallest noise."""
-        heat = most_surprise(self.words[j : j + 1]) / self.runs.sizes[j : j + 1]
+        heat = most_surprise_of(int(self.words[j])) / float(self.runs.sizes[j])
         if self.heat is None:
             return heat
         if j == self.heir:
-            return np.array([self.heat.high])
+            return self.heat.high
         return heat + self.heat.high
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
-        noise = NOISES[self.race.noise](self._most_heat(j))[0]
+        (noise,) = NOISES[self.race.noise](np.array([self._most_heat(j)]))
         return float(self.scaled[j] - self.margins[j] + noise)
 
     def heat_of(self, j: int) -> _Heat:
@@ -179,8 +180,8 @@ class _Batch(Generic[R]):
             inherited = self.heat.terms
         first, end = self.runs.span(j)
         own = Uniform(self.race.draw, (*self.key, j), int(self.words[j]))
-        low = float(self._least_heats()[j])
-        high = float(self._most_heat(j)[0])
+        low = float(self.least_heats[j])
+        high = self._most_heat(j)
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
@@ -236,13 +237,15 @@ def _contenders(batches: list[_Batch[R]]) -> list[_Entry[R]]:
 
     A leader of unknown score stands alone: it must be opened.
     """
-    leader = max(batches, key=lambda batch: batch.tops.max())
+    leader = batches[0]
+    if len(batches) > 1:
+        leader = max(batches, key=lambda batch: batch.tops.max())
     j = int(leader.tops.argmax())
     if not leader.runs.known[j]:
         return [_Entry(leader, j)]
     # Opened runs stand at -inf, and the float bound of a known one may be as low.
     floor = max(leader.bottom(j), LOWEST)
-    return [_Entry(batch, int(i)) for batch in batches for i in np.flatnonzero(batch.tops >= floor)]
+    return [_Entry(batch, int(i)) for batch in batches for i in (batch.tops >= floor).nonzero()[0]]
 
 
 def _fastest(contenders: list[_Entry[R]]) -> _Entry[R]:

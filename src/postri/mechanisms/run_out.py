@@ -17,7 +17,7 @@ Numbers are written by r = 1 - s, for which (1 - s)(1 - s^3) = r^2*(3 - 3r + r^2
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, log, log1p
+from math import inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,8 @@ NEARLY = 1e-12
 # Halvings after which an interval of floats is a point, however far its point lies from 1; half as
 # many where it is near.
 HALVINGS = 110
+# A step of Newton's that moves a number by no more than this part of it moves it no further.
+SETTLED = 2.0**-51
 
 
 def time_of(stopped: float, running: float) -> float:
@@ -96,16 +98,24 @@ def _running_at_turn(q: float) -> float:
 
 
 def _root(goal: float, most: float) -> float:
-    """The r from 0 to `most` at which r^2*(3 - 2r)/(1 - r) reaches the goal."""
+    """The r from 0 to `most` at which r^2*(3 - 2r)/(1 - r) reaches the goal.
+
+    By Newton's steps, which are some five; a step that leaves what is known of r halves it instead.
+    """
     low, high = 0.0, most
+    r = min(sqrt(goal / 3), most)
     for _ in range(HALVINGS):
-        r = (low + high) / 2
-        if r in (low, high):
-            break
-        if r * r * (3 - 2 * r) < goal * (1 - r):
+        over = r * r * (3 - 2 * r) - goal * (1 - r)
+        if over < 0:
             low = r
         else:
             high = r
+        step = r - over / (6 * r * (1 - r) + goal)
+        if not low <= step <= high:
+            step = (low + high) / 2
+        if abs(step - r) <= SETTLED * r:
+            return step
+        r = step
     return high
 
 

@@ -5,6 +5,7 @@ is exponentially distributed.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf, log, log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 WORD = 2.0**64
+LAST_WORD = (1 << 64) - 1
+# From this word on, the distance of a uniform number from 1 tells its surprise more exactly.
+NEAR_ONE = 15 << 60
 
 
 class Uniform:
@@ -69,14 +73,23 @@ def least_surprise(words: Words) -> Floats:
 
 def most_surprise(words: Words) -> Floats:
     """The surprise that they have at most; infinite for the word 0."""
-    return _surprise(words, 0.0)
+    with np.errstate(divide="ignore"):
+        return _surprise(words, 0.0)
+
+
+def most_surprise_of(word: int) -> float:
+    """The same of one of them."""
+    if word == 0:
+        return inf
+    if word > NEAR_ONE:
+        return -log1p((LAST_WORD - word + 1) / -WORD)
+    return -log(word / WORD)
 
 
 def _surprise(words: Words, more: float) -> Floats:
     """-ln((words + more) / 2^64), accurate also where it is small."""
-    with np.errstate(divide="ignore"):
-        surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
+    surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
     # Near U = 1 the quotient has lost its last bits: its distance from 1 has not.
-    small = np.flatnonzero(words > np.uint64(15 << 60))
+    (small,) = (words > np.uint64(NEAR_ONE)).nonzero()
     surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)
     return surprise

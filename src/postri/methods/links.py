@@ -366,8 +366,9 @@ class _Side(NamedTuple):
 
 def _side(starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side:
     """Each link has the depth of the last place that it reaches."""
-    kept = np.append(starts[1:], end) > starts
-    if not kept.all():
+    kept = starts[1:] > starts[:-1]
+    if len(starts) and (starts[-1] >= end or not kept.all()):
+        kept = np.concatenate((kept, [starts[-1] < end]))
         starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
     return _Side(Plateaus(starts, shallow, end), Plateaus(starts, deep, end))
 

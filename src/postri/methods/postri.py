@@ -167,9 +167,10 @@ class PostRI(MedianFirst):
     not lie near the edge of the domain. A cell that is null or cannot be read counts as the
     domain's lower end, so that n is the number of rows. Use `depth` for answers to rely on.
 
-    `as_released` repeats two slips of the released code, which the published figures carry: it
-    draws the half-width as if its sensitivity were 2 (and so leaves half of eps2 unused), and it
-    derives the optimal split for a sensitivity of 2.
+    `as_released` repeats two slips that the published figures carry. The released code draws the
+    half-width as if its sensitivity were 2, and so leaves half of eps2 unused. The results that
+    were stored beside it have an optimal split for a sensitivity of 2, which no commit of that
+    code computes: older code made them.
     """
 
     as_released: bool = False

@@ -9,6 +9,7 @@ import json
 import os
 from fractions import Fraction
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +26,7 @@ from postri.engines.rows import EVERY_ROW, Groups, Rows, Units
 from postri.grid import grid_of
 from postri.window import Target
 from program import run
+from proving import sized
 
 # Most people with a high income have an accent in their names: if their lines vanished, the median
 # would be another.
@@ -34,6 +36,10 @@ PEOPLE = [
     for i in range(900)
 ]
 TRUE_MEDIAN = median(income for _, income in PEOPLE)
+# Every encoding with every compression and end of lines. A step of five meets each of them.
+WRITTEN = list(
+    product(["utf-8", "latin-1", "cp1252", "utf-16"], ["", ".gz", ".zst"], ["\n", "\r\n", "\r"])
+)
 
 
 def text_of(delimiter: str = ",", end: str = "\n") -> str:
@@ -78,9 +84,7 @@ def test_the_command_line_holds_the_true_median_of_a_latin_1_file(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "utf-16"])
-@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize(("encoding", "packed", "end"), WRITTEN[:: sized(5, 1)], ids=repr)
 def test_texts_and_numbers_are_the_same_in_every_encoding(tmp_path, encoding, packed, end):
     raw = text_of(end=end).encode(encoding)
     if packed == ".gz":

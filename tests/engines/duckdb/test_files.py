@@ -513,3 +513,23 @@ def test_what_duckdb_says_while_rows_are_fetched_stays_inside_too():
     with pytest.raises(EngineError, match="told") as caught:
         quietly(fetch, EngineError("told"))
     assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+
+# ---- Parquet: files of several types
+
+
+def test_parquet_files_of_several_types_are_refused_whatever_their_cells_are(tmp_path):
+    """DuckDB converts cells to the type of the first file, which would fail on large ones alone."""
+    for large in (5, 2**40):
+        for name, kind, cell in (("a", pa.int32(), 1), ("b", pa.int64(), large)):
+            rows = pa.table({"x": pa.array([cell], kind), "y": [1], "s": [{"x": "nested"}]})
+            pq.write_table(rows, tmp_path / f"{name}.parquet")
+        table = postri.open(f"{tmp_path}/*.parquet")
+        refused = pytest.raises(InputError, match="'x' with several types, BIGINT and INTEGER")
+        with refused:
+            postri.count(table, "x", epsilon=1)
+        with refused:
+            postri.count(table, where="x = 1 OR y = 1", epsilon=1)
+        with refused:
+            postri.ask(table, {"n": postri.agg.count()}, by={"x": [1]}, epsilon=1)
+        assert postri.count(table, "y", epsilon=1000).value == 2

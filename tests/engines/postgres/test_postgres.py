@@ -4,6 +4,7 @@ cell or a password in any error.
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import subprocess
@@ -34,6 +35,7 @@ from postri.engines.postgres.source import (
     split_name,
 )
 from postri.engines.progress import Cancel, cancelled_by
+from postri.engines.staying import Staying, connections_stay
 from postri.engines.table import Table
 from postri.grid import grid_of
 from postri.window import Target
@@ -980,3 +982,77 @@ def test_the_types_are_those_of_the_other_engines():
     )
     assert dialect.cells("x", "timestamp(3) with time zone").type.zoned
     assert dialect.cells("x", "numeric(9,2)").type.unit == Fraction(1, 100)
+
+
+# ---- connections that stay open between questions
+
+
+class TestStaying:
+    @pytest.fixture
+    def staying(self):
+        connections = Staying(close=psycopg.Connection.close)
+        yield connections
+        connections.close()
+
+    @pytest.fixture
+    def url(self, postgres):
+        postgres.load("staying", "bigint", ["1", "2", None])
+        return postgres.url()
+
+    def opened(self, staying, url):
+        with connections_stay(staying):
+            return postgres_engine(url, "staying")
+
+    def ask(self, staying, url):
+        """A question: its columns, its rows, and the process of the server that counted them."""
+        engine = self.opened(staying, url)
+        with engine.snapshot() as still:
+            sizes = still.sizes("x")
+            process = still._source.connection.info.backend_pid
+        return list(engine.names), sizes, process
+
+    def test_the_next_question_has_the_same_one_and_sees_the_table_as_it_is(
+        self, postgres, staying, url
+    ):
+        names, sizes, process = self.ask(staying, url)
+        assert (names, sizes, len(staying)) == (["other", "x"], [2], 1)
+        postgres.run("INSERT INTO staying VALUES ('', 3)", "ALTER TABLE staying ADD more int")
+        assert self.ask(staying, url) == (["other", "x", "more"], [3], process)
+        postgres.run("DROP TABLE staying")
+        with pytest.raises(InputError, match="PostgreSQL has no table"):
+            self.ask(staying, url)
+
+    def test_questions_at_once_have_one_each(self, staying, url):
+        first, second = (self.opened(staying, url) for _ in range(2))
+        with first.snapshot() as here, second.snapshot() as there:
+            processes = {each._source.connection.info.backend_pid for each in (here, there)}
+            assert len(processes) == 2
+        assert len(staying) == 2
+
+    def test_one_that_the_server_closed_is_opened_again(self, postgres, staying, url):
+        _, sizes, process = self.ask(staying, url)
+        postgres.run(f"SELECT pg_terminate_backend({process}, 10000)")
+        _, again, another = self.ask(staying, url)
+        assert (again, len(staying)) == (sizes, 1)
+        assert another != process
+
+    def test_one_that_was_opened_and_never_asked_stays_too(self, staying, url):
+        engine = self.opened(staying, url)
+        assert len(staying) == 0
+        del engine
+        gc.collect()
+        assert len(staying) == 1
+
+    def test_one_on_which_a_question_failed_does_not(self, staying, url):
+        engine = self.opened(staying, url)
+        with pytest.raises(ZeroDivisionError), engine.snapshot():
+            raise ZeroDivisionError
+        assert len(staying) == 0
+
+    def test_after_the_policy_was_edited_those_in_use_are_closed_at_their_end(self, staying, url):
+        engine = self.opened(staying, url)
+        with engine.snapshot() as still:
+            staying.close()
+            assert still.sizes("x") == [2]
+            connection = still._source.connection
+        assert connection.closed and len(staying) == 0

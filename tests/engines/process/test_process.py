@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from threading import Timer
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -18,8 +20,10 @@ import pytest
 
 from bank import COLUMNS, bank, dataset_text, in_duckdb, write_policy
 from postri import EngineError, InputError, SeededCoins, SourceError
-from postri.engines.process.engine import QuestionScans
+from postri.engines import duckdb as duckdb_kind
+from postri.engines.process.engine import ProcessEngine, QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
+from postri.engines.process.worker import Desk
 from postri.engines.progress import Cancel, cancelled_by
 from postri.engines.rows import Rows, Units
 from postri.grid import grid_of
@@ -169,7 +173,107 @@ def test_errors_are_those_of_an_engine_here(tmp_path, workers):
             opened(policy, scans)
 
 
-def test_nothing_stays_open_between_questions(tmp_path, workers):
+class TestStaying:
+    """A source that says by its stamp that it is the same need not be opened anew."""
+
+    @pytest.fixture
+    def settled(self, monkeypatch):
+        """Files count as settled as soon as they are written."""
+        monkeypatch.setattr(duckdb_kind, "SETTLED", -(10**9))
+
+    @pytest.fixture
+    def openings(self, monkeypatch):
+        """Which sources were opened, and not found open."""
+        seen = []
+        for kind in (duckdb_kind.FilesOfFormat, duckdb_kind.Databases):
+
+            def watched(source, *given, opened=kind.open):
+                seen.append(source.name)
+                return opened(source, *given)
+
+            monkeypatch.setattr(kind, "open", watched)
+        return seen
+
+    def ask(self, desk, policy):
+        """A question by a worker's desk in this process: the columns and how many rows."""
+        table = open_dataset(policy, policy.datasets["bank"], self.opener(desk))
+        with table.snapshot() as still:
+            found = list(still.columns), counted(still)
+        desk.clear()
+        return found
+
+    def opener(self, desk):
+        worker = SimpleNamespace(call=self.at(desk), tell=self.at(desk))
+        return lambda kind, *given: ProcessEngine.opened(worker, kind.name, given)
+
+    def at(self, desk):
+        return lambda call, *given: getattr(desk, call)(*given)
+
+    def test_parquet_files_are_opened_once(self, tmp_path, settled, openings):
+        policy, desk = read_policy(write_policy(tmp_path)), Desk()
+        answers = [self.ask(desk, policy) for _ in range(3)]
+        assert openings == ["parquet"] and answers[0] == answers[1] == answers[2]
+        desk.let_go()
+        assert self.ask(desk, policy) == answers[0]
+        assert openings == ["parquet"] * 2
+
+    def test_a_file_that_changed_is_opened_anew(self, tmp_path, settled, openings):
+        policy, desk = read_policy(write_policy(tmp_path)), Desk()
+        columns, sizes = self.ask(desk, policy)
+        file = tmp_path / "bank.parquet"
+        more = f"SELECT *, 1 AS added FROM '{file}' LIMIT 1500"
+        duckdb.sql(more).write_parquet(str(tmp_path / "other.parquet"))
+        for replace in (Path.replace, shutil.copy):
+            before = len(openings)
+            replace(tmp_path / "other.parquet", file)
+            found, rows = self.ask(desk, policy)
+            assert len(openings) == before + 1
+            assert rows == [1_500] and set(found) == {*columns, "added"}
+            shutil.copy(file, tmp_path / "other.parquet")
+        assert sizes == [2_000]
+
+    def test_a_file_that_was_written_a_moment_ago_does_not_stay(self, tmp_path, openings):
+        """It could be written again in the same tick of the clock."""
+        policy, desk = read_policy(write_policy(tmp_path)), Desk()
+        assert self.ask(desk, policy) == self.ask(desk, policy)
+        assert openings == ["parquet"] * 2
+
+    @pytest.mark.parametrize("name", ["csv", "duckdb"])
+    def test_what_keeps_lines_or_locks_others_out_does_not_stay(
+        self, name, tmp_path, settled, openings
+    ):
+        policy, desk = read_policy(POLICIES[name](tmp_path / name)), Desk()
+        assert self.ask(desk, policy) == self.ask(desk, policy)
+        assert openings == [name] * 2
+
+    def test_nor_does_anything_of_a_question_that_failed(self, tmp_path, settled, openings):
+        policy, desk = read_policy(write_policy(tmp_path)), Desk()
+        open_dataset(policy, policy.datasets["bank"], self.opener(desk))
+        desk.failed()
+        desk.clear()
+        self.ask(desk, policy)
+        assert openings == ["parquet"] * 2
+
+    def test_an_edit_of_the_policy_reaches_workers_that_wait_and_that_work(self, tmp_path, workers):
+        policy = read_policy(write_policy(tmp_path))
+        told = []
+        with QuestionScans(workers) as scans:
+            assert counted(opened(policy, scans)) == [2_000]
+            (worker,) = workers._busy
+            tell = worker.tell
+            worker.tell = lambda *words: told.append(words[0]) or tell(*words)
+            workers.let_go()
+            assert "let_go" not in told
+        assert told[-2:] == ["clear", "let_go"]
+        told.clear()
+        workers.let_go()
+        assert told == ["clear", "let_go"]
+        with QuestionScans(workers) as scans:
+            assert counted(opened(policy, scans)) == [2_000]
+        assert told[-1] == "clear"
+
+
+def test_no_database_stays_open_between_questions(tmp_path, workers):
     """Somebody else may write the database then."""
     policy = read_policy(in_duckdb(tmp_path))
     with QuestionScans(workers) as scans:

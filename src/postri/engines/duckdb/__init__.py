@@ -9,8 +9,11 @@ question is asked changes the rows that its next scan sees.
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 from postri.engines.csv_format import CsvFormat
@@ -34,6 +37,9 @@ COMPRESSED = (".gz", ".zst")
 CSV = (*TEXT_FILES, *(text + packed for text in TEXT_FILES for packed in COMPRESSED))
 PARQUET = (".parquet", ".pq")
 DATABASES = (".duckdb", ".ddb", ".db")
+# A file that was written this short a time ago may be written again without a trace, for clocks of
+# file systems are coarse. In nanoseconds.
+SETTLED = 3 * 10**9
 
 
 class Files(PythonSource):
@@ -60,13 +66,13 @@ class Files(PythonSource):
                 f"{path.rstrip('*')}*{suffix}"
             )
         if suffix in PARQUET:
-            from postri.engines.duckdb.parquet import ParquetEngine
+            from postri.engines.duckdb.parquet import ParquetEngine, ParquetSource
 
             if types:
                 raise InputError(
                     "a Parquet file declares the types of its columns; leave out columns=..."
                 )
-            return ParquetEngine(paths)
+            return ParquetEngine(ParquetSource(paths))
         if suffix in CSV:
             from postri.engines.duckdb.csv import CsvEngine
 
@@ -100,6 +106,9 @@ class FilesOfFormat(PolicySource):
         self.name = name
         self.endings = endings
         self.declares_types = declares_types
+        # An engine of files without types keeps a sample of their lines, or a copy: no question
+        # is to find what another one has read.
+        self._stays = declares_types
 
     def takes(self, source: str, table: str | None) -> bool:
         """By the ending of the name."""
@@ -113,6 +122,22 @@ class FilesOfFormat(PolicySource):
     def open(self, source: str, table: str | None, declared: Declared, csv: CsvFormat) -> Engine:
         """The engine of the files."""
         return engine_of(source, declared, csv)
+
+    def stamp(
+        self, source: str, table: str | None, declared: Declared, csv: CsvFormat
+    ) -> Hashable | None:
+        """Which files there are, and when each was last written."""
+        if not self._stays:
+            return None
+        now = time_ns()
+        # What is wrong with the source is for whoever opens it to say.
+        with suppress(InputError, OSError):
+            states = [(path, os.stat(path)) for path in matching_files(source)]
+            if all(
+                max(state.st_mtime_ns, state.st_ctime_ns) < now - SETTLED for _, state in states
+            ):
+                return tuple((path, *_stamp(state)) for path, state in states)
+        return None
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """Each file."""
@@ -145,6 +170,10 @@ class Databases(PolicySource):
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The file and the table."""
         return {(os.path.realpath(source), qualified_name(table or "", "main"))}
+
+
+def _stamp(state: os.stat_result) -> tuple[int, ...]:
+    return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 def _suffix(path: str) -> str:

@@ -45,6 +45,8 @@ CODES = 1024
 NOT_WANTED = -(2**60)
 DIALECT = DuckDialect()
 CLAMPS = ("least", "most", "width")
+# What a row needs to know of the stretch of its group.
+OF_STRETCH = ("point", "first", "last", "start", "bucket_width", "least", "most")
 
 LIMITS = """
     SELECT *
@@ -200,7 +202,8 @@ def _scanned(scan: Scan, targets: list[GuidedTarget]) -> str:
     points = [target.point for target in targets if target.common_point is None]
     if not points:
         return filled(SCANNED_BY_KEY, tallied=scan.row_source.tallied(scan.relation, counts))
-    cells = scan.row_source.cells_beside(scan.relation, "limits", points)
+    beside = scan.row_source.groups_beside("limits", points)
+    cells = scan.row_source.cells_beside(scan.relation, f"({beside})", points)
     return filled(SCANNED_BY_JOIN, counts=named(counts), cells=cells)
 
 
@@ -360,6 +363,8 @@ class GuidedTarget:
         low, high = window_ranks(self._ranks.target, dialect)
         return {
             f"stretches{i}": self._stretches,
+            # A step of its own, so that rows are joined with it once, and not with keys before.
+            f"beside{i}": self.scan.row_source.groups_beside(f"stretches{i}", OF_STRETCH),
             f"gathered{i}": self._gathered,
             f"buckets{i}": filled(
                 BUCKETS,
@@ -440,13 +445,12 @@ class GuidedTarget:
     def _gathered(self) -> str:
         scan = self.scan
         ends = scan.bracket_ends
-        columns = ["point", "first", "last", "start", "bucket_width", "least", "most"]
         return filled(
             GATHERED,
             codes=CODES,
             bucket=filled(BUCKET, spot=self._spot("raw")),
             raw=scan.row_source.raw("cell"),
-            cells=scan.row_source.cells_beside(scan.relation, f"stretches{self.i}", columns),
+            cells=scan.row_source.cells_beside(scan.relation, f"beside{self.i}", OF_STRETCH),
             least=ends.literal(ends.first(int(self._lows.min()))),
             most=ends.literal(ends.last(int(self._highs.max()))),
         )

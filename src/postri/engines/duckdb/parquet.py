@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
+from dataclasses import replace
+from functools import cached_property, partial
+from glob import escape
 from itertools import count
 from typing import Any
 
@@ -47,10 +50,10 @@ MARKED = "replace"
 LEFT_OUT = "ignore"
 PARQUET_FILES = """
     read_parquet(
-        {files}, hive_partitioning = false, union_by_name = false, filename = false,
-        utf8_validation = '{invalid}'
+        {files}, hive_partitioning = false, {options}, utf8_validation = '{invalid}'
     )
 """
+BY_PLACE = "union_by_name = false, filename = false"
 # Both readings, row beside row: of each text the cells that are UTF-8.
 DECODED = """
     (
@@ -70,6 +73,12 @@ STORED_TYPES = """
     FROM parquet_schema({files})
     WHERE name = ?
 """
+# The columns of each file and what is nested in them, in the order of its schema.
+DECLARED_TYPES = """
+    SELECT name, coalesce(num_children, 0) AS inner_columns, coalesce(duckdb_type, '') AS declared
+    FROM parquet_schema({files})
+    ORDER BY file_name, column_id
+"""
 
 
 class ParquetSource:
@@ -78,13 +87,42 @@ class ParquetSource:
     dialect = DuckDialect()
     statement = staticmethod(listed)
 
-    def __init__(self, paths: list[str]) -> None:
+    def __init__(self, paths: list[str], options: str = BY_PLACE) -> None:
         self.number = len(paths)
-        self.files = f"[{', '.join(map(literal, paths))}]"
-        self.database = Database(paths)
-        self.marked = filled(PARQUET_FILES, files=self.files, invalid=MARKED)
-        self.left_out = filled(PARQUET_FILES, files=self.files, invalid=LEFT_OUT)
+        # DuckDB takes a name with certain signs for a pattern, which may mean other files.
+        plain = list(map(escape, paths))
+        self.files = f"[{', '.join(map(literal, plain))}]"
+        self.database = Database(list(dict.fromkeys([*paths, *plain])))
+        reading = partial(filled, PARQUET_FILES, files=self.files, options=options)
+        self.marked = reading(invalid=MARKED)
+        self.left_out = reading(invalid=LEFT_OUT)
         self.relation = self.marked
+
+    def types(self) -> dict[str, str]:
+        """The names and declared types of the columns."""
+        return dict(self.database.schema(f"SELECT * FROM {self.relation}"))
+
+    @cached_property
+    def declared(self) -> dict[str, set[str]]:
+        """By its name in small letters, the types that the files declare for each column."""
+        types: dict[str, set[str]] = {}
+        # How many columns are still to come, of the file and of each one that is being listed.
+        to_come: list[int] = []
+        listed_columns = self.columns(filled(DECLARED_TYPES, files=self.files))
+        for name, inner_columns, declared in zip(*listed_columns, strict=True):
+            while to_come and not to_come[-1]:
+                to_come.pop()
+            if to_come:
+                to_come[-1] -= 1
+            if len(to_come) == 1:
+                types.setdefault(str(name).lower(), set()).add(str(declared))
+            if inner_columns:
+                to_come.append(int(inner_columns))
+        return types
+
+    def whole(self, rows: str, more: Sequence[str] = ()) -> str:
+        """Rows of a reading as they stand in the table, with the columns that the reading adds."""
+        return rows
 
     @property
     def numbered(self) -> str:
@@ -96,7 +134,7 @@ class ParquetSource:
         if not texts:
             return self
         source = copy(self)
-        source.relation = self.decoded(self.marked, texts)
+        source.relation = self.whole(self.decoded(self.marked, texts))
         return source
 
     def decoded(self, marked: str, texts: Sequence[str], names: Sequence[str] = ()) -> str:
@@ -139,23 +177,31 @@ class ParquetSource:
         starts = [i * rows_of_file // RANGES for i in range(RANGES)]
         ranges = [f"{ROW_NUMBER} BETWEEN {start} AND {start + length}" for start in starts]
         sampled = filled(SAMPLED_RANGES, numbered=self.numbered, ranges=" OR ".join(ranges))
-        yield Sample(sampled, size / rows)
-        yield single_rows(self.marked, rows, groups)
+        yield Sample(self.whole(sampled), size / rows)
+        single = single_rows(self.marked, rows, groups)
+        yield replace(single, relation=self.whole(single.relation))
 
 
 class ParquetEngine(SqlEngine):
     """The columns of Parquet files."""
 
-    def __init__(self, paths: list[str]) -> None:
-        self._files = ParquetSource(paths)
-        schema = self._files.database.schema(f"SELECT * FROM {self._files.relation}")
-        super().__init__(self._files, dict(schema))
+    def __init__(self, files: ParquetSource) -> None:
+        self._files = files
+        super().__init__(files, files.types())
+        self._declared = files.declared if files.number > 1 else {}
         # The columns that each computed one is computed from.
         self._inputs: Mapping[str, Collection[str]] = {}
 
     def type_of(self, column: str | None) -> ColumnType:
         """The declared type of a column."""
         declared = super().type_of(column)
+        several = sorted(self._declared.get(str(column).lower(), ()))
+        if len(several) > 1:
+            # DuckDB would convert the cells of one file, which fails on some.
+            raise InputError(
+                f"the files declare the column {column!r} with several types, "
+                f"{' and '.join(several)}; write them with one"
+            )
         if declared.kind == "timestamp" or declared.name.startswith("decimal"):
             self._check_stored(str(column))
         return declared
@@ -187,11 +233,14 @@ class ParquetEngine(SqlEngine):
         # A column of that name holds cells, which must not be told.
         has_numbers = files.number == 1 and ROW_NUMBER not in self.names
         relation, number = files.marked, "0"
+        more = []
         if has_numbers:
             relation, number = files.numbered, f"{ROW_NUMBER} + 1"
+            more.append(ROW_NUMBER)
         marks = dict(zip(texts, self._unused_names(), strict=False))
         if texts:
             relation = files.decoded(relation, texts, list(marks.values()))
+        relation = files.whole(relation, [*more, *marks.values()])
         rows, lost = count_lost(files, relation, number, self._losses(read, marks), most)
         if not has_numbers:
             lost = [Lost(each.count) for each in lost]

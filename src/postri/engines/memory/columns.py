@@ -31,6 +31,8 @@ from postri.window import Indexes
 
 Places = NDArray[np.intp]
 UNEVEN = "the columns of the source have different lengths"
+# Cells that are fewer than one in so many are taken out of a column before they are counted.
+FEW_LEFT = 8
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,14 @@ class TypedColumn:
     def at(self, here: Places) -> TypedColumn:
         """Some of its rows."""
         return replace(self, chunks=[Chunk.joined(self.chunks).at(here)])
+
+    def only(self, mask: NDArray[np.bool_]) -> TypedColumn:
+        """The rows that a filter leaves: few cells are taken out, many are passed over."""
+        whole = Chunk.joined(self.chunks)
+        if FEW_LEFT * np.count_nonzero(mask) < len(mask):
+            return self.at(np.flatnonzero(mask))
+        valid = mask if whole.valid is None else mask & whole.valid
+        return replace(self, chunks=[Chunk(whole.values, valid)])
 
     def vector(self, _: Input) -> Vector:
         """Its cells, for a predicate."""
@@ -135,6 +145,10 @@ class UntypedColumn:
     def at(self, here: Places) -> UntypedColumn:
         """Some of its rows."""
         return replace(self, cells=[self.cells[place] for place in here])
+
+    def only(self, mask: NDArray[np.bool_]) -> UntypedColumn:
+        """The rows that a filter leaves."""
+        return self.at(np.flatnonzero(mask))
 
     def vector(self, wanted: Input) -> Vector:
         """Its cells, read as a predicate wants them."""

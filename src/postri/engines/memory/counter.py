@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.engines.cuts import Cuts
-from postri.engines.engine import Bracket, CountRequest, sampled_brackets
+from postri.engines.engine import Bracket, CountRequest, find_windows, sampled_brackets
 from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
-from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.chunk import Chunk, without_nan
 from postri.engines.memory.scan import Tally, scan
-from postri.engines.reading import Reading
+from postri.engines.progress import check_cancelled
+from postri.engines.reading import Reading, exact_sum
 from postri.engines.stretches import Stretches
 from postri.grid import Grid
 from postri.window import (
@@ -26,12 +27,11 @@ from postri.window import (
     SquareTotal,
     Target,
     Total,
+    trim,
 )
 
-# A column of at most this many cells is worth no guess: to divide it takes less time.
+# A column of at most this many cells is worth no guess: to sort it takes less time.
 FEW_CELLS = 1 << 12
-HALF_BITS = 32
-HALF_MASK = (1 << HALF_BITS) - 1
 # Two digits of so many bits make up a place on a grid whose squares are added up.
 DIGIT_BITS = 31
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
@@ -49,13 +49,14 @@ class MemoryCounter:
 
     def total(self) -> Total:
         """One pass: how many cells count, and the exact sum of their indexes."""
-        n = 0
-        whole = 0
-        for cells in self._stretches():
-            indexes = self.reading.indexes(cells)
-            n += len(indexes)
-            whole += _exact_sum(indexes)
-        return Total(n, whole)
+        tallies: list[_TotalTally] = []
+
+        def tally() -> _TotalTally:
+            tallies.append(_TotalTally(self.reading))
+            return tallies[-1]
+
+        scan(self.chunks, tally)
+        return Total(sum(each.n for each in tallies), sum(each.indexes for each in tallies))
 
     def square_total(self) -> SquareTotal:
         """One pass: how many cells count, the exact sum of their places, and of the squares."""
@@ -70,11 +71,11 @@ class MemoryCounter:
             upper = here >> DIGIT_BITS
             lower = here & DIGIT_MASK
             n += len(here)
-            places += _exact_sum(here)
-            squares += _exact_sum(lower * lower)
+            places += exact_sum(here)
+            squares += exact_sum(lower * lower)
             if upper.any():
-                squares += _exact_sum(upper * lower) << (DIGIT_BITS + 1)
-                squares += _exact_sum(upper * upper) << (2 * DIGIT_BITS)
+                squares += exact_sum(upper * lower) << (DIGIT_BITS + 1)
+                squares += exact_sum(upper * upper) << (2 * DIGIT_BITS)
         return SquareTotal(n, places, squares)
 
     def middle_total(self, low: int, high: int) -> MiddleTotal:
@@ -91,7 +92,7 @@ class MemoryCounter:
             below += int(np.count_nonzero(indexes <= low))
             above += int(np.count_nonzero(indexes >= high))
             between += len(inside)
-            distances += _exact_sum(inside - low)
+            distances += exact_sum(inside - low)
         return MiddleTotal(below, between, above, distances)
 
     def thresholds(self, points: Indexes) -> Thresholds:
@@ -148,11 +149,42 @@ class MemoryCounter:
         sample = np.sort(np.concatenate(parts))
         yield from sampled_brackets(sample, 1 / stride, targets, self.reading)
 
+    def windows(self, targets: Sequence[Target]) -> list[RankWindow]:
+        """The window of each target."""
+        if self.rows > FEW_CELLS:
+            return find_windows(self, self.reading.grid, targets, FEW_CELLS)[0]
+        # To put few cells in order takes less time than to ask where their window should lie.
+        check_cancelled()
+        indexes = np.sort(self.every(1))
+        begins = np.ones(len(indexes), np.bool_)
+        np.not_equal(indexes[1:], indexes[:-1], out=begins[1:])
+        (starts,) = begins.nonzero()
+        ends = np.concatenate((starts[1:], [len(indexes)]))[: len(starts)]
+        whole = RankWindow(indexes[starts], ends - starts, 0, len(indexes))
+        return [trim(whole, target.p, target.half) for target in targets]
+
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
         counts = [bracket_count(self.reading, request) for request in requests]
         scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
         return [each.window() for each in counts]
+
+
+class _TotalTally:
+    """How many cells there are, and the sum of their indexes."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self.n = 0
+        self.indexes = 0
+
+    def add(self, cells: NDArray[Any], valid: NDArray[np.bool_] | None) -> None:
+        """Count a stretch of cells."""
+        if valid is not None:
+            cells = cells[valid]
+        cells = without_nan(cells)
+        self.n += len(cells)
+        self.indexes += self._reading.index_sum(cells)
 
 
 def stride_of(rows: int) -> int:
@@ -174,13 +206,6 @@ class _Together:
         """Count a stretch of cells for each."""
         for tally in self._tallies:
             tally.add(cells, valid)
-
-
-def _exact_sum(numbers: Indexes) -> int:
-    """The sum of a stretch, of which the upper and the lower halves each fit one of 64 bits."""
-    upper = int((numbers >> HALF_BITS).sum())
-    lower = int((numbers & HALF_MASK).sum())
-    return (upper << HALF_BITS) + lower
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _column(take: Callable[[], Any], name: str | None, declared: ColumnType) -> 
     if declared is not UNTYPED and not isinstance(column, UntypedColumn):
         raise InputError(
             f"the column {name!r} has the declared type {column.type.name} already; leave it "
-            "out of columns=..."
+            "out of columns=..., or convert the column first"
         )
     return column
 

@@ -28,6 +28,7 @@ from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import filtered
+from postri.engines.staying import staying_connections
 from postri.errors import (
     EngineError,
     InputError,
@@ -134,7 +135,7 @@ class OwnServer:
     """A server by its URL.
 
     The connection on which a table was opened stays for its first question; each further question
-    has one of its own.
+    has one of its own. Where connections stay open between questions, it is one of those.
     """
 
     def __init__(self, url: str) -> None:
@@ -143,7 +144,8 @@ class OwnServer:
         self._process = os.getpid()
         # One connection at most. A list, because two threads never pop the same one.
         self._staying: list[Connection] = []
-        weakref.finalize(self, _close_all, self._staying, self._process)
+        self._pool = staying_connections()
+        weakref.finalize(self, _let_all_go, self._staying, self._process, self._let_go_of())
 
     @contextmanager
     def transaction(self, *, stay: bool = False) -> Iterator[Connection]:
@@ -151,25 +153,41 @@ class OwnServer:
         with ExitStack() as stack:
             connection = stack.enter_context(closing(self._begun()))
             yield connection
-            if stay:
+            if stay or self._pool is not None:
                 with suppress(PostriError):
                     _run(connection, "ROLLBACK")
                     stack.pop_all()
-                    self._staying.append(connection)
+                    if stay:
+                        self._staying.append(connection)
+                    else:
+                        self._let_go_of()(connection)
+
+    def _let_go_of(self) -> Callable[[Connection], object]:
+        """What becomes of a connection that is not needed any more."""
+        if self._pool is None:
+            return psycopg.Connection.close
+        return partial(self._pool.give, self._url)
 
     def _begun(self) -> Connection:
-        # A forked process shares the socket of its parent: it must not use it.
-        if self._process == os.getpid():
-            with suppress(IndexError):
-                staying = self._staying.pop()
-                with suppress(PostriError):
-                    _begin(staying)
-                    return staying
-                # The server closed it in the meantime.
-                staying.close()
+        while (staying := self._that_stayed()) is not None:
+            with suppress(PostriError):
+                _begin(staying)
+                return staying
+            # The server closed it in the meantime.
+            staying.close()
         connection = quietly(self._connect, _unreachable)
         _begin(connection)
         return connection
+
+    def _that_stayed(self) -> Connection | None:
+        # A forked process shares the socket of its parent: it must not use it.
+        if self._process != os.getpid():
+            return None
+        with suppress(IndexError):
+            return self._staying.pop()
+        if self._pool is None:
+            return None
+        return self._pool.take(self._url)
 
     def _connect(self) -> Connection:
         stated = {**conninfo_to_dict(self._url)}
@@ -187,10 +205,12 @@ class OwnServer:
         return connection
 
 
-def _close_all(connections: list[Connection], process: int) -> None:
+def _let_all_go(
+    connections: list[Connection], process: int, let_go_of: Callable[[Connection], object]
+) -> None:
     if process == os.getpid():
         for connection in connections:
-            connection.close()
+            let_go_of(connection)
 
 
 class BorrowedServer:

@@ -11,6 +11,7 @@ from postri.engines.engine import Engine, UsualRange
 from postri.engines.process.pool import Worker, Workers
 from postri.engines.resolve import PolicySource
 from postri.engines.rows import EVERY_ROW, KeySizes, Selection
+from postri.engines.staying import Staying, connections_stay
 from postri.engines.stretches import Stretches
 from postri.errors import PostriError
 from postri.expressions import Bound, Value
@@ -168,11 +169,13 @@ class ProcessEngine:
 
 class QuestionScans:
     """Opens the sources of one question, in a worker that is taken for the first and given back at
-    the end. What a server counts needs none: there it can be cancelled.
+    the end. What a server counts needs none: there it can be cancelled. Connections to servers may
+    stay open for the next question.
     """
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: Workers, connections: Staying[Any] | None = None) -> None:
         self._workers = workers
+        self._connections = connections
         self._taken: Worker | None = None
 
     def __enter__(self) -> QuestionScans:
@@ -185,7 +188,8 @@ class QuestionScans:
     def open(self, kind: PolicySource, *given: Any) -> Engine:
         """The engine of a source: of its kind, and what that needs to open it."""
         if not kind.counts_here:
-            return kind.open(*given)
+            with connections_stay(self._connections):
+                return kind.open(*given)
         if self._taken is None:
             self._taken = self._workers.take()
         return ProcessEngine.opened(self._taken, kind.name, given)

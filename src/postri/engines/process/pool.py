@@ -57,6 +57,8 @@ class Worker:
             self._process = system.start_with(descriptor, words)
             unless_started.pop_all()
         self._pipe = self._socket.makefile("rwb")
+        self.edition = 0
+        """Of which edition of the policy the sources are that stay open there."""
 
     @property
     def process_id(self) -> int:
@@ -114,6 +116,7 @@ class Workers:
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
+        self._edition = 0
         self._is_closed = False
 
     @property
@@ -142,6 +145,9 @@ class Workers:
         kept: Worker | None = None
         with suppress(EngineError):
             worker.tell("clear")
+            if worker.edition != self._edition:
+                worker.edition = self._edition
+                worker.tell("let_go")
             kept = worker
         if kept is None:
             worker.close()
@@ -155,6 +161,18 @@ class Workers:
                 return
         if kept is not None:
             kept.close()
+
+    def let_go(self) -> None:
+        """Close the sources that stayed open, and those that are in use at the end of their
+        questions.
+        """
+        with self._lock:
+            self._edition += 1
+            idle = list(self._idle)
+            self._idle.clear()
+            self._busy.update(idle)
+        for worker in idle:
+            self.give_back(worker)
 
     def close(self) -> None:
         """Kill all."""

@@ -10,8 +10,10 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from select import select
 from typing import Any
 
 from postri import errors, system
@@ -19,6 +21,7 @@ from postri.engines.duckdb import csv, parquet
 from postri.engines.duckdb.source import limit_memory
 from postri.engines.engine import Engine
 from postri.engines.resolve import policy_source_named
+from postri.engines.staying import Staying
 from postri.errors import PostriError
 from postri.expressions import Value
 
@@ -44,18 +47,37 @@ CALLS = (
 )
 
 
+@dataclass(frozen=True)
+class StampedEngine:
+    """An engine, and the stamp under which its source was opened."""
+
+    engine: Engine
+    stamp: Hashable
+
+
 class Desk:
-    """The engines of one question, by their numbers."""
+    """The engines of one question, by their numbers. Some stay open for the next one."""
 
     def __init__(self) -> None:
         self._engines: list[Engine] = []
         # What ends the snapshot of an engine, by its number.
         self._snapshots: dict[int, ExitStack] = {}
+        # What of this question may stay, and what stayed of others. Engines close themselves.
+        self._to_stay: list[tuple[bytes, StampedEngine]] = []
+        self._staying: Staying[StampedEngine] = Staying(close=lambda _: None)
 
     def open(self, kind: str, *given: Any) -> tuple[int, Sequence[str] | None, Sequence[str]]:
         """The engine of a source: its number, the names of its columns, and its doubts."""
-        engine = policy_source_named(kind).open(*given)
-        return self._put(engine), engine.names, engine.doubts
+        source = policy_source_named(kind)
+        key = pickle.dumps((kind, given))
+        # Before it is opened: what is changed from here on has another stamp.
+        stamp = source.stamp(*given)
+        found = self._staying.take(key)
+        if found is None or stamp is None or found.stamp != stamp:
+            found = StampedEngine(source.open(*given), stamp)
+        if stamp is not None:
+            self._to_stay.append((key, found))
+        return self._put(found.engine), found.engine.names, found.engine.doubts
 
     def with_max_text(self, number: int, max_text: int) -> int:
         """The same table, whose texts of more characters cannot be read."""
@@ -83,18 +105,40 @@ class Desk:
         return getattr(self._engines[number], call)(*given)
 
     def clear(self) -> None:
-        """The question is over: let go of all files."""
+        """The question is over: let go of all that does not stay open."""
         for stack in self._snapshots.values():
             stack.close()
         self._snapshots.clear()
         self._engines.clear()
+        for key, engine in self._to_stay:
+            self._staying.give(key, engine)
+        self._to_stay.clear()
+
+    def failed(self) -> None:
+        """Something went wrong: nothing of this question stays."""
+        self._to_stay.clear()
+
+    def let_go(self) -> None:
+        """Close what stayed open."""
+        self._staying.let_go()
+
+    @property
+    def rest(self) -> float | None:
+        """After how many seconds without a question something is to be closed; None if nothing
+        stayed open.
+        """
+        return self._staying.rest
+
+    def expire(self) -> None:
+        """Close what stayed open for too long."""
+        self._staying.expire()
 
     def _put(self, engine: Engine) -> int:
         self._engines.append(engine)
         return len(self._engines) - 1
 
 
-def serve(pipe: socket.SocketIO | Any) -> None:
+def serve(connection: socket.socket, pipe: socket.SocketIO | Any) -> None:
     """Do what is asked, until nobody is there to ask."""
     desk = Desk()
     known: Mapping[str, Callable[..., Any]] = {
@@ -105,13 +149,20 @@ def serve(pipe: socket.SocketIO | Any) -> None:
         "end": desk.end,
         "ask": desk.ask,
         "clear": desk.clear,
+        "let_go": desk.let_go,
     }
     while True:
+        # Each call is answered before the next one comes: nothing of it is read yet.
+        while not select([connection], [], [], desk.rest)[0]:
+            desk.expire()
         try:
             call, given = pickle.load(pipe)
         except EOFError:
             return
-        pickle.dump(_outcome(known[call], given), pipe, pickle.HIGHEST_PROTOCOL)
+        outcome = _outcome(known[call], given)
+        if outcome[0] is not None:
+            desk.failed()
+        pickle.dump(outcome, pipe, pickle.HIGHEST_PROTOCOL)
         pipe.flush()
 
 
@@ -135,7 +186,7 @@ def main(words: Sequence[str]) -> None:
         signal.signal(told, signal.SIG_IGN)
     _limit(memory)
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rwb") as pipe:
-        serve(pipe)
+        serve(connection, pipe)
 
 
 def _limit(memory: int) -> None:

@@ -20,7 +20,7 @@ from postri.columns import ColumnType
 from postri.engines.reading import Raw
 from postri.errors import InputError
 from postri.expressions.pattern import ESCAPE, Pattern
-from postri.expressions.plan import ExpressionDialect
+from postri.expressions.plan import ExpressionDialect, Moments
 
 # A decimal of more digits does not fit a whole number of 64 bits.
 MOST_DIGITS = 18
@@ -59,7 +59,8 @@ class Cells:
     Where `literal` writes a raw number as one of the column's own type, cells can be compared as
     they stand in the table, in the same order: only the few that matter become raw. `present` is
     then the condition on which the cell `{}` counts, and `own` the cell within the range of its
-    type, where a source may hold one that is not.
+    type, where a source may hold one that is not. `moments` are timestamps as they stand in the
+    table, where expressions may compare them so.
     """
 
     type: ColumnType
@@ -67,6 +68,7 @@ class Cells:
     literal: Callable[[Raw], str] | None = None
     present: str = "{} IS NOT NULL"
     own: str = ""
+    moments: Moments | None = None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from postri.engines.sql.units import Columns
 from postri.engines.stretches import Stretches
 from postri.window import Indexes
 
-# A cell outside has no place: so no difference is computed that may not fit 64 bits.
+# A cell outside has no place, whatever a database computes first: so no difference is computed that
+# may not fit 64 bits. The filter says the same once more: DuckDB then knows that the CASE holds,
+# and tests once, where it reads the table.
 PART_COUNTS = """
     SELECT {group}, part, count(*) AS number
     FROM (
@@ -28,6 +30,7 @@ PART_COUNTS = """
             SELECT {own_group}CASE WHEN spot >= {first} AND spot < {end} THEN spot - {first} END
                 AS place
             FROM (SELECT {own_group}{key} AS spot FROM {relation}) AS spots
+            WHERE spot >= {first} AND spot < {end}
         ) AS placed JOIN {stretches} ON {stretch} = stretches.number
     ) AS parts
     GROUP BY {own_group}part

@@ -35,13 +35,14 @@ KEPT_BESIDE = """
     (
         SELECT cell, grp, {columns}
         FROM {cells}
-            JOIN (
-                SELECT named.*, {columns}
-                FROM {named_groups}
-                    JOIN {others} AS others USING (grp)
-            ) AS beside ON {same_keys}
+            JOIN {beside} AS beside ON {same_keys}
         WHERE {keep}
     ) AS kept
+"""
+GROUPS_BESIDE = """
+    SELECT named.*, {columns}
+    FROM {named_groups}
+        JOIN {others} AS others USING (grp)
 """
 # The keys of each group, and its number.
 NAMED_GROUPS = """
@@ -169,16 +170,24 @@ class RowSource:
             kept=self.cells_that_count(relation),
         )
 
-    def cells_beside(self, relation: str, others: str, columns: Sequence[str]) -> str:
-        """Each `cell` that counts, the number of its group, and columns that another relation has
-        for that group.
+    def groups_beside(self, others: str, columns: Sequence[str]) -> str:
+        """The keys of each group, its number, and columns that another relation has for it."""
+        return filled(
+            GROUPS_BESIDE,
+            columns=", ".join(columns),
+            named_groups=self._named_groups,
+            others=others,
+        )
+
+    def cells_beside(self, relation: str, beside: str, columns: Sequence[str]) -> str:
+        """Each `cell` that counts, the number of its group, and columns that are `beside` it in
+        what `groups_beside` selects.
         """
         return filled(
             KEPT_BESIDE,
             columns=", ".join(columns),
             cells=self._cells(relation, self._raw_keys),
-            named_groups=self._named_groups,
-            others=others,
+            beside=beside,
             same_keys=self._same_keys,
             keep=" AND ".join(self._keep),
         )
@@ -239,7 +248,10 @@ class RowSource:
         for key, (name, low, high) in zip(self.rows.keys, self._key_spans, strict=True):
             least, most = _wider(key.type, low, high)
             names.append(name)
-            inside.append(f"{name} BETWEEN {least} AND {most}")
+            if key.value is None:
+                inside.append(f"{name} BETWEEN {least} AND {most}")
+            else:
+                inside.append(key.value.inside_sql(self.dialect, self.input_cells, least, most))
         return self._cells(relation, names, inside)
 
     def _cells(self, relation: str, keys: Sequence[str], inside: Sequence[str] = ()) -> str:

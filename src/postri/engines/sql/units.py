@@ -67,6 +67,12 @@ TOTALS = """
     FROM {rows}
     GROUP BY grp
 """
+# The same where there is one group: to group by a constant takes several times as long. Nothing is
+# the sum of no rows.
+TOTAL_OF_ALL = """
+    SELECT 0 AS grp, count(*) AS n, {sums}
+    FROM {rows}
+"""
 # The same of floats: those whose index is beyond doubt are added up in the database, the others
 # come back by value.
 FLOAT_TOTALS = """
@@ -86,6 +92,10 @@ SIZES = """
     SELECT grp, count(*) AS n
     FROM {rows}
     GROUP BY grp
+"""
+SIZE_OF_ALL = """
+    SELECT 0 AS grp, count(*) AS n
+    FROM {rows}
 """
 # How many rows have each key that a column has.
 KEY_SIZES = """
@@ -323,11 +333,15 @@ def _group_sums(
         return _float_sums(relation, columns, row_source, reading, summed)
     indexed = indexed_rows(relation, columns, row_source, reading)
     texts = summed.texts(indexed.number, indexed.shift)
-    sums = _listed_sums([part for text in texts for part in dialect.total(text)])
-    statement = filled(TOTALS, sums=sums, rows=rows_that_stay(indexed, row_source))
+    parts = [part for text in texts for part in dialect.total(text)]
+    template = TOTALS
+    if not row_source.rows.keys:
+        template = TOTAL_OF_ALL
+        parts = [f"coalesce({part}, 0)" for part in parts]
+    statement = filled(template, sums=_listed_sums(parts), rows=rows_that_stay(indexed, row_source))
     found = [GroupSums(0, [0] * len(texts))] * row_source.rows.number
-    for group, n, *parts in zip(*columns(statement), strict=True):
-        found[int(group)] = GroupSums(int(n), _joined_pairs(parts), indexed.shift)
+    for group, n, *halves in zip(*columns(statement), strict=True):
+        found[int(group)] = GroupSums(int(n), _joined_pairs(halves), indexed.shift)
     return found
 
 
@@ -423,7 +437,8 @@ def _first_rows(rows: str, row_source: RowSource, distinct: str = "") -> str:
 
 def _sizes(rows: str, columns: Columns, row_source: RowSource) -> list[int]:
     found = [0] * row_source.rows.number
-    for group, n in zip(*columns(filled(SIZES, rows=rows)), strict=True):
+    template = SIZES if row_source.rows.keys else SIZE_OF_ALL
+    for group, n in zip(*columns(filled(template, rows=rows)), strict=True):
         found[int(group)] = int(n)
     return found
 

@@ -1,7 +1,7 @@
 SELECT 0 AS grp, bucket, count(*) AS number
 FROM (
-    SELECT CAST(CASE WHEN raw < CAST(100 AS BIGINT) THEN 0 WHEN raw >= CAST(900 AS BIGINT) THEN 9
-            ELSE ((raw - CAST(100 AS BIGINT)) // 100) + 1 END AS BIGINT) AS bucket
+    SELECT CAST(CAST(CASE WHEN raw < CAST(100 AS BIGINT) THEN 0 WHEN raw >= CAST(900 AS BIGINT) THEN
+            9 ELSE ((raw - CAST(100 AS BIGINT)) // 100) + 1 END AS BIGINT) AS USMALLINT) AS bucket
     FROM (
         SELECT cell AS raw, grp
         FROM (

@@ -148,6 +148,21 @@ stretches0 AS MATERIALIZED (
         ) AS aimed
     ) AS stretches
 ),
+beside0 AS MATERIALIZED (
+    SELECT named.*, point, first, last, start, bucket_width, least, most
+    FROM (
+        SELECT keys0.name AS name0, keys0.number * 1 AS grp
+        FROM (
+            SELECT unnest([(('Oslo') COLLATE "binary"), (('Bergen') COLLATE "binary"), (('Bodø')
+                    COLLATE "binary")]) AS name,
+                unnest(number::BIGINT[]) AS number
+            FROM (
+                VALUES ('[0, 1, 2]')
+            ) AS texts(number)
+        ) AS keys0
+    ) AS named
+        JOIN stretches0 AS others USING (grp)
+),
 gathered0 AS MATERIALIZED (
     SELECT grp * 1024 + 2 * CAST(floor((least(greatest(CAST(raw AS DOUBLE), least), most) - start) /
             bucket_width) AS INTEGER) + CASE WHEN cell < point THEN 0 ELSE 1 END AS code,
@@ -162,21 +177,7 @@ gathered0 AS MATERIALIZED (
                         AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
                 FROM source
             ) AS cells
-                JOIN (
-                SELECT named.*, point, first, last, start, bucket_width, least, most
-                FROM (
-                    SELECT keys0.name AS name0, keys0.number * 1 AS grp
-                    FROM (
-                        SELECT unnest([(('Oslo') COLLATE "binary"), (('Bergen') COLLATE "binary"), (('Bodø')
-                                COLLATE "binary")]) AS name,
-                            unnest(number::BIGINT[]) AS number
-                        FROM (
-                            VALUES ('[0, 1, 2]')
-                        ) AS texts(number)
-                    ) AS keys0
-                ) AS named
-                    JOIN stretches0 AS others USING (grp)
-            ) AS beside ON key0 = name0
+                JOIN beside0 AS beside ON key0 = name0
             WHERE cell IS NOT NULL
         ) AS kept
         WHERE cell >= first AND cell <= last AND cell >= CAST(490 AS BIGINT) AND cell <= CAST(510 AS

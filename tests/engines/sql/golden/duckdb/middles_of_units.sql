@@ -1,13 +1,17 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END) // 281474976710656 AS BIGINT) AS high,
-    CAST(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END) % 281474976710656 AS BIGINT) AS low,
-    CAST(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END) // 281474976710656 AS BIGINT) AS high1,
-    CAST(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END) % 281474976710656 AS BIGINT) AS low1,
-    CAST(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS BIGINT) ELSE CAST((place - (100))
-        AS BIGINT) END) // 281474976710656 AS BIGINT) AS high2,
-    CAST(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS BIGINT) ELSE CAST((place - (100))
-        AS BIGINT) END) % 281474976710656 AS BIGINT) AS low2
+    coalesce(CAST(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END) // 281474976710656 AS BIGINT), 0)
+        AS high,
+    coalesce(CAST(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END) % 281474976710656 AS BIGINT), 0)
+        AS low,
+    coalesce(CAST(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END) // 281474976710656 AS BIGINT), 0)
+        AS high1,
+    coalesce(CAST(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END) % 281474976710656 AS BIGINT), 0)
+        AS low1,
+    coalesce(CAST(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS BIGINT) ELSE CAST((place
+        - (100)) AS BIGINT) END) // 281474976710656 AS BIGINT), 0) AS high2,
+    coalesce(CAST(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS BIGINT) ELSE CAST((place
+        - (100)) AS BIGINT) END) % 281474976710656 AS BIGINT), 0) AS low2
 FROM (
     SELECT grp, place
     FROM (
@@ -38,5 +42,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

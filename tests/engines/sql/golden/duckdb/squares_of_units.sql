@@ -1,9 +1,9 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(sum(place) // 281474976710656 AS BIGINT) AS high,
-    CAST(sum(place) % 281474976710656 AS BIGINT) AS low,
-    CAST(sum((place * place)) // 281474976710656 AS BIGINT) AS high1,
-    CAST(sum((place * place)) % 281474976710656 AS BIGINT) AS low1
+    coalesce(CAST(sum(place) // 281474976710656 AS BIGINT), 0) AS high,
+    coalesce(CAST(sum(place) % 281474976710656 AS BIGINT), 0) AS low,
+    coalesce(CAST(sum((place * place)) // 281474976710656 AS BIGINT), 0) AS high1,
+    coalesce(CAST(sum((place * place)) % 281474976710656 AS BIGINT), 0) AS low1
 FROM (
     SELECT grp, place
     FROM (
@@ -34,5 +34,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

@@ -1,7 +1,7 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(sum(place) // 281474976710656 AS BIGINT) AS high,
-    CAST(sum(place) % 281474976710656 AS BIGINT) AS low
+    coalesce(CAST(sum(place) // 281474976710656 AS BIGINT), 0) AS high,
+    coalesce(CAST(sum(place) % 281474976710656 AS BIGINT), 0) AS low
 FROM (
     SELECT grp, place
     FROM (
@@ -32,5 +32,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

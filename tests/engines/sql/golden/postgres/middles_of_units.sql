@@ -1,13 +1,17 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(div(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END), 281474976710656) AS bigint) AS high,
-    CAST(mod(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END), 281474976710656) AS bigint) AS low,
-    CAST(div(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END), 281474976710656) AS bigint) AS high1,
-    CAST(mod(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END), 281474976710656) AS bigint) AS low1,
-    CAST(div(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS bigint) ELSE CAST((place
-        - (100)) AS bigint) END), 281474976710656) AS bigint) AS high2,
-    CAST(mod(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS bigint) ELSE CAST((place
-        - (100)) AS bigint) END), 281474976710656) AS bigint) AS low2
+    coalesce(CAST(div(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END), 281474976710656) AS bigint),
+        0) AS high,
+    coalesce(CAST(mod(sum(CASE WHEN place <= (100) THEN 1 ELSE 0 END), 281474976710656) AS bigint),
+        0) AS low,
+    coalesce(CAST(div(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END), 281474976710656) AS bigint),
+        0) AS high1,
+    coalesce(CAST(mod(sum(CASE WHEN place >= (900) THEN 1 ELSE 0 END), 281474976710656) AS bigint),
+        0) AS low1,
+    coalesce(CAST(div(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS bigint) ELSE
+        CAST((place - (100)) AS bigint) END), 281474976710656) AS bigint), 0) AS high2,
+    coalesce(CAST(mod(sum(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS bigint) ELSE
+        CAST((place - (100)) AS bigint) END), 281474976710656) AS bigint), 0) AS low2
 FROM (
     SELECT grp, place
     FROM (
@@ -38,5 +42,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

@@ -1,9 +1,9 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(div(sum(place), 281474976710656) AS bigint) AS high,
-    CAST(mod(sum(place), 281474976710656) AS bigint) AS low,
-    CAST(div(sum((place * place)), 281474976710656) AS bigint) AS high1,
-    CAST(mod(sum((place * place)), 281474976710656) AS bigint) AS low1
+    coalesce(CAST(div(sum(place), 281474976710656) AS bigint), 0) AS high,
+    coalesce(CAST(mod(sum(place), 281474976710656) AS bigint), 0) AS low,
+    coalesce(CAST(div(sum((place * place)), 281474976710656) AS bigint), 0) AS high1,
+    coalesce(CAST(mod(sum((place * place)), 281474976710656) AS bigint), 0) AS low1
 FROM (
     SELECT grp, place
     FROM (
@@ -34,5 +34,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

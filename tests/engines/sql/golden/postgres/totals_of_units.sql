@@ -1,7 +1,7 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(div(sum(place), 281474976710656) AS bigint) AS high,
-    CAST(mod(sum(place), 281474976710656) AS bigint) AS low
+    coalesce(CAST(div(sum(place), 281474976710656) AS bigint), 0) AS high,
+    coalesce(CAST(mod(sum(place), 281474976710656) AS bigint), 0) AS low
 FROM (
     SELECT grp, place
     FROM (
@@ -32,5 +32,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

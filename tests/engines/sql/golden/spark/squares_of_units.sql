@@ -1,13 +1,13 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(sum(CAST(place AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
-        high,
-    CAST(sum(CAST(place AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
-        low,
-    CAST(sum(CAST((place * place) AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS
-        BIGINT) AS high1,
-    CAST(sum(CAST((place * place) AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS
-        BIGINT) AS low1
+    coalesce(CAST(sum(CAST(place AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS
+        BIGINT), 0) AS high,
+    coalesce(CAST(sum(CAST(place AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS
+        BIGINT), 0) AS low,
+    coalesce(CAST(sum(CAST((place * place) AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0))
+        AS BIGINT), 0) AS high1,
+    coalesce(CAST(sum(CAST((place * place) AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0))
+        AS BIGINT), 0) AS low1
 FROM (
     SELECT grp, place
     FROM (
@@ -38,5 +38,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;

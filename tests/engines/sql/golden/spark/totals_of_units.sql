@@ -1,9 +1,9 @@
-SELECT grp,
+SELECT 0 AS grp,
     count(*) AS n,
-    CAST(sum(CAST(place AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
-        high,
-    CAST(sum(CAST(place AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS BIGINT) AS
-        low
+    coalesce(CAST(sum(CAST(place AS DECIMAL(20,0))) DIV CAST(281474976710656 AS DECIMAL(20,0)) AS
+        BIGINT), 0) AS high,
+    coalesce(CAST(sum(CAST(place AS DECIMAL(20,0))) % CAST(281474976710656 AS DECIMAL(20,0)) AS
+        BIGINT), 0) AS low
 FROM (
     SELECT grp, place
     FROM (
@@ -34,5 +34,4 @@ FROM (
         ) AS numbered
     ) AS turns
     WHERE turn <= 3
-) AS bounded
-GROUP BY grp;
+) AS bounded;
