@@ -31,7 +31,13 @@ from postri.privacy import (
 )
 from postri.question import Question, plain_question
 from postri.question.expected import PublicRows
-from postri.question.rules import check_aggregates, check_expect, check_method, with_wish
+from postri.question.rules import (
+    check_aggregates,
+    check_coins,
+    check_expect,
+    check_method,
+    with_wish,
+)
 from postri.statistics.quantile import HALF, Quantile
 from postri.statistics.statistic import Statistic
 
@@ -39,6 +45,10 @@ if TYPE_CHECKING:
     from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
+
+# How many questions are kept; they are small, and hold nothing of a table.
+MOST_QUESTIONS = 64
+_QUESTIONS: dict[tuple[object, ...], Question] = {}
 
 
 def open(
@@ -675,8 +685,8 @@ def top_k(
 @overload
 def distribution(
     source: Any,
-    *,
     column: str | None = None,
+    *,
     epsilon: Number | None = None,
     within: Number | Within | None = None,
     expect: int | None = None,
@@ -690,8 +700,8 @@ def distribution(
 @overload
 def distribution(
     source: Any,
-    *,
     column: str | None = None,
+    *,
     epsilon: Number | None = None,
     within: Number | Within | None = None,
     expect: int | None = None,
@@ -704,8 +714,8 @@ def distribution(
 ) -> dict[Any, Distribution]: ...
 def distribution(
     source: Any,
-    *,
     column: str | None = None,
+    *,
     epsilon: Number | None = None,
     within: Number | Within | None = None,
     expect: int | None = None,
@@ -942,7 +952,37 @@ def _question(
 
 def _one(statistic: Statistic, source: Any, **how: Any) -> Answer:
     """The answer to one statistic alone."""
-    return _answers(_question({"answer": statistic}, **how), source)[0]
+    return _answers(_kept_question(statistic, **how), source)[0]
+
+
+def _kept_question(statistic: Statistic, *, coins: Coins | None = None, **how: Any) -> Question:
+    """The question about one statistic. What is public of it is kept: most ask the same of many
+    tables.
+    """
+    key = _key_of(statistic, how)
+    try:
+        question = _QUESTIONS.get(key)
+    except TypeError:
+        # Something that cannot be compared is told by the checks.
+        return _question({"answer": statistic}, coins=coins, **how)
+    if question is None:
+        question = _question({"answer": statistic}, **how)
+        if len(_QUESTIONS) >= MOST_QUESTIONS:
+            _QUESTIONS.clear()
+        _QUESTIONS[key] = question
+    return replace(question, coins=check_coins(coins))
+
+
+def _key_of(statistic: Statistic, how: Mapping[str, Any]) -> tuple[object, ...]:
+    """What tells questions apart. What is equal may not mean the same: True is no number, and the
+    ends of a domain are told as they were written.
+    """
+    given = tuple(how.values())
+    domain = None
+    if statistic.domain is not None:
+        domain = repr(statistic.domain)
+    kinds = tuple(map(type, given))
+    return (type(statistic), statistic, type(statistic.column), domain, *how, *given, *kinds)
 
 
 def _one_or_groups(
@@ -958,13 +998,13 @@ def _one_or_groups(
 
 def _result(question: Question, source: Any) -> Result:
     """The same as rows and columns. Bins of a histogram share its epsilon, as groups do."""
-    answers = question.bound(_table(source)).answers()
+    drawn = question.bound(_table(source)).drawn()
     return Result(
         question.by,
         question.names,
-        question.arranged(answers),
+        drawn.rows,
         epsilon=question.epsilon,
-        about=question.nothing_found(answers),
+        about=question.nothing_found(drawn.answers),
     )
 
 

@@ -210,7 +210,7 @@ class TestNotebook:
 
     def test_it_is_html_with_the_line_in_it(self):
         html = SALARY._repr_html_()
-        assert "<b>41,300</b>" in html
+        assert ">41,300</b>" in html
         assert "between 40,900 and 41,850 with 95% confidence" in html
 
     def test_what_a_note_holds_is_escaped(self):
@@ -231,7 +231,7 @@ class TestWarnings:
             str(answer),
             answer.explain(),
             answer._repr_html_(),
-            answer.plot().get_title(loc="left"),
+            answer.plot().get_xlabel(),
         ):
             assert "NOT PRIVATE" in words
         plt.close("all")
@@ -429,8 +429,14 @@ class TestPicture:
         SALARY.plot(ax)
         text = ax.texts[0].get_text()
         assert all(number in text for number in ("median", "41,300", "40,900", "41,850"))
-        assert "95%" in ax.get_title(loc="left")
-        assert "epsilon 0.5" in ax.get_title(loc="left")
+        assert ax.get_title(loc="left") == "Median"
+        assert "95%" in ax.get_xlabel()
+        assert "epsilon 0.5" in ax.get_xlabel()
+        assert "beyond" not in ax.get_xlabel()
+
+    def test_an_arrow_is_said_to_mean_or_beyond(self, ax):
+        WHOLE.plot(ax)
+        assert ax.get_xlabel().replace("\n", " ").count('An arrow means "or beyond".') == 1
 
     def test_an_edge_is_an_arrow(self, ax):
         WHOLE.plot(ax)
@@ -447,7 +453,7 @@ class TestPicture:
         assert [ys for marker, _, ys in self.drawn(ax) if marker == "o"] == [[0], [1]]
         assert ax.yaxis_inverted()
         assert [text.get_text().split(":")[0] for text in ax.texts] == ["median", "90th percentile"]
-        assert "epsilon 1" in ax.get_title(loc="left")
+        assert "epsilon 1" in ax.get_xlabel()
 
     def test_dates_are_drawn_as_dates(self, ax):
         first, last = date(2024, 1, 30), date(2024, 2, 2)

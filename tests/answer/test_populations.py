@@ -53,6 +53,11 @@ def sent(result: Result) -> Result:
     return read_result(json.loads(result_text(result)))
 
 
+def words_of(axes) -> str:
+    """The headline of a picture and its caption."""
+    return f"{axes.get_title(loc='left')} {axes.get_xlabel()}"
+
+
 def forms(result: Result) -> dict[str, str]:
     """Everything in which a result is shown, as text."""
     table = result.to_arrow()
@@ -68,10 +73,10 @@ def forms(result: Result) -> dict[str, str]:
     }
     if len(result):
         first = result.answers[0]
-        shown["picture"] = result.plot(result.names[0]).get_title(loc="left")
+        shown["picture"] = words_of(result.plot(result.names[0]))
         shown["answer"] = str(first)
         shown["explanation"] = first.explain()
-        shown["answer's picture"] = first.plot().get_title(loc="left")
+        shown["answer's picture"] = words_of(first.plot())
         plt.close("all")
     return shown
 

@@ -102,6 +102,8 @@ def assert_least(statistic, wish, found, **how):
     for _ in range(sized(4, 60)):
         assert not is_met(statistic, wish, below, **how)
         below /= sized(Fraction(2), Fraction(103, 100))
+        # An epsilon has few digits.
+        below = below.limit_denominator(10**12)
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def test_after_many_kills_the_ledger_verifies_and_has_every_answer_that_was_hand
 @pytest.mark.slow
 def test_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
     """Questions of 1/100 each, and a budget for three of five."""
-    number_of_processes, each_asks = sized((4, 20), (8, 250))
+    number_of_processes, each_asks = sized((3, 15), (8, 250))
     asked = number_of_processes * each_asks
     fits = asked * 3 // 5
     policy = write_policy(

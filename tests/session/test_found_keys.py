@@ -5,58 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import postri
+from found_keys import MANY, write_trips
 from postri import agg
 from postri.errors import BudgetExceeded, InputError, PolicyError
 from postri.ledger import SqliteLedger, verify
 
-POLICY = """
-[datasets.trips]
-source = "trips.parquet"
-version = "1"
-budget = "100"
-accountant = "zcdp"
-delta = "1e-6"
-protect = { change = "add-or-remove-rows", rows = 1 }
-
-[datasets.trips.columns.dest]
-type = "text"
-keys = "discover"
-
-[datasets.trips.columns.zip]
-type = "integer"
-keys = "discover"
-
-[datasets.trips.columns.kind]
-type = "text"
-keys = ["bus", "tram"]
-
-[datasets.trips.columns.fare]
-type = "integer"
-lower = 0
-upper = 100
-"""
-MANY = {"Oslo": 600, "Rome": 300}
-FEW = {"Nowhere": 1, "Elsewhere": 2}
-
 
 @pytest.fixture
 def policy(tmp_path) -> Path:
-    dests = [dest for dest, rows in (MANY | FEW).items() for _ in range(rows)]
-    columns = {
-        "dest": dests,
-        "zip": [len(dest) * 1000 for dest in dests],
-        "kind": [("bus", "tram")[i % 2] for i in range(len(dests))],
-        "fare": [i % 100 for i in range(len(dests))],
-    }
-    pq.write_table(pa.table(columns), tmp_path / "trips.parquet")
-    path = tmp_path / "postri.toml"
-    path.write_text(POLICY)
-    return path
+    return write_trips(tmp_path)
 
 
 def ledger_of(policy: Path) -> SqliteLedger:

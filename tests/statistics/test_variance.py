@@ -210,7 +210,7 @@ TABLES = {
     "one value": np.full(300, 73),
     "hardly any rows": np.array([3, 90]),
 }
-RUNS = sized(24, 3_000)
+RUNS = sized(16, 3_000)
 
 
 @pytest.mark.slow

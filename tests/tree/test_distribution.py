@@ -342,3 +342,9 @@ def test_a_histogram_covers_the_whole_domain():
         assert rows[0][0][0] == 0
         assert rows[-1][0][1] == 1_000
         assert all(one[0][1] == other[0][0] for one, other in pairwise(rows))
+
+
+def test_the_column_is_the_second_argument_as_that_of_a_median_is():
+    table = {"pay": list(range(1_000)), "age": [40] * 1_000}
+    found = postri.distribution(table, "pay", epsilon=SURELY, coins=SeededCoins(1))
+    assert 499.5 in found.median.interval

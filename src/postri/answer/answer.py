@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from postri.answer.bins import Bin
 from postri.answer.drawn import Drawn, Interval
 from postri.answer.population import ALL_ROWS, Covers, Population
-from postri.answer.words import line, notebook, paragraph
+from postri.answer.words import line, paragraph
 from postri.errors import InputError
 from postri.exact import Number
 from postri.privacy import ProtectedChange, Spend, check_share
@@ -110,13 +110,18 @@ class Answer:
         return json_text(self.to_dict())
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the answer as a dot with its bar. Needs the extra `plot`."""
+        """Draw the answer as a dot with its bar. Needs the extra `plot`.
+
+        `answer.plot().figure.savefig("answer.png")` keeps the picture.
+        """
         from postri.answer.picture import draw
 
         return draw([self], ax)
 
     def _repr_html_(self) -> str:
-        return notebook(self)
+        from postri.answer.notebook import answer_html
+
+        return answer_html(self)
 
 
 class Answers(Sequence[Answer]):
@@ -155,4 +160,6 @@ class Answers(Sequence[Answer]):
         return draw(self, ax)
 
     def _repr_html_(self) -> str:
-        return "".join(map(notebook, self))
+        from postri.answer.notebook import answer_html
+
+        return "".join(map(answer_html, self))

@@ -7,6 +7,8 @@ from typing import Any
 
 from postri.answer.words import shown
 
+ENDS = ("from", "to")  # the keys of a result that has a row for each bin
+
 
 @dataclass(frozen=True)
 class Bin:

@@ -58,6 +58,11 @@ class Plan:
     quantiles: int = 1
     covers: Covers = "table"
 
+    def _repr_html_(self) -> str:
+        from postri.answer.notebook import plan_html
+
+        return plan_html(self)
+
     @property
     def low(self) -> float:
         """The quantile at which the interval will begin, on average."""

@@ -125,6 +125,7 @@ class BinFields(TypedDict):
 class QuantileFields(TypedDict):
     """A quantile that follows from a distribution, with its interval."""
 
+    p: NotRequired[float]
     statistic: str
     value: Any
     low: Any
@@ -377,6 +378,7 @@ def _quantile_fields(answer: Answer) -> list[QuantileFields]:
         return []
     return [
         {
+            "p": float(each.p or 0),
             "statistic": about(each),
             "value": each.value,
             "low": each.interval.low,

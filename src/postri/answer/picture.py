@@ -1,7 +1,9 @@
 """Answers as a picture: a dot with its bar, one row each; a histogram as bars with whiskers; groups
-along time as a line with a band.
+along time as dots with upright bars; a distribution as a curve with its band.
 
-The only file that loads the plotting library.
+Above stands what is shown, below how to read it, what it cost and which rows it is about. Texts are
+large enough to be read where the picture is as wide as a phone. The only file that loads the
+plotting library.
 """
 
 from __future__ import annotations
@@ -10,10 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from fractions import Fraction
+from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import TYPE_CHECKING, Any
 
+from postri.answer.bins import ENDS
+from postri.answer.extents import all_whole, extent
+from postri.answer.extents import place as at
 from postri.answer.population import joined, listed
 from postri.answer.words import NOT_PRIVATE, about, percent, reach, shown, spent
 from postri.cost import rho_of
@@ -23,33 +30,42 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from postri.answer.answer import Answer
-    from postri.answer.drawn import Interval
     from postri.answer.result import Result
 
 # Up to ROOMY answers have a line of text each; more are drawn closely; more than MOST not at all.
-ROOMY = 25
+ROOMY = 12
 MOST = 200
-# Inches for an answer.
-ROOMY_HEIGHT = 0.75
-CLOSE_HEIGHT = 0.22
+# Inches for an answer, for what stands above and below all of them, and for the whole width.
+ROOMY_HEIGHT = 0.62
+CLOSE_HEIGHT = 0.24
+FRAME_HEIGHT = 1.6
+WIDTH = 6.4
+MARGIN = 0.15
 FORMATS = (".png", ".svg", ".pdf")
-# Inches of a line along time.
-LINE_HEIGHT = 4.2
-# Of a histogram: inches, the most bars in a picture, and letters below it.
-HISTOGRAM_HEIGHT = 4.2
+# Inches of a picture with two axes.
+LINE_HEIGHT = CURVE_HEIGHT = HISTOGRAM_HEIGHT = 4.6
+# Of a histogram: the most bars in a picture, and letters below it.
 MOST_BARS = 400
-EDGE_LETTERS = 100
+EDGE_LETTERS = 72
+# Sizes of texts, in points, and how many letters of one point fit into an inch.
+HEADLINE, WORDS, CAPTION = 13, 11, 9.5
+LETTERS = 128
+MOST_TICKS = 6
+# Which part of the room between two groups along time their bars take.
+SPREAD = 0.5
 INK = "#1f2937"
+MUTED = "#4b5563"
+GRID = "#e5e7eb"
 BAR = "#2563eb"
 # Those of groups whose bars stand side by side.
 COLOURS = (BAR, "#d97706", "#059669", "#7c3aed", "#dc2626", "#0891b2")
-# The plotting library's arrows that begin at their point: CARETLEFTBASE and CARETRIGHTBASE.
-LEFT, RIGHT = 8, 9
+# The plotting library's arrows that begin at their point: CARETLEFTBASE and so on.
+LEFT, RIGHT, UP, DOWN = 8, 9, 10, 11
 # The bar of an answer that tells nothing: it is the whole domain.
 PALE = "#9ca3af"
-# Letters in a line of the title, and in all that it says of the rows.
-TITLE_LINE = 100
-TITLE_ROWS = 400
+# Letters in all that is said of the rows.
+MOST_LETTERS = 400
+BEYOND = 'An arrow means "or beyond".'
 
 
 def draw(
@@ -59,61 +75,97 @@ def draw(
     labels: Sequence[str] | None = None,
     title: str | None = None,
     truth: float | None = None,
+    epsilon: Fraction | None = None,
+    population: str | None = None,
 ) -> Axes:
     """Draw answers below one another, the first on top; an arrow marks an end that means "or
     beyond".
 
-    `truth` draws a line, for generated data whose true value may be shown.
+    `title` says what they are, `epsilon` what they cost together, `population` which rows they are
+    about. `truth` draws a line, for generated data whose true value may be shown.
     """
     if ax is None:
-        ax = _axes(len(answers))
+        ax = _axes(WIDTH, FRAME_HEIGHT + _height(len(answers)))
     texts = labels or [about(answer) for answer in answers]
-    if title is None:
-        rows = joined({text: answer.rows for text, answer in zip(texts, answers, strict=True)})
+    if population is None:
+        told = {text: answer.rows for text, answer in zip(texts, answers, strict=True)}
+        population = str(joined(told))
+    if epsilon is None:
         epsilon = sum((answer.epsilon for answer in answers), Fraction(0))
-        title = _title(answers, epsilon, str(rows))
     limits = _limits(answers)
     roomy = len(answers) <= ROOMY
     for row, (answer, text) in enumerate(zip(answers, texts, strict=True)):
         _bar(ax, row, answer, limits)
         if roomy:
             _label(ax, row, answer, text)
-    if truth is not None:
-        ax.axvline(truth, color=INK, linewidth=1, linestyle="--")
     ax.set_ylim(len(answers) - 0.4, -0.75)
     if roomy:
         ax.set_yticks([])
     else:
-        ax.set_yticks(range(len(answers)), texts, fontsize=8)
-    for side in ("left", "right", "top"):
-        ax.spines[side].set_visible(False)
-    if limits is not None:
-        ax.set_xlim(*limits)
-        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-        if _all_whole(answers):
-            # Ticks between whole numbers would mean nothing.
-            ax.locator_params(axis="x", integer=True)
-    ax.set_title(title, loc="left", fontsize=10, color=INK)
-    if layout := getattr(ax.figure, "tight_layout", None):
-        layout()
-    return ax
+        ax.set_yticks(range(len(answers)), [_short(text) for text in texts], fontsize=CAPTION)
+        ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    _value_axis(ax, "x", answers, limits)
+    words = (
+        f"Dot: released value. Bar: {percent(answers[0].confidence)} interval for the true value."
+    )
+    if truth is not None:
+        ax.axvline(truth, color=INK, linewidth=1, linestyle="--")
+        words += " Dashed line: the true value."
+    if title is None:
+        title = _common(texts)
+    return _framed(ax, title, words, answers, epsilon, population)
+
+
+def _common(texts: Sequence[str]) -> str:
+    """What to call answers together: by their name, if they have the same."""
+    if len(set(texts)) == 1:
+        return texts[0][:1].upper() + texts[0][1:]
+    return "Released values"
+
+
+def _short(label: str) -> str:
+    return shorten(label, 32, placeholder=" ...")
+
+
+def _value_axis(
+    ax: Any, side: str, answers: Sequence[Answer], limits: tuple[float, float] | None
+) -> None:
+    """The axis of the values: few ticks at round numbers, and lines that lead to them. That of
+    dates is the library's own.
+    """
+    axis = ax.xaxis if side == "x" else ax.yaxis
+    ax.grid(axis=side, color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    if limits is None:
+        _date_axis(axis)
+        return
+    (ax.set_xlim if side == "x" else ax.set_ylim)(*limits)
+    axis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    # Ticks between whole numbers would mean nothing.
+    ax.locator_params(axis=side, nbins=MOST_TICKS, integer=all_whole(answers))
+
+
+def _date_axis(axis: Any) -> None:
+    # The library does not tell the types of these.
+    dates: Any = import_module("matplotlib.dates")
+    locator = dates.AutoDateLocator(minticks=2, maxticks=MOST_TICKS)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) -> Axes:
     """Draw the answers of some aggregates, group by group; those of a histogram as its bars, those
-    along time as a line.
+    along time as a line of dots.
     """
+    title = _headline(result, names)
     lines = _lines(result, names)
-    if lines and ax is None:
-        _, ax = _pyplot().subplots(figsize=(8, LINE_HEIGHT))
     if lines:
-        return _draw_lines(lines, ax, result.epsilon)
-    chosen = result.labels(names)
+        return _draw_lines(lines, ax or _axes(WIDTH, LINE_HEIGHT), title, result.epsilon)
     histograms = _histograms(result, names)
-    if histograms and ax is None:
-        _, ax = _pyplot().subplots(figsize=(8, HISTOGRAM_HEIGHT))
     if histograms:
-        return _draw_bars(histograms, ax, result.epsilon)
+        return _draw_bars(histograms, ax or _axes(WIDTH, HISTOGRAM_HEIGHT), title, result.epsilon)
+    chosen = result.labels(names)
     if len(chosen) > MOST:
         raise InputError(
             f"a picture holds at most {MOST} answers, got {len(chosen):,}; draw one "
@@ -122,8 +174,26 @@ def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) ->
     labels = [label for label, _ in chosen]
     answers = [answer for _, answer in chosen]
     wholes = {name: answer.rows.whole for name, (_, answer) in zip(names, chosen, strict=False)}
-    title = _title(answers, result.epsilon, str(joined(wholes)))
-    return draw(answers, ax, labels=labels, title=title)
+    return draw(
+        answers,
+        ax,
+        labels=labels,
+        title=title,
+        epsilon=result.epsilon,
+        population=str(joined(wholes)),
+    )
+
+
+def _headline(result: Result, names: Sequence[str]) -> str:
+    """The columns that are shown, and what divides the rows."""
+    title = listed(names, result.names)
+    if len(names) == 1:
+        title = names[0]
+    if tuple(result.keys) == ENDS:
+        return f"{title} in each bin"
+    if result.keys:
+        title += f" by {' and '.join(result.keys)}"
+    return title
 
 
 def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None = None) -> Axes:
@@ -131,7 +201,7 @@ def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None =
     intervals make.
     """
     if ax is None:
-        _, ax = _pyplot().subplots(figsize=(8, 4.5))
+        ax = _axes(WIDTH, CURVE_HEIGHT)
     shares = [float(answer.p or 0) for answer in quantiles]
     limits = _curve_limits(quantiles)
     lows, values, highs = (
@@ -142,20 +212,27 @@ def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None =
             [answer.interval.high for answer in quantiles],
         )
     )
-    ax.fill_betweenx(shares, lows, highs, color=BAR, alpha=0.35, linewidth=0)
+    # In steps: between two quantiles a value lies no lower than the lower end of the one, and no
+    # higher than the upper end of the other.
+    steps = [share for pair in pairwise(shares) for share in pair]
+    least = [low for low in lows[:-1] for _ in range(2)]
+    most = [high for high in highs[1:] for _ in range(2)]
+    ax.fill_betweenx(steps, least, most, color=BAR, alpha=0.35, linewidth=0)
     ax.plot(values, shares, color=BAR, linewidth=1.5)
+    for share, low, high, answer in zip(shares, lows, highs, quantiles, strict=True):
+        for end, is_edge, arrow in (
+            (low, answer.interval.low_is_edge, LEFT),
+            (high, answer.interval.high_is_edge, RIGHT),
+        ):
+            if is_edge:
+                ax.plot([end], [share], marker=arrow, color=BAR, markersize=7, clip_on=False)
+    _value_axis(ax, "x", quantiles, limits)
+    ax.grid(axis="y", color=GRID, linewidth=0.8)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(lambda tick, _: percent(tick))
-    ax.set_ylabel("rows below", color=INK)
-    if limits is not None:
-        ax.set_xlim(*limits)
-        ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
     first = quantiles[0]
-    words = (
-        f"line: released quantiles, band: {percent(first.confidence)} interval of each; "
-        f"{_cost(quantiles, epsilon)}"
-    )
-    return _finished(ax, words, first)
+    words = f"Line: released quantiles. Band: {percent(first.confidence)} interval of each."
+    return _framed(ax, "Share of the rows below", words, quantiles, epsilon, first.population)
 
 
 def _curve_limits(quantiles: Sequence[Answer]) -> tuple[float, float] | None:
@@ -180,17 +257,57 @@ def _cost(answers: Sequence[Answer], epsilon: Fraction) -> str:
     return f"epsilon {float(epsilon):.4g}"
 
 
-def _finished(ax: Axes, words: str, first: Answer) -> Axes:
-    """A picture of one column with its title."""
+def _framed(
+    ax: Any,
+    title: str,
+    words: str,
+    answers: Sequence[Answer],
+    epsilon: Fraction,
+    population: str,
+) -> Axes:
+    """A picture with its headline above, and below how to read it, what it cost and the rows that
+    it is about.
+    """
     for side in ("right", "top"):
         ax.spines[side].set_visible(False)
-    if not first.private:
-        words = f"{words}\n{NOT_PRIVATE}"
-    rows = fill(shorten(f"about {first.population}", TITLE_ROWS, placeholder=" ..."), TITLE_LINE)
-    ax.set_title(f"{words}\n{rows}", loc="left", fontsize=10, color=INK)
+    ax.tick_params(labelcolor=MUTED)
+    ax.tick_params(axis="x", labelsize=WORDS)
+    width = ax.figure.get_figwidth()
+    ends = (
+        edge
+        for answer in answers
+        for edge in (answer.interval.low_is_edge, answer.interval.high_is_edge)
+    )
+    if any(ends):
+        words = f"{words} {BEYOND}"
+    parts = [f"{words} It cost {_cost(answers, epsilon)}."]
+    if not answers[0].private:
+        parts.append(f"{NOT_PRIVATE}.")
+    parts.append(shorten(f"About {population}.", MOST_LETTERS, placeholder=" ..."))
+    lines = [fill(part, int(width * LETTERS / CAPTION)) for part in parts]
+    headline = fill(title, int(width * LETTERS / HEADLINE))
+    _head(ax, headline, 0.0)
+    ax.set_xlabel("\n".join(lines), loc="left", fontsize=CAPTION, color=MUTED, labelpad=8)
     if layout := getattr(ax.figure, "tight_layout", None):
         layout()
-    return ax
+        _align(ax)
+    axes: Axes = ax
+    return axes
+
+
+def _align(ax: Any) -> None:
+    """Let headline and caption begin where the picture does, whatever room the labels of groups
+    take.
+    """
+    place = ax.get_position()
+    left = (MARGIN / ax.figure.get_figwidth() - place.x0) / place.width
+    _head(ax, ax.get_title(loc="left"), left)
+    ax.xaxis.label.set_x(left)
+
+
+def _head(ax: Any, title: str, left: float) -> None:
+    style = {"fontsize": HEADLINE, "fontweight": "bold", "color": INK}
+    ax.set_title(title, style, loc="left", pad=12, x=left)
 
 
 Line = list[tuple[date, "Answer"]]
@@ -222,30 +339,50 @@ def _lines(result: Result, names: Sequence[str]) -> dict[str, Line]:
     return {label: sorted(line, key=lambda each: each[0]) for label, line in found.items()}
 
 
-def _draw_lines(lines: dict[str, Line], ax: Any, epsilon: Fraction) -> Axes:
-    """Lines through the released values, each in the band that its intervals make."""
+def _draw_lines(lines: dict[str, Line], ax: Any, title: str, epsilon: Fraction) -> Axes:
+    """Released values along time with upright bars. A thin line leads the eye from one to the next,
+    where nothing is claimed. Those of several keys stand side by side.
+    """
     answers = [answer for line in lines.values() for _, answer in line]
     limits = _limits(answers)
-    for colour, (label, line) in zip(COLOURS, lines.items(), strict=False):
-        times = [time for time, _ in line]
-        lows = [_clipped(answer.interval.low, limits) for _, answer in line]
-        highs = [_clipped(answer.interval.high, limits) for _, answer in line]
-        values = [float(answer.value) for _, answer in line]
-        ax.fill_between(times, lows, highs, color=colour, alpha=0.3, linewidth=0)
-        ax.plot(times, values, color=colour, linewidth=1.5, label=label)
+    moments = sorted({at(time) for line in lines.values() for time, _ in line})
+    room = min(after - before for before, after in pairwise(moments)) * SPREAD
+    for number, (label, line) in enumerate(lines.items()):
+        aside = room * ((number + 0.5) / len(lines) - 0.5)
+        places = [at(time) + aside for time, _ in line]
+        values = [_clipped(answer.value, limits) for _, answer in line]
+        ax.plot(places, values, color=COLOURS[number], linewidth=1, linestyle=":", label=label)
+        for place, (_, answer) in zip(places, line, strict=True):
+            _upright(ax, place, answer, limits, COLOURS[number])
+    ax.xaxis_date()
+    _date_axis(ax.xaxis)
     if len(lines) > 1:
-        ax.legend(frameon=False, fontsize=9)
-    ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
-    for side in ("right", "top"):
-        ax.spines[side].set_visible(False)
-    first = answers[0]
-    words = f"line: released values, band: {percent(first.confidence)} interval of each"
-    title = _headed(words, answers, epsilon, str(first.rows.whole))
-    ax.set_title(title, loc="left", fontsize=10, color=INK)
-    if layout := getattr(ax.figure, "tight_layout", None):
-        layout()
-    axes: Axes = ax
-    return axes
+        ax.legend(frameon=False, fontsize=WORDS)
+    _value_axis(ax, "y", answers, limits)
+    words = (
+        f"Dot: released value. Bar: {percent(answers[0].confidence)} interval for the true value. "
+        "The thin line only leads the eye."
+    )
+    return _framed(ax, title, words, answers, epsilon, str(answers[0].rows.whole))
+
+
+def _upright(
+    ax: Any, place: float, answer: Answer, limits: tuple[float, float] | None, colour: str
+) -> None:
+    interval = answer.interval
+    low, value, high = (
+        _clipped(point, limits) for point in (interval.low, answer.value, interval.high)
+    )
+    if interval.is_whole_domain:
+        colour = PALE
+    ax.vlines(place, low, high, color=colour, linewidth=5, alpha=0.35)
+    ax.plot([place], [value], "o", color=colour, markersize=5)
+    for end, is_edge, arrow in (
+        (low, interval.low_is_edge, DOWN),
+        (high, interval.high_is_edge, UP),
+    ):
+        if is_edge:
+            ax.plot([place], [end], marker=arrow, color=colour, markersize=9, clip_on=False)
 
 
 def _histograms(result: Result, names: Sequence[str]) -> dict[str, list[Answer]]:
@@ -267,7 +404,7 @@ def _histograms(result: Result, names: Sequence[str]) -> dict[str, list[Answer]]
     return dict(found)
 
 
-def _draw_bars(histograms: dict[str, list[Answer]], ax: Any, epsilon: Fraction) -> Axes:
+def _draw_bars(histograms: dict[str, list[Answer]], ax: Any, title: str, epsilon: Fraction) -> Axes:
     """Bars with whiskers, those of several groups side by side. All bins have one width, whatever
     their edges: the height of a bar is a count.
     """
@@ -280,23 +417,18 @@ def _draw_bars(histograms: dict[str, list[Answer]], ax: Any, epsilon: Fraction) 
     first = next(iter(histograms.values()))
     _edge_ticks(ax, first)
     if len(histograms) > 1:
-        ax.legend(frameon=False, fontsize=9)
-    for side in ("right", "top"):
-        ax.spines[side].set_visible(False)
+        ax.legend(frameon=False, fontsize=WORDS)
+    ax.grid(axis="y", color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
     ax.locator_params(axis="y", integer=True)
     words = (
-        f"bar: released count, whisker: {percent(first[0].confidence)} interval for the true one"
+        f"Bar: released number of rows. Whisker: {percent(first[0].confidence)} interval for the "
+        "true one."
     )
-    ax.set_title(
-        _headed(words, first, epsilon, str(first[0].rows.whole)),
-        loc="left",
-        fontsize=10,
-        color=INK,
-    )
-    if layout := getattr(ax.figure, "tight_layout", None):
-        layout()
+    _framed(ax, title, words, first, epsilon, str(first[0].rows.whole))
+    ax.tick_params(axis="x", labelsize=CAPTION)
     axes: Axes = ax
     return axes
 
@@ -325,7 +457,7 @@ def _edge_ticks(ax: Any, bars: Sequence[Answer]) -> None:
     most = max(2, EDGE_LETTERS // (longest + 2))
     every = -(-len(edges) // most)
     places = range(0, len(edges), every)
-    ax.set_xticks(list(places), [shown(edges[place]) for place in places], fontsize=9)
+    ax.set_xticks(list(places), [shown(edges[place]) for place in places])
     ax.set_xlim(0, len(bins))
 
 
@@ -336,7 +468,9 @@ def _bar(ax: Axes, row: int, answer: Answer, limits: tuple[float, float] | None)
     )
     colour = PALE if interval.is_whole_domain else BAR
     ax.plot([low, high], [row, row], color=colour, linewidth=6, alpha=0.35, solid_capstyle="butt")
-    ax.plot([value], [row], "o", color=colour, markersize=8)
+    # The value of an answer that tells nothing may lie far outside of the picture.
+    if not interval.is_whole_domain or limits is None or value == float(answer.value):
+        ax.plot([value], [row], "o", color=colour, markersize=8)
     for end, is_edge, arrow in (
         (low, interval.low_is_edge, LEFT),
         (high, interval.high_is_edge, RIGHT),
@@ -348,9 +482,15 @@ def _bar(ax: Axes, row: int, answer: Answer, limits: tuple[float, float] | None)
 
 def _label(ax: Axes, row: int, answer: Answer, label: str) -> None:
     """The answer in words, above its bar."""
+    from matplotlib.patheffects import withStroke
+
     words = f"{label}: {shown(answer.value)}   [{reach(answer.interval)}]"
     left_end = ax.get_yaxis_transform()
-    ax.annotate(words, (0, row), (0, 9), left_end, "offset points", fontsize=10, color=INK)
+    text = ax.annotate(
+        words, (0, row), (0, 9), left_end, "offset points", fontsize=WORDS, color=INK
+    )
+    # A halo keeps it readable where a line of the grid passes.
+    text.set_path_effects([withStroke(linewidth=3, foreground="white")])
 
 
 def _clipped(point: Any, limits: tuple[float, float] | None) -> Any:
@@ -363,65 +503,10 @@ def _clipped(point: Any, limits: tuple[float, float] | None) -> Any:
 
 
 def _limits(answers: Sequence[Answer]) -> tuple[float, float] | None:
-    """What the axis shows of numbers: all values and ends, but for far edges of the domain, which
-    would squeeze the rest: arrows point to those. Dates have an axis of their own.
-    """
+    """What the axis shows of numbers; dates have an axis of their own."""
     if any(isinstance(answer.value, date) for answer in answers):
         return None
-    telling = [answer for answer in answers if not answer.interval.is_whole_domain]
-    near, edges = [], []
-    for answer in telling or answers:
-        near.append(float(answer.value))
-        inner, outer = _ends(answer.interval)
-        near += inner
-        edges += outer
-    low, high = min(near), max(near)
-    room = high - low or float("inf")
-    for edge in edges:
-        if low - edge <= room:
-            low = min(low, edge)
-        if edge - high <= room:
-            high = max(high, edge)
-    margin = 0.04 * (high - low or abs(high) or 1)
-    if low == high and _all_whole(answers):
-        margin = 1.5
-    return low - margin, high + margin
-
-
-def _ends(interval: Interval) -> tuple[list[float], list[float]]:
-    """The ends that are bounds, and those that are edges."""
-    inner: list[float] = []
-    edges: list[float] = []
-    pairs = ((interval.low, interval.low_is_edge), (interval.high, interval.high_is_edge))
-    for end, is_edge in pairs:
-        (edges if is_edge else inner).append(float(end))
-    return inner, edges
-
-
-def _all_whole(answers: Sequence[Answer]) -> bool:
-    """Whether all values and ends are whole numbers."""
-    return all(
-        isinstance(point, int)
-        for answer in answers
-        for point in (answer.value, answer.interval.low, answer.interval.high)
-    )
-
-
-def _title(answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
-    words = (
-        f"dot: released value, bar: {percent(answers[0].confidence)} interval for the true value"
-    )
-    return _headed(words, answers, epsilon, population)
-
-
-def _headed(words: str, answers: Sequence[Answer], epsilon: Fraction, population: str) -> str:
-    """What is drawn, what it cost, and the rows that it is about."""
-    first = answers[0]
-    words = f"{words}; {_cost(answers, epsilon)}"
-    if not first.private:
-        words = f"{words}\n{NOT_PRIVATE}"
-    rows = fill(shorten(f"about {population}", TITLE_ROWS, placeholder=" ..."), TITLE_LINE)
-    return f"{words}\n{rows}"
+    return extent(answers)
 
 
 def _height(rows: int) -> float:
@@ -430,8 +515,8 @@ def _height(rows: int) -> float:
     return CLOSE_HEIGHT * rows
 
 
-def _axes(rows: int) -> Axes:
-    _, ax = _pyplot().subplots(figsize=(8, 0.9 + _height(rows)))
+def _axes(width: float, height: float) -> Axes:
+    _, ax = _pyplot().subplots(figsize=(width, height))
     axes: Axes = ax
     return axes
 
@@ -476,15 +561,15 @@ def save_result(result: Result, path: str | Path) -> None:
     figure, axes = plt.subplots(
         len(pictures),
         1,
-        figsize=(8, sum(heights)),
+        figsize=(WIDTH, sum(heights)),
         squeeze=False,
         gridspec_kw={"height_ratios": heights},
     )
     for names, ax in zip(pictures, axes[:, 0], strict=True):
         draw_result(result, names, ax)
-        title = listed(names, result.names)
-        ax.set_title(f"{title}: {ax.get_title(loc='left')}", loc="left", fontsize=10, color=INK)
     figure.tight_layout()
+    for ax in axes[:, 0]:
+        _align(ax)
     _save(figure, path)
 
 
@@ -503,7 +588,7 @@ def _picture_height(result: Result, names: Sequence[str]) -> float:
         return LINE_HEIGHT
     if _histograms(result, names):
         return HISTOGRAM_HEIGHT
-    return 1.0 + _height(len(result) * len(names))
+    return FRAME_HEIGHT + _height(len(result) * len(names))
 
 
 def _save(figure: Any, path: str | Path) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
+from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from postri.answer.answer import Answer
+from postri.answer.bins import ENDS
+from postri.answer.lazy import LazySequence
 from postri.answer.population import Population, joined
-from postri.answer.words import key_words, shared_notes, table, table_notebook
+from postri.answer.words import key_words, shared_notes, table
 from postri.errors import InputError, PostriError, nearest
 from postri.exact import shown
 
@@ -90,7 +93,13 @@ class Result:
     ) -> None:
         self.keys = tuple(keys)
         self.names = tuple(names)
-        self.groups = [(tuple(values), tuple(answers)) for values, answers in groups]
+
+        @cache
+        def row(place: int) -> tuple[tuple[Any, ...], tuple[Answer, ...]]:
+            values, answers = groups[place]
+            return tuple(values), tuple(answers)
+
+        self.groups = LazySequence(len(groups), row)
         self.answer_id = answer_id
         self.recorded = recorded
         if layout is None:
@@ -243,7 +252,9 @@ class Result:
         return f"<Result of {len(self)} rows: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
-        return table_notebook(self)
+        from postri.answer.notebook import result_html
+
+        return result_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Columns, rows and what they cost, as Python values."""
@@ -365,7 +376,7 @@ class Result:
             assert answer.bin is not None
             rows.append(((answer.bin.low, answer.bin.high), [answer]))
         return Result(
-            ("from", "to"),
+            ENDS,
             ("count",),
             rows,
             answer_id=self.answer_id,

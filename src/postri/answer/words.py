@@ -209,13 +209,6 @@ def _edges(interval: Interval) -> list[str]:
     ]
 
 
-def notebook(answer: Answer) -> str:
-    """The answer as a line of HTML."""
-    from html import escape
-
-    return f"<p><b>{escape(shown(answer.value))}</b> &nbsp; {escape(line(answer))}</p>"
-
-
 def whole_domain(rows: int, epsilon: Fraction) -> str:
     """Why an interval is the whole domain, and what would help."""
     return (
@@ -458,19 +451,6 @@ def accepted_loss(share: Fraction) -> str:
 def from_ledger(answer_id: str | None) -> str:
     """That an answer was given before, and costs nothing now."""
     return f"from the ledger: answer {answer_id} was asked before, and costs nothing now"
-
-
-def table_notebook(result: Result) -> str:
-    """A result as an HTML table."""
-    from html import escape
-
-    head = "".join(f"<th>{escape(name)}</th>" for name in titles(result))
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in cell_texts(result)
-    )
-    words = "<br>".join(map(escape, footing(result)))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{words}</p>"
 
 
 def _cell(cell: Any) -> str:

@@ -204,9 +204,13 @@ def _is_parsed_decimal(column: KnownColumn) -> bool:
 def column_of(name: object, dataset: KnownDataset) -> KnownColumn:
     """The column of a name, or InputError: what is not in the policy does not exist."""
     if not isinstance(name, str) or name not in dataset.columns:
-        raise InputError(
-            f"{dataset.name!r} has no column {shown(name)}; {nearest(str(name), dataset.columns)}"
-        )
+        hint = nearest(str(name), dataset.columns)
+        # The reader of SQL takes a while to load: only for a message.
+        from postri.expressions.reader import is_computed
+
+        if is_computed(str(name), dataset.columns):
+            hint = "what is computed from columns is asked in SQL, such as SELECT AVG(x - y)"
+        raise InputError(f"{dataset.name!r} has no column {shown(name)}; {hint}")
     return dataset.columns[name]
 
 

@@ -17,7 +17,7 @@ from postri.engines.rows import (
     KeySizes,
     Rows,
     Selection,
-    key_of_raw,
+    keys_of_raws,
 )
 from postri.engines.table import Table
 from postri.mechanisms.coins import Coins
@@ -66,7 +66,7 @@ class FoundKeys:
     """The keys that are told, in their order, and the number of rows of each."""
 
     keys: tuple[Key, ...]
-    answers: tuple[Answer, ...]
+    answers: Sequence[Answer]
 
 
 def draw_keys(
@@ -79,8 +79,8 @@ def draw_keys(
     statistic = decider.statistic
     assert isinstance(statistic, FoundCount)
     places, noisy = statistic.draw_kept(sizes.rows, most, decider.terms, coins)
-    keys = tuple(key_of_raw(sizes.raws[place], column.type) for place in places)
-    return FoundKeys(keys, tuple(statistic.told(keys, noisy, decider.terms, coins)))
+    keys = keys_of_raws(sizes.raws[places], column.type)
+    return FoundKeys(keys, statistic.told(keys, noisy, decider.terms, coins))
 
 
 def _of_unknown(table: Table, rows: Rows, unknown: GroupColumn) -> Selection:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 from postri.answer.forecast import EXPECT, ExpectedRows, Plan, Reach, Unknown
@@ -138,13 +137,9 @@ class QuestionPlan:
         return "\n".join([*lines, *self._footing])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._cells()
-        )
-        words = "<br>".join(map(escape, self._footing))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{words}</p>"
+        from postri.answer.notebook import table
+
+        return table(TITLES, self._cells(), self._footing)
 
 
 def plain_fields(part: PlannedQuestion | PlannedTotal | Merge) -> dict[str, Any]:

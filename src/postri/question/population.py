@@ -10,6 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from postri.answer import Answer
+from postri.answer.lazy import LazySequence
 from postri.answer.population import Population
 from postri.answer.words import shown
 from postri.columns import DECLARABLE, ColumnType
@@ -194,27 +195,30 @@ def about(
     answers: Sequence[Sequence[Answer]],
     cells: Sequence[CellWords],
     texts: int | None,
-) -> list[list[Answer]]:
+) -> LazySequence[list[Answer]]:
     """The answers of all groups, each with the rows that it is about; all in the order of the
     draws. `texts` is how long a text may be that the filter sees, if that matters.
     """
-    rows = whole_population(question, texts)
-    told = []
     # Groups may be many: what all of them have in common is made once.
-    common = vars(rows)
-    for keys, group in zip(_keys(question), answers, strict=True):
-        in_group = []
-        for answer, each in zip(group, cells, strict=True):
+    common = vars(whole_population(question, texts))
+    keys = _keys(question)
+    assert len(keys) == len(answers)
+
+    def in_group(place: int) -> list[Answer]:
+        told = []
+        words = tuple(map(_key, keys[place]))
+        for answer, each in zip(answers[place], cells, strict=True):
             own = {
-                "keys": keys,
+                "keys": words,
                 "cells": each.which,
                 "taken": each.taken,
                 "sampled": answer.covers == "population",
             }
             about_rows = Population(**{**common, **own})
-            in_group.append(Answer(**{**vars(answer), "rows": about_rows}))
-        told.append(in_group)
-    return told
+            told.append(Answer(**{**vars(answer), "rows": about_rows}))
+        return told
+
+    return LazySequence(len(keys), in_group)
 
 
 def whole_population(question: Question, texts: int | None) -> Population:
@@ -237,14 +241,17 @@ def _outside(question: Question) -> str | None:
     return " or ".join(told) or None
 
 
-def _keys(question: Question) -> list[tuple[str, ...]]:
-    """The keys of each group as texts, in the order in which the question names their columns."""
+def _keys(question: Question) -> list[tuple[Key, ...]]:
+    """The keys of each group, in the order in which the question names their columns."""
     columns: dict[str, Sequence[Key]] = {}
     if question.groups is not None:
         columns = {column.name: column.keys for column in question.groups.columns}
     names = list(columns)
     order = [names.index(name) for name in question.by]
-    return [tuple(_key(keys[place]) for place in order) for keys in product(*columns.values())]
+    groups = product(*columns.values())
+    if order == list(range(len(names))):
+        return list(groups)
+    return [tuple(keys[place] for place in order) for keys in groups]
 
 
 def _key(key: Key) -> str:

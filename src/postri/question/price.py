@@ -51,6 +51,16 @@ class Price:
     def __str__(self) -> str:
         return self.told(EXPECT)
 
+    def _repr_html_(self) -> str:
+        from postri.answer.notebook import spent_bar, table
+
+        first, *forecasts = str(self).split("\n")
+        rows: list[tuple[str, ...]] = [tuple(words.split(": ", 1)) for words in forecasts]
+        if self.remaining > 0:
+            bar = spent_bar(self.remaining, Fraction(0), self.charged)
+            rows.insert(0, ("of what is left", bar))
+        return table(("the question", first), rows)
+
     def told(self, how: str) -> str:
         """As lines of text, with the way to tell about how many rows match in the place where they
         are read.

@@ -15,10 +15,14 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any, Self
+
+import numpy as np
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Unknown
+from postri.answer.lazy import LazySequence
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
 from postri.columns import MAX_TEXT
 from postri.cost import Cost, rho_of
@@ -310,34 +314,44 @@ class Question:
         most = most_found(self.asked, self.groups)
         return draw_keys(table, self.rows, self.groups.unknown, self.asked[place], most, self.coins)
 
-    def _begun(self, found: FoundKeys) -> list[dict[int, Answer]]:
+    def _begun(self, found: FoundKeys) -> Sequence[Mapping[int, Answer]]:
         """For each group the answer that decided on its key, in its place."""
         assert self.groups is not None
         assert self._decider is not None
         (place,) = self._answers_of[self._decider]
         (column,) = [i for i, each in enumerate(self.groups.columns) if each.delta is not None]
-        decided = dict(zip(found.keys, found.answers, strict=True))
-        if self.simultaneous:
-            decider = self.asked[self._decider]
-            decided = {key: self._adapted(each, decider) for key, each in decided.items()}
-        return [{place: decided[keys[column]]} for keys in self.groups.keys]
+        decider = self.asked[self._decider]
+        # How many groups follow one another that have the same key.
+        of_one_key = prod(len(each.keys) for each in self.groups.columns[column + 1 :])
+
+        def begun(group: int) -> Mapping[int, Answer]:
+            decided = found.answers[group // of_one_key % len(found.keys)]
+            if self.simultaneous:
+                decided = self._adapted(decided, decider)
+            return {place: decided}
+
+        return LazySequence(self.groups.size, begun)
 
     def arranged(
         self, answers: Sequence[Sequence[Answer]]
-    ) -> list[tuple[tuple[Any, ...], list[Answer]]]:
+    ) -> Sequence[tuple[tuple[Any, ...], list[Answer]]]:
         """Answers in the order of the draws as rows in the order in which they were asked for."""
         if self._decider is not None and not self.rows.number:
             return self.found_in(answers).arranged(answers) if answers else []
         columns = {column.name: column.keys for column in self._key_columns}
-        group_of = {keys: place for place, keys in enumerate(product(*columns.values()))}
+        names = list(columns)
         places = self._places_of_answers(self.places)
-        # Where each column of the draws is among those of the result.
-        order = [self.by.index(name) for name in columns]
-        rows = []
-        for keys in product(*(columns[name] for name in self.by)):
-            group = answers[group_of[tuple([keys[place] for place in order])]]
-            rows.append((keys, [group[place] for place in places]))
-        return rows
+        keys = list(product(*(columns[name] for name in self.by)))
+        # The number of each row's group among the draws, which may divide by the columns in
+        # another order.
+        drawn = np.arange(len(keys)).reshape([len(each) for each in columns.values()])
+        group_of = drawn.transpose([names.index(name) for name in self.by]).reshape(-1)
+
+        def row(place: int) -> tuple[tuple[Any, ...], list[Answer]]:
+            group = answers[int(group_of[place])]
+            return keys[place], [group[each] for each in places]
+
+        return LazySequence(len(keys), row)
 
     def adapted(self, answers: Sequence[Answer]) -> list[Answer]:
         """The recorded answers of a group as this question wants them, in the order of the
@@ -427,7 +441,7 @@ class DatasetQuestion(Question):
         """Which cells each answer is about, in the order of the draws."""
         return self._of_answers([cells_of_dataset(self.dataset, asked) for asked in self.asked])
 
-    def about(self, answers: Sequence[Sequence[Answer]]) -> list[list[Answer]]:
+    def about(self, answers: Sequence[Sequence[Answer]]) -> Sequence[list[Answer]]:
         """Recorded answers, each with the rows that it is about."""
         return about(self.found_in(answers), answers, self.cells, self.texts)
 
@@ -462,6 +476,21 @@ class BoundBatch:
 
 
 @dataclass(frozen=True)
+class DrawnAnswers:
+    """The answers of each group in the order of the draws, and the question that they answer, with
+    the keys that were found for it.
+    """
+
+    question: Question
+    answers: Sequence[Sequence[Answer]]
+
+    @property
+    def rows(self) -> Sequence[tuple[tuple[Any, ...], list[Answer]]]:
+        """The same as rows in the order in which they were asked for."""
+        return self.question.arranged(self.answers)
+
+
+@dataclass(frozen=True)
 class BoundQuestion:
     """A question that fits its table: from here on, cells are touched.
 
@@ -476,21 +505,26 @@ class BoundQuestion:
     texts: int | None
 
     def answers(self) -> list[list[Answer]]:
-        """Count everything, then draw: for each group the answers, in the order of the draws.
+        """Count everything, then draw: for each group the answers, in the order of the draws."""
+        return [list(group) for group in self.drawn().answers]
+
+    def drawn(self) -> DrawnAnswers:
+        """The same, of which nothing is made that nobody looks at.
 
         All counts see the same rows, and so do those that a draw asks for later.
         """
         with self.table.snapshot() as table:
             found = self.question._found(table)
             if found is None:
-                return self._drawn(table, [{} for _ in range(self.rows.number)])
+                return self._drawn(table, [{}] * self.rows.number)
             if not found.keys:
-                return []
+                return DrawnAnswers(self.question, [])
             known = self.question._with_found(found.keys)
             return known._bound(table)._drawn(table, known._begun(found))
 
-    def _drawn(self, table: Table, groups: list[dict[int, Answer]]) -> list[list[Answer]]:
-        """The answers of each group, some of which may be drawn already."""
+    def _drawn(self, table: Table, begun: Sequence[Mapping[int, Answer]]) -> DrawnAnswers:
+        """The answers of each group, some of which are drawn already."""
+        groups: list[dict[int, Answer]] = [{} for _ in range(len(begun))]
         counted = [each.batch.count(table, each.rows) for each in self.batches]
         for each, counts in zip(self.batches, counted, strict=True):
             drawn_groups = each.batch.draw_groups(counts, self.question.coins)
@@ -499,8 +533,13 @@ class BoundQuestion:
                 check_cancelled()
                 group.update(zip(each.places, drawn, strict=True))
         order = range(len(self.cells))
-        answers = [[group[place] for place in order] for group in groups]
-        return about(self.question, answers, self.cells, self.texts)
+
+        def in_order(place: int) -> list[Answer]:
+            of_group = {**begun[place], **groups[place]}
+            return [of_group[each] for each in order]
+
+        answers = LazySequence(len(groups), in_order)
+        return DrawnAnswers(self.question, about(self.question, answers, self.cells, self.texts))
 
 
 def plain_question(

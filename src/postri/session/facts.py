@@ -155,6 +155,15 @@ class Budget(Mapping[str, DatasetBudget]):
     def __repr__(self) -> str:
         return f"<Budget of {', '.join(self._datasets)}>"
 
+    def _repr_html_(self) -> str:
+        from postri.answer.notebook import spent_bar, table
+
+        rows = [
+            (name, spent_bar(each.budget, each.spent), str(each))
+            for name, each in self._datasets.items()
+        ]
+        return table(("dataset", "spent", "what is left"), rows)
+
 
 def budget_of(limits: Limits, usage: DatasetUsage, analyst: str, failed: int = 0) -> DatasetBudget:
     """What the ledger says was spent, and how many questions failed since the dataset was last

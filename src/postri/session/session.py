@@ -18,7 +18,7 @@ from postri import agg
 from postri.answer import Answer, Answers, Result
 from postri.answer.population import Covers
 from postri.answer.within import Within
-from postri.errors import InputError, nearest
+from postri.errors import InputError, PostriError, nearest
 from postri.exact import Number, parameter, shown
 from postri.ledger import ZCDP
 from postri.privacy import check_shares
@@ -109,6 +109,29 @@ class Session(ABC):
     def datasets(self) -> list[str]:
         """The names of the datasets."""
         return list(self._facts())
+
+    def _repr_html_(self) -> str:
+        """What can be asked about, and what is left of it. A notebook that cannot reach the ledger
+        or the service shows whose session it is.
+        """
+        from postri.answer.notebook import table
+
+        words = f"Session of {self.analyst}"
+        try:
+            facts, budgets = self.describe(), self.budget()
+        except PostriError as error:
+            return table((words,), [(str(error),)])
+        rows = [
+            (
+                name,
+                "not public" if each.rows is None else f"about {each.rows:,}",
+                ", ".join(each.columns),
+                str(each.protect),
+                str(budgets[name]),
+            )
+            for name, each in facts.items()
+        ]
+        return table(("dataset", "rows", "columns", "protects", "budget"), rows, [words])
 
     @overload
     def describe(self) -> Mapping[str, DatasetFacts]: ...

@@ -90,6 +90,7 @@ register(
         sql=("COUNT",),
         sql_usage="COUNT(*) for rows, or COUNT(x) for those in which x is known",
         examples=("count()", "count(x)"),
+        family="everyday",
         place=3,
     )
 )

@@ -213,6 +213,8 @@ register(
         sql_distinct=("COUNT",),
         sql_usage="COUNT(DISTINCT x): the unit that is protected, or a column with public keys",
         examples=("distinct(x)",),
+        called="number of distinct values",
+        family="keys and persons",
         place=12,
     )
 )

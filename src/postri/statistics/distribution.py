@@ -148,6 +148,7 @@ register(
         parameters=(Parameter("column", "column", fits="ordered"),),
         sql=("DISTRIBUTION",),
         examples=("distribution(x)",),
+        family="everyday",
         place=6,
     )
 )

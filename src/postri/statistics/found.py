@@ -6,7 +6,7 @@ the place of `count()`, or stands beside what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from postri.answer import Answer
 from postri.answer.drawn import Interval, Kept
 from postri.answer.forecast import ExpectedRows, Forecast, Reach, Unknown
+from postri.answer.lazy import LazySequence
 from postri.answer.words import FOUND
 from postri.cost import Cost, approximate_draw
 from postri.keeping import KeepingLaw
@@ -76,20 +77,19 @@ class FoundCount(Count):
 
     def told(
         self, keys: Sequence[Any], noisy: Sequence[int], terms: Terms, coins: Coins
-    ) -> Iterator[Answer]:
+    ) -> LazySequence[Answer]:
         """The numbers of rows of the keys that were kept, which may be many: what they have in
-        common is made once.
+        common is made once, and each when it is looked at.
         """
         law = self.law(terms)
         common = vars(self.nothing(terms, coins))
-        intervals = {number: Interval(*law.rows_between(number, terms.beta)) for number in {*noisy}}
-        for key, number in zip(keys, noisy, strict=True):
-            own = {
-                "value": number,
-                "interval": intervals[number],
-                "drawn": Kept(number, key, law),
-            }
-            yield Answer(**{**common, **own})
+
+        def answer(place: int) -> Answer:
+            drawn = Kept(noisy[place], keys[place], law)
+            own = {"value": drawn.value, "interval": drawn.interval(terms.beta), "drawn": drawn}
+            return Answer(**{**common, **own})
+
+        return LazySequence(len(keys), answer)
 
     def nothing(self, terms: Terms, coins: Coins) -> Answer:
         """What stands for a result in which no key was kept: no row of it."""

@@ -316,6 +316,7 @@ register(
         sql=("HISTOGRAM",),
         sql_usage="HISTOGRAM(x, 0, 10, 100): a column and two edges or more",
         examples=("histogram(x, 0, 10, 100)",),
+        family="everyday",
         place=6,
     )
 )

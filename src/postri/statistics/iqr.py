@@ -130,6 +130,8 @@ register(
         parameters=(COLUMN,),
         sql=("IQR",),
         examples=("iqr(x)",),
+        called="interquartile range",
+        family="spread",
         place=19,
     )
 )

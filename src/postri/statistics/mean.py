@@ -338,6 +338,7 @@ register(
         also=("avg",),
         sql=("AVG", "MEAN"),
         examples=("mean(x)",),
+        family="everyday",
         place=5,
     )
 )

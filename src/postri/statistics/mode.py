@@ -303,6 +303,8 @@ register(
         sql=("MODE",),
         sql_usage="MODE(x): a column with public keys, which may be listed after it",
         examples=("mode(x)",),
+        called="most frequent key",
+        family="keys and persons",
         place=15,
     )
 )
@@ -319,6 +321,8 @@ register(
         sql=("TOP_K", "APPROX_TOP_K"),
         sql_usage="{function}(x, 3): a column with public keys, and how many of them win",
         examples=("top_k(x, 3)",),
+        called="most frequent keys",
+        family="keys and persons",
         place=16,
     )
 )

@@ -405,6 +405,7 @@ register(
         parameters=(COLUMN,),
         sql=("MEDIAN",),
         examples=("median(x)",),
+        family="everyday",
         place=1,
     )
 )
@@ -418,6 +419,7 @@ register(
         sql_usage="{function}(x, 0.9): a column and which quantile",
         sql_ordered=("PERCENTILE_CONT",),
         examples=("quantile(x, 0.9)",),
+        family="everyday",
         place=2,
     )
 )
@@ -428,6 +430,7 @@ register(
         meaning="The median of the population that the rows were drawn from, independently.",
         parameters=(COLUMN,),
         sql=("POPULATION_MEDIAN",),
+        family="the population behind the rows",
         place=12,
     )
 )
@@ -439,6 +442,7 @@ register(
         parameters=(COLUMN, P),
         sql=("POPULATION_QUANTILE",),
         sql_usage="{function}(x, 0.9): a column and which quantile",
+        family="the population behind the rows",
         place=13,
     )
 )

@@ -127,6 +127,8 @@ register(
         parameters=(COLUMN, PS),
         sql=("POPULATION_QUANTILES",),
         sql_usage="POPULATION_QUANTILES(x, 0.25, 0.5, 0.75): a column and some quantiles",
+        called="several population quantiles",
+        family="the population behind the rows",
         place=14,
     )
 )
@@ -139,6 +141,8 @@ register(
         sql=("QUANTILES",),
         sql_usage="QUANTILES(x, 0.25, 0.5, 0.75): a column and some quantiles",
         examples=("quantiles(x, 0.25, 0.5)",),
+        called="several quantiles",
+        family="everyday",
         place=2,
     )
 )

@@ -43,6 +43,17 @@ number; public keys of the column, which are those of the policy where none are 
 """
 
 
+Family = Literal[
+    "everyday",
+    "spread",
+    "keys and persons",
+    "means without extremes",
+    "the population behind the rows",
+    "others",
+]
+"""Under which heading lists show a statistic. The everyday ones are those of a first question."""
+
+
 class ParameterFields(TypedDict):
     """A parameter of a statistic, from which a form can be built.
 
@@ -59,7 +70,10 @@ class ParameterFields(TypedDict):
 
 
 class StatisticFields(TypedDict):
-    """A statistic: `text` and `sql` are the forms of its aggregate, with parameters in braces."""
+    """A statistic: `text` and `sql` are the forms of its aggregate, with parameters in braces.
+
+    `words` is what people call it, and `family` the heading under which lists show it.
+    """
 
     name: str
     meaning: str
@@ -68,6 +82,7 @@ class StatisticFields(TypedDict):
     sql: str | None
     sql_without_column: NotRequired[str]
     words: str
+    family: Family
 
 
 @dataclass(frozen=True)
@@ -109,7 +124,8 @@ class Form:
     `also` are other names in `agg` and in texts, which lists do not show. `make` takes the values
     of the parameters in their order, as they were given, and checks them. `sql_ordered` are names
     of functions that take the column behind WITHIN GROUP, `sql_distinct` of those that take it
-    behind DISTINCT. `place` is where lists show it: the lowest first.
+    behind DISTINCT. `called` is what people call it, if that is not its name. Lists show it among
+    its `family`, and there the lowest `place` first.
     """
 
     name: str
@@ -122,6 +138,8 @@ class Form:
     sql_ordered: tuple[str, ...] = ()
     sql_distinct: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+    called: str = ""
+    family: Family = "others"
     place: int = 100
 
     @property
@@ -170,7 +188,8 @@ class Form:
             "parameters": [parameter.described() for parameter in self.parameters],
             "text": f"{self.name}({inside})",
             "sql": sql,
-            "words": self.name,
+            "words": self.called or self.name.replace("_", " "),
+            "family": self.family,
         }
         if sql is not None and self.takes_column and self.parameters[0].optional:
             fields["sql_without_column"] = f"{self.sql[0]}(*)"

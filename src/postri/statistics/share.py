@@ -128,6 +128,7 @@ register(
         sql=("SHARE",),
         sql_usage="SHARE(x > 15): one condition on the columns of a row",
         examples=("share(x > 15)",),
+        family="everyday",
         place=7,
     )
 )

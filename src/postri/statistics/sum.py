@@ -116,6 +116,7 @@ register(
         parameters=(Parameter("column", "column", fits="bounded"),),
         sql=("SUM",),
         examples=("sum(x)",),
+        family="everyday",
         place=4,
     )
 )

@@ -348,6 +348,7 @@ for place, (kind, make, meaning) in enumerate(
             sql=(kind.name.upper(),),
             sql_usage="{function}(x, 0.1): a column, and the share of the rows at each end",
             examples=(f"{kind.name}(x, 0.1)",),
+            family="means without extremes",
             place=17 + place,
         )
     )

@@ -699,6 +699,8 @@ for place, (kind, make, meaning, functions) in enumerate(FORMS):
             parameters=(Parameter("column", "column", fits="bounded"),),
             sql=functions,
             examples=(f"{kind.name}(x)",),
+            called=kind.title,
+            family="spread",
             place=8 + place,
         )
     )

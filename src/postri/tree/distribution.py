@@ -15,7 +15,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from postri.answer import Answer, Answers, Result
-from postri.answer.bins import Bin
+from postri.answer.bins import ENDS, Bin
 from postri.answer.drawn import QUARTILES, Interval, range_between
 from postri.answer.forms import json_text, read_sent, sent_answer
 from postri.answer.words import JOINT, line, name
@@ -294,7 +294,7 @@ class Distribution:
             closed = self._place(high, "an edge") == self.grid.last
             own = Bin(low, high, number, closed=closed)
             groups.append(((low, high), [replace(answer, bin=own)]))
-        return Result(("from", "to"), ("count",), groups)
+        return Result(ENDS, ("count",), groups)
 
     def cdf(
         self,
@@ -355,7 +355,9 @@ class Distribution:
         return f"distribution: {line(self.answer)}"
 
     def _repr_html_(self) -> str:
-        return self.answer._repr_html_()
+        from postri.answer.notebook import curve_html
+
+        return curve_html(self.drawn.shown_quantiles(self.answer), str(self))
 
     @property
     def _first(self) -> Point:
