@@ -185,7 +185,7 @@ def test_an_error_points_at_its_place_and_the_shell_goes_on(terminal):
     carets = next(line for line in screen.splitlines() if "^" in line)
     assert line[carets.index("^") : carets.rindex("^") + 1] == "salry"
     terminal.type("\\wrong", "Enter")
-    terminal.wait("there is no command")
+    terminal.wait(r"there is no command \\wrong; \\\? shows")
     terminal.type("\\?", "Enter")
     terminal.wait("Ctrl-C cancels")
 

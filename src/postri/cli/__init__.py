@@ -5,56 +5,26 @@ Results go to standard output, words to standard error.
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Any
 
-import typer
-
-from postri.cli.audit import audit
-from postri.cli.budget import budget
-from postri.cli.closing import open_again
-from postri.cli.demo import demo
-from postri.cli.distribution import distribution
-from postri.cli.ledger import ledger
-from postri.cli.look import look
-from postri.cli.policy import check, init
-from postri.cli.quantile import median, plan, quantile
-from postri.cli.questions import ask, sql
-from postri.cli.research import compare, reproduce
-from postri.cli.service import serve, token
-from postri.cli.shell import shell
+from postri.cli.output import say
+from postri.cli.plain import plain_request
 from postri.cli.wording import in_options
 from postri.errors import BudgetExceeded, InputError, PolicyError, PostriError, QuestionsExceeded
 
-app = typer.Typer(
-    name="postri",
-    help="Private medians and quantiles, each with an error bar that you can trust.",
-    no_args_is_help=True,
-    add_completion=False,
-    # Plain help: the rich one loads a Markdown renderer and takes twice as long.
-    rich_markup_mode=None,
-    # A rich traceback would print local variables, and with them cells.
-    pretty_exceptions_enable=False,
-)
-# In the order in which help lists them.
-FOR_FILES = (median, quantile, distribution, plan, demo)
-FOR_POLICIES = (look, init, check, ask, sql, shell, budget, open_again, serve)
-FOR_RESEARCH = (reproduce, compare, audit)
-for command in (*FOR_FILES, *FOR_POLICIES, *FOR_RESEARCH):
-    app.command()(command)
-app.add_typer(token, name="token")
-app.add_typer(ledger, name="ledger")
+# As shells do for a program that Ctrl-C ended.
+INTERRUPTED = 130
 
 
-@app.callback(invoke_without_command=True)
-def root(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
-) -> None:
-    """Options of the program itself."""
-    if version:
-        from postri import __version__
+def __getattr__(name: str) -> Any:
+    """All commands, which most programs that run one of them do not load."""
+    if name == "app":
+        from postri.cli.program import app
 
-        typer.echo(__version__)
-        raise typer.Exit
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def main() -> None:
@@ -63,7 +33,7 @@ def main() -> None:
     Exit codes: 0 done, 2 the request is wrong, 3 refused for budget, 1 anything else.
     """
     try:
-        app(prog_name="postri")
+        _run(sys.argv[1:])
     except PolicyError as error:
         _stop(str(error), 2)
     except InputError as error:
@@ -82,6 +52,26 @@ def main() -> None:
         )
 
 
+def _run(words: list[str]) -> None:
+    """A plain command is read here, any other by typer, which takes longer to load."""
+    request = plain_request(words)
+    if request is None:
+        from postri.cli.program import app
+
+        app(prog_name="postri")
+        return
+    from postri.cli.files import show_quantile
+
+    try:
+        show_quantile(**request)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Nobody reads on; what is left to be written goes nowhere, until the program ends.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # see above
+        sys.exit(1)
+
+
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"postri: {message}", err=True)
+    say(f"postri: {message}", err=True)
     sys.exit(code)

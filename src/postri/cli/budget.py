@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
-from postri.cli.closing import failure_lines, unanswered_fields
+from postri.cli.closing import failure_lines
 from postri.cli.output import say_saved, show_plain
 from postri.errors import InputError, LedgerError
 from postri.exact import plain
@@ -182,6 +182,8 @@ def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, 
     """Budget, spent and remaining as exact rationals, by dataset; and the questions without an
     answer since it was opened, if there are any.
     """
+    from postri.ledger.trail import unanswered_fields
+
     found = {}
     for account, lines in _lines(accounts, ledger):
         fields: dict[str, object] = {
@@ -190,7 +192,7 @@ def as_json(accounts: Sequence[Account], ledger: Ledger) -> dict[str, dict[str, 
             "remaining": str(account.budget - lines[0].spent),
             "entries": lines[0].entries,
         }
-        unanswered = unanswered_fields(ledger, account.dataset)
+        unanswered = [unanswered_fields(each) for each in ledger.unanswered(account.dataset)]
         if unanswered:
             fields["unanswered"] = unanswered
         found[account.dataset] = fields

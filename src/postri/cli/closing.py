@@ -5,7 +5,7 @@ answer: the causes that no analyst may see.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,15 +22,6 @@ NO_FATE = "cut off, or counted still"
 Name = Annotated[
     str, typer.Argument(metavar="DATASET", help="Which dataset to open.", show_default=False)
 ]
-
-
-class UnansweredFields(TypedDict):
-    """A question without an answer; the reason is null if nobody knows what became of it."""
-
-    id: int
-    time: str
-    analyst: str
-    reason: str | None
 
 
 def open_again(dataset: Name, policy: o.Policy = "postri.toml") -> None:
@@ -93,14 +84,6 @@ def failure_lines(policy: Policy, ledger: Ledger) -> Iterator[str]:
             yield f"  {_line(each)}"
 
 
-def unanswered_fields(ledger: Ledger, dataset: str) -> list[UnansweredFields]:
-    """The questions without an answer, for programs."""
-    return [
-        {"id": each.id, "time": _moment(each), "analyst": each.analyst, "reason": each.reason}
-        for each in ledger.unanswered(dataset)
-    ]
-
-
 def _closed(dataset: Dataset, found: Sequence[Unanswered]) -> str:
     return (
         f"dataset {dataset.name!r} is closed: {_number(found)} without an answer since it was "
@@ -117,7 +100,9 @@ def _nearer(dataset: Dataset, found: Sequence[Unanswered]) -> str:
 
 
 def _causes(found: Sequence[Unanswered]) -> str:
-    return ", ".join(f"{each.reason or NO_FATE} ({_moment(each)})" for each in found)
+    from postri.ledger.trail import to_the_second
+
+    return ", ".join(f"{each.reason or NO_FATE} ({to_the_second(each.time)})" for each in found)
 
 
 def _number(found: Sequence[Unanswered]) -> str:
@@ -127,9 +112,7 @@ def _number(found: Sequence[Unanswered]) -> str:
 
 
 def _line(each: Unanswered) -> str:
-    return f"question {each.id} of {each.analyst}, {_moment(each)}: {each.reason or NO_FATE}"
+    from postri.ledger.trail import to_the_second
 
-
-def _moment(each: Unanswered) -> str:
-    """When it was asked, to the second."""
-    return f"{each.time[:19]}Z"
+    moment = to_the_second(each.time)
+    return f"question {each.id} of {each.analyst}, {moment}: {each.reason or NO_FATE}"

@@ -96,8 +96,5 @@ def _draw(answers: list[Answer], truth: float, picture: Path) -> None:
     from postri.answer.picture import save
 
     labels = [f"epsilon {plain(answer.epsilon)}" for answer in answers]
-    title = (
-        f"The median of {ROWS:,} made-up salaries. Dot: released value. Bar: 95% interval. Dashed "
-        "line: true median."
-    )
+    title = f"The median of {ROWS:,} made-up salaries"
     save(answers, picture, labels=labels, title=title, truth=truth)

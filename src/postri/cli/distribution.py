@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
+from postri.cli.files import Protect, change_of, domain_of, open_table
 from postri.cli.output import check_picture, say_saved, shown_progress
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def distribution(
     step: o.Step = None,
     where: o.Where = None,
     confidence: o.Confidence = "0.95",
-    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    protect: o.Protected = Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     json: Release = False,
     plot: o.Plot = None,
@@ -61,16 +62,16 @@ def distribution(
 
     check_picture(plot)
     wanted = check_shares([each.strip() for each in quantiles.split(",")], "quantiles")
-    domain = o.domain_of(lower, upper, step)
-    protected = o.change_of(protect, rows_per_person)
-    table = o.open_table(
+    domain = domain_of(lower, upper, step)
+    protected = change_of(protect, rows_per_person)
+    table = open_table(
         file,
         column,
         declared,
-        delimiter,
-        quote,
-        header,
         names,
+        delimiter=delimiter,
+        quote=quote,
+        header=header,
         encoding=encoding,
         decimal=decimal,
         thousands=thousands,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postri.cli import options as o
+from postri.cli.files import Type
 from postri.cli.output import shown_progress, wide_console
 from postri.errors import InputError
 
@@ -119,7 +120,7 @@ def _types(given: Sequence[str]) -> dict[str, str]:
     types = {}
     for each in given:
         column, sign, declared = each.rpartition("=")
-        known = [kind.value for kind in o.Type] + ["text"]
+        known = [kind.value for kind in Type] + ["text"]
         if not sign or declared not in known:
             raise InputError(
                 f"--type must name a column and its type ({', '.join(known)}), such as "

@@ -2,42 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from postri.errors import InputError
-
-if TYPE_CHECKING:
-    from postri.domain import Domain
-    from postri.engines.table import Table
-    from postri.privacy import ProtectedChange
-
-
-class Protect(StrEnum):
-    """What neighbouring tables may differ in."""
-
-    ADD_OR_REMOVE_ROWS = "add-or-remove-rows"
-    REPLACE_ROWS = "replace-rows"
-
-
-class Covers(StrEnum):
-    """Whose quantile an interval holds."""
-
-    TABLE = "table"
-    POPULATION = "population"
-
-
-class Type(StrEnum):
-    """What a CSV column may be declared as."""
-
-    INTEGER = "integer"
-    DECIMAL = "decimal"
-    FLOAT = "float"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-
+from postri.cli.files import Covers, Protect, Type
 
 File = Annotated[str, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
 Column = Annotated[str, typer.Argument(help="The column to ask about.", show_default=False)]
@@ -171,48 +140,3 @@ Header = Annotated[
         "--header/--no-header", help="Whether the first line of a CSV file names the columns."
     ),
 ]
-
-
-def domain_of(lower: str | None, upper: str | None, step: str | None) -> Domain | None:
-    """The domain, if bounds were given."""
-    if lower is None and upper is None and step is None:
-        return None
-    if lower is None or upper is None:
-        raise InputError("a domain needs both --lower and --upper; --step is 1 if left out")
-    from postri.domain import Domain
-
-    if step is None:
-        step = "1"
-    return Domain(lower, upper, step)
-
-
-def open_table(
-    file: str,
-    column: str,
-    declared: Type | None,
-    delimiter: str | None,
-    quote: str,
-    header: bool,
-    names: str | None,
-    **formats: Any,
-) -> Table:
-    """The file, with what the options say of its columns."""
-    import postri
-
-    types: dict[str, str | None] = {}
-    if names:
-        types.update(dict.fromkeys(names.split(",")))
-    if declared is not None:
-        types[column] = declared.value
-    return postri.open(
-        file, columns=types, delimiter=delimiter, quote=quote, header=header, **formats
-    )
-
-
-def change_of(protect: Protect, rows: int) -> ProtectedChange:
-    """The protected change."""
-    from postri.privacy import AddOrRemoveRows, ReplaceRows
-
-    if protect is Protect.ADD_OR_REMOVE_ROWS:
-        return AddOrRemoveRows(rows)
-    return ReplaceRows(rows)

@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,6 +23,11 @@ PATIENCE = 1.0
 PACE = 0.1
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text at once: results to standard output, or words to standard error."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)
+
+
 def check_picture(file: str | None) -> None:
     """Refuse, before anything is paid for, a file that no picture can be saved to."""
     if file is not None:
@@ -36,9 +39,9 @@ def check_picture(file: str | None) -> None:
 def show_answer(answer: Answer, *, json: bool, plot: str | None) -> None:
     """An answer, and its picture if one is wanted."""
     if json:
-        typer.echo(answer.to_json())
+        say(answer.to_json())
     else:
-        typer.echo(str(answer))
+        say(str(answer))
     if plot is not None:
         from postri.answer.picture import save
 
@@ -49,11 +52,11 @@ def show_answer(answer: Answer, *, json: bool, plot: str | None) -> None:
 def show_result(result: Result, *, json: bool, csv: bool, plot: str | None) -> None:
     """A result, and its picture if one is wanted."""
     if json:
-        typer.echo(result.to_json())
+        say(result.to_json())
     elif csv:
-        typer.echo(result.to_csv().rstrip("\n"))
+        say(result.to_csv().rstrip("\n"))
     else:
-        typer.echo(str(result))
+        say(str(result))
     if plot is not None:
         from postri.answer.picture import save_result
 
@@ -66,9 +69,9 @@ def show_plain(value: Plan | QuestionPlan | Budget, *, json: bool) -> None:
     from json import dumps
 
     if json:
-        typer.echo(dumps(value.to_dict()))
+        say(dumps(value.to_dict()))
     else:
-        typer.echo(str(value))
+        say(str(value))
 
 
 def show_price(price: Price, *, json: bool) -> None:
@@ -76,14 +79,14 @@ def show_price(price: Price, *, json: bool) -> None:
     from json import dumps
 
     if json:
-        typer.echo(dumps(price.to_dict()))
+        say(dumps(price.to_dict()))
     else:
-        typer.echo(price.told("--expect 30000"))
+        say(price.told("--expect 30000"))
 
 
 def say_saved(file: str) -> None:
     """That a file was written."""
-    typer.echo(f"saved {file}", err=True)
+    say(f"saved {file}", err=True)
 
 
 def wide_console() -> Console:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from postri.cli import options as o
-from postri.cli.output import check_picture, show_answer, show_plain, shown_progress
+from postri.cli.files import Covers, Protect, change_of, domain_of, show_quantile
+from postri.cli.output import show_plain
 from postri.cli.questions import Analyst
 from postri.errors import InputError
 
@@ -55,11 +56,11 @@ def median(
     step: o.Step = None,
     where: o.Where = None,
     confidence: o.Confidence = "0.95",
-    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    protect: o.Protected = Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
-    covers: o.Covered = o.Covers.TABLE,
+    covers: o.Covered = Covers.TABLE,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -120,11 +121,11 @@ def quantile(
     step: o.Step = None,
     where: o.Where = None,
     confidence: o.Confidence = "0.95",
-    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    protect: o.Protected = Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     method: o.Method = "depth",
-    covers: o.Covered = o.Covers.TABLE,
+    covers: o.Covered = Covers.TABLE,
     json: o.Json = False,
     plot: o.Plot = None,
     declared: o.Declared = None,
@@ -140,43 +141,39 @@ def quantile(
     line_breaks: o.LineBreaks = False,
 ) -> None:
     """A private quantile of a column, with its interval: P is 0.9 for the 90th percentile."""
-    import postri
-
-    check_picture(plot)
-    domain = o.domain_of(lower, upper, step)
-    protected = o.change_of(protect, rows_per_person)
-    table = o.open_table(
+    show_quantile(
         file,
         column,
-        declared,
-        delimiter,
-        quote,
-        header,
-        names,
-        encoding=encoding,
-        decimal=decimal,
-        thousands=thousands,
-        date_format=date_format,
-        timestamp_format=timestamp_format,
-        line_breaks=line_breaks,
+        p,
+        lower=lower,
+        upper=upper,
+        step=step,
+        protect=protect,
+        rows_per_person=rows_per_person,
+        json=json,
+        plot=plot,
+        declared=declared,
+        names=names,
+        formats={
+            "delimiter": delimiter,
+            "quote": quote,
+            "header": header,
+            "encoding": encoding,
+            "decimal": decimal,
+            "thousands": thousands,
+            "date_format": date_format,
+            "timestamp_format": timestamp_format,
+            "line_breaks": line_breaks,
+        },
+        epsilon=epsilon,
+        within=within,
+        expect=expect,
+        where=where,
+        confidence=confidence,
+        split=split,
+        method=method,
+        covers=covers.value,
     )
-    with shown_progress():
-        answer = postri.quantile(
-            table,
-            p,
-            epsilon=epsilon,
-            within=within,
-            expect=expect,
-            column=column,
-            domain=domain,
-            where=where,
-            confidence=confidence,
-            protect=protected,
-            split=split,
-            method=method,
-            covers=covers.value,
-        )
-    show_answer(answer, json=json, plot=plot)
 
 
 def plan(
@@ -189,12 +186,12 @@ def plan(
     upper: o.Upper = None,
     step: o.Step = None,
     confidence: o.Confidence = "0.95",
-    protect: o.Protected = o.Protect.ADD_OR_REMOVE_ROWS,
+    protect: o.Protected = Protect.ADD_OR_REMOVE_ROWS,
     rows_per_person: o.RowsPerPerson = 1,
     split: o.Split = "0.5",
     groups: Groups = 1,
     quantiles: Several = 1,
-    covers: o.Covered = o.Covers.TABLE,
+    covers: o.Covered = Covers.TABLE,
     delta: Delta = None,
     json: o.Json = False,
     analyst: Analyst = None,
@@ -222,9 +219,9 @@ def plan(
         epsilon=epsilon,
         reach=reach,
         p=p,
-        domain=o.domain_of(lower, upper, step),
+        domain=domain_of(lower, upper, step),
         confidence=confidence,
-        protect=o.change_of(protect, rows_per_person),
+        protect=change_of(protect, rows_per_person),
         split=split,
         groups=groups,
         quantiles=quantiles,

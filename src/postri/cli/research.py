@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postri.cli import options as o
+from postri.cli.files import domain_of, open_table
 from postri.cli.output import wide_console
 
 if TYPE_CHECKING:
@@ -131,14 +132,14 @@ def compare(
         numbers = check_numbers(quantiles)
     spent = check_epsilon(epsilon)
     beta = 1 - check_share(confidence, "confidence")
-    table = o.open_table(
+    table = open_table(
         file,
         column,
         declared,
-        delimiter,
-        quote,
-        header,
         names,
+        delimiter=delimiter,
+        quote=quote,
+        header=header,
         encoding=encoding,
         decimal=decimal,
         thousands=thousands,
@@ -146,7 +147,7 @@ def compare(
         timestamp_format=timestamp_format,
         line_breaks=line_breaks,
     )
-    domain = o.domain_of(lower, upper, step)
+    domain = domain_of(lower, upper, step)
     if sample is not None:
         asked = SampledMedian(sample, spent, beta)
         _show_sampled(SampledStudy(table, column, domain, sampled, asked, runs), json)

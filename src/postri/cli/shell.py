@@ -184,7 +184,7 @@ class Shell:
     def _command(self, text: str) -> None:
         name, _, rest = text.rstrip(";").partition(" ")
         if name not in self._commands:
-            raise InputError(f"there is no command {name}; {nearest(name, COMMANDS)}")
+            raise InputError(f"there is no command {name}; \\? shows those that there are")
         self._commands[name](rest.strip())
 
     def _describe(self, name: str) -> None:

@@ -59,6 +59,7 @@ WORDS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bwhere=, by= and units need\b", "--where, --by and units need"),
     (r"\bcolumns=\{'first': None, \.\.\.\}", "--names first,second,..."),
     (r"\bdeclare columns with header=False\b", "give --no-header and --names"),
+    (r"\bpostri\.connect\(\.\.\.\)\.sql\(\.\.\.\)", "postri sql"),
     (r"\bleave it out of columns=\.\.\.", "leave out --type"),
     (r"\bleave out columns=\.\.\.", "leave out --type and --names"),
     (r"; declare it: postri.*$", "; declare it in a policy, and use postri ask"),
