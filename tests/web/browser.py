@@ -120,6 +120,14 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Reader]]:
         reader.leave()
 
 
+def pick(page: Page, statistic: str) -> None:
+    """Choose a statistic by what people call it, among the others if it is no everyday one."""
+    choice = page.get_by_role("radio", name=statistic, exact=True)
+    if not choice.count():
+        page.get_by_text("More statistics").click()
+    choice.check()
+
+
 def serious(page: Page, rules: list[str] | None = None) -> list[str]:
     """What axe finds that is serious or critical; by these rules alone, if some are named."""
     options: dict[str, Any] = {"resultTypes": ["violations"]}

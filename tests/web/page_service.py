@@ -86,7 +86,7 @@ def serving(
     folder: Path, budgets: Mapping[str, str], loans: Sequence[str] = ("yes", "no")
 ) -> Iterator[Served]:
     """A service with datasets of these budgets, and these keys of `loan`: ann and bob are analysts,
-    sam is the steward.
+    new is one who has asked nothing, sam is the steward.
     """
     # A file of its own for each: budgets of datasets about the same people would add up.
     for name in budgets:
@@ -108,6 +108,7 @@ def serving(
     tokens = {
         "ann": new_token(policy, "ann", allowance="4"),
         "bob": new_token(policy, "bob"),
+        "new": new_token(policy, "new"),
         "sam": new_token(policy, "sam", "steward"),
     }
     with served(policy) as service:

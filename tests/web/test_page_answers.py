@@ -111,5 +111,5 @@ def test_the_sql_tab_shows_ranges_and_keys(page):
     page.get_by_text("Datasets and columns").click()
     expect(page.locator(".catalogue dd").first).to_be_visible()
     listed = page.locator(".catalogue dd").all_inner_texts()
-    assert "distance: integer; 0 to 1,000" in listed
-    assert "carrier: text; keys 'B6', 'UA', 'XX'" in listed
+    assert "distance: integer, from 0 to 1,000" in listed
+    assert "carrier: text, keys 'B6', 'UA', 'XX'" in listed

@@ -26,7 +26,7 @@ def service(chromium, tmp_path_factory):
 def test_a_mode_is_told_with_its_key_and_its_lead(visit, service):
     page = visit(service, viewport={"width": 1100, "height": 900}).sign_in("ann")
     page.get_by_role("combobox", name="Dataset").select_option("bank")
-    page.get_by_role("radio", name="mode", exact=True).check()
+    browser.pick(page, "most frequent key")
     page.get_by_role("combobox", name="Column").select_option("job")
     page.get_by_role("textbox", name="Exact value").fill("0.5")
     page.get_by_role("button", name=re.compile("^Ask, and spend epsilon 0.5$")).click()

@@ -28,6 +28,8 @@ OPERATIONS = [
     ("get", "/v1/allowances"),
     ("put", "/v1/allowances/{analyst}"),
     ("get", "/v1/ledger"),
+    ("post", "/v1/ledger/verification"),
+    ("post", "/v1/datasets/{dataset}/opening"),
     ("get", "/healthz"),
     ("get", "/readyz"),
 ]
@@ -38,6 +40,7 @@ BODIES = {
     "/v1/tokens": {"name": "eve", "role": "analyst"},
     "/v1/tokens/{id}/renewal": {"expires": "12h"},
     "/v1/allowances/{analyst}": {"allowance": 1},
+    "/v1/ledger/verification": {"head": "3 0123456789abcdef"},
 }
 PYTHON = {
     "string": str,
@@ -166,7 +169,7 @@ def test_replies_and_examples_have_the_shape(shared, description, method, path):
     for token in (shared.ann, shared.sue):
         reply = shared.send(
             method.upper(),
-            path.replace("{analyst}", "eve"),
+            path.replace("{analyst}", "eve").replace("{dataset}", "bank"),
             BODIES.get(path) if method != "get" else None,
             token,
         )

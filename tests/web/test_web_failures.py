@@ -169,9 +169,17 @@ def test_a_dataset_that_failed_too_often_is_closed_and_opened_again(served, monk
     assert "is closed" in price.json["refused"]
     # Other datasets are open.
     assert served.send("POST", "/v1/price", SLOW, served.ann).json["refused"] is None
-    looked_at = served.service.ledger.open_again("bank")
-    assert [each.reason for each in looked_at] == ["MemoryError"] * 3
+    assert served.send("POST", "/v1/datasets/bank/opening", None, served.ann).code == "forbidden"
+    missing = served.send("POST", "/v1/datasets/bnak/opening", None, served.sue)
+    assert missing.code == "not_found"
+    opened = served.send("POST", "/v1/datasets/bank/opening", None, served.sue).json
+    assert opened["dataset"] == "bank"
+    assert [each["reason"] for each in opened["unanswered"]] == ["MemoryError"] * 3
+    assert served.get("/v1/budget", served.ann).json["bank"]["closed"] is False
     assert served.ask(served.ann).status == 200
+    # That it was opened is an entry of the ledger.
+    opening = served.get("/v1/ledger?kind=reopened", served.sue).json["entries"]
+    assert [entry["dataset"] for entry in opening] == ["bank"]
 
 
 def test_a_remote_session_raises_the_same_classes(tmp_path, monkeypatch):

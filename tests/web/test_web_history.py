@@ -63,7 +63,14 @@ def page_made_anew(session):
 
 
 def ask(session, question):
-    return session.answer(read_wording(question))
+    result = session.answer(read_wording(question))
+    texts_are_made(session._service)
+    return result
+
+
+def texts_are_made(service):
+    """Wait for the thread that makes texts ready."""
+    service._texts_thread.submit(lambda: None).result()
 
 
 class TestReady:

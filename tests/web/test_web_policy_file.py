@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from types import SimpleNamespace
 
 import pytest
 from serving import QUESTION, in_thread, until, write_policy
@@ -108,7 +109,9 @@ def test_the_service_asks_the_new_policy_from_the_next_question_on(tmp_path, mon
     monkeypatch.setattr(policy_file, "PACE", 0.05)
     path = write_policy(tmp_path, budget="1")
     dear = {**QUESTION, "epsilon": "2"}
+    closed = []
     with in_thread(path) as served:
+        before = served.service.workers._edition
         assert served.ask(served.ann, dear).code == "budget_exceeded"
         kept = served.service.session(served.service.tokens.verify(served.ann))
         path.write_text(path.read_text().replace('budget = "1"', 'budget = "9"'))
@@ -116,6 +119,13 @@ def test_the_service_asks_the_new_policy_from_the_next_question_on(tmp_path, mon
         assert served.ask(served.ann, dear).status == 200
         # A question on its way is answered under the policy that it was asked under.
         assert kept._policy.datasets["bank"].budget == 1
+        # Its connections to sources do not stay for questions under another one.
+        connection = SimpleNamespace(close=lambda: closed.append(1))
+        kept._connections.give("a source", connection)
+        assert closed == [1]
+        workers = served.service.workers
+        assert workers._edition > before
+        assert {worker.edition for worker in workers._idle} == {workers._edition}
         path.write_text("nonsense")
         until(lambda: not served.service._gauges()["postri_policy_in_force"])
         assert served.get("/v1/budget", served.ann).json["bank"]["budget"] == "9"

@@ -40,7 +40,7 @@ rate = 10000000
     },
 )
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-EXAMPLES = sized("3", "40")
+EXAMPLES = sized("2", "40")
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ from postri.web.shapes import (
     Name,
     NewAllowanceFields,
     NewTokenFields,
+    OpeningFields,
     PlanRequestFields,
     QuestionFields,
     RenewalFields,
@@ -59,6 +60,8 @@ from postri.web.shapes import (
     StatisticsFields,
     TokensFields,
     TrailFields,
+    VerificationFields,
+    VerificationRequestFields,
     made_token_fields,
     me_fields,
 )
@@ -257,7 +260,15 @@ HEADERS = {
 }
 
 # A request has the names that are described and no others; a reply may get more one day.
-_schemas = Schemas(closed=(QuestionFields, NewTokenFields, RenewalFields, NewAllowanceFields))
+_schemas = Schemas(
+    closed=(
+        QuestionFields,
+        NewTokenFields,
+        RenewalFields,
+        NewAllowanceFields,
+        VerificationRequestFields,
+    )
+)
 # What each operation has beyond what FastAPI finds out, by its summary. FastAPI itself would drop
 # every null of an example.
 _operations: dict[str, dict[str, Any]] = {}
@@ -467,8 +478,43 @@ LEDGER = _operation(
             "Entries with a larger number than this.",
             {"type": "integer", "minimum": 0, "maximum": 10**15},
         ),
+        _parameter(
+            "query",
+            "order",
+            "Which entries come first. A page may have fewer than the limit, even none, and "
+            "there may still be a `next`.",
+            {"type": "string", "enum": ["oldest", "newest"], "default": "oldest"},
+        ),
+        _parameter(
+            "query",
+            "before",
+            "With the newest first: entries with a smaller number than this.",
+            {"type": "integer", "minimum": 1, "maximum": 10**15},
+        ),
+        *(
+            _parameter("query", name, f"Entries of this {name} alone.", _schemas.of(Name))
+            for name in ("dataset", "analyst", "kind")
+        ),
         _limit(1_000, default=100),
     ],
+)
+VERIFICATION = _operation(
+    "Whether the ledger is what it says, for stewards: every entry is read",
+    VerificationFields,
+    {"head": TRAIL["head"], "entries": 12, "problems": []},
+    *("forbidden", "invalid_request"),
+    body=VerificationRequestFields,
+    bodies={"usual": {}, "kept": {"head": "9 60303ae22b998861..."}},
+)
+OPENING = _operation(
+    "Open a dataset again that was closed because questions failed, for stewards who looked why",
+    OpeningFields,
+    {
+        "dataset": "bank",
+        "unanswered": [{"id": 12, "time": _MOMENT, "analyst": "ann", "reason": "EngineError"}],
+    },
+    *("forbidden", "invalid_request", "not_found"),
+    parameters=[_parameter("path", "dataset", "The name of the dataset.", _schemas.of(Name))],
 )
 HEALTH = _operation("Whether the service runs", StateFields, {"status": "ok"}, is_guarded=False)
 READY = _operation(

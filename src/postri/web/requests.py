@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from postri.answer.forms import json_text
 from postri.errors import InputError, nearest
 from postri.exact import shown
+from postri.ledger.charges import LONGEST_NAME
 from postri.mechanisms.coins import secret_bytes
 from postri.session.wire import PROBLEM
 from postri.web.refusals import Refusal, refusal_of, unauthorized
@@ -137,6 +138,22 @@ def query_number(request: Request, name: str, default: int, *, least: int, most:
     if not is_short_number or not least <= int(text) <= most:
         raise InputError(f"{name} must be a whole number from {least} to {most}, got {shown(text)}")
     return int(text)
+
+
+def query_text(request: Request, name: str) -> str | None:
+    """A text of the query string, if it is there."""
+    text = request.query_params.get(name)
+    if text is not None and not 0 < len(text) <= LONGEST_NAME:
+        raise InputError(f"{name} must be a text of 1 to {LONGEST_NAME} characters")
+    return text
+
+
+def query_choice(request: Request, name: str, choices: Sequence[str]) -> str:
+    """One of some words of the query string; the first if it is not there."""
+    text = request.query_params.get(name, choices[0])
+    if text not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {shown(text)}")
+    return text
 
 
 def reply(fields: Any, status: int = 200) -> Response:

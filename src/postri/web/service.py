@@ -8,13 +8,14 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
-from threading import Event, Lock
+from threading import BoundedSemaphore, Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ from postri.answer.forms import json_text
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.progress import check_cancelled, waiting_for_others
+from postri.engines.staying import Staying
 from postri.engines.table import Table
 from postri.errors import LedgerError, PolicyError, PostriError, SourceError, missing_extra
 from postri.ledger import AskedQuestion, StoredLedger, View, is_database
@@ -57,11 +59,16 @@ Value = TypeVar("Value")
 TOKENS = 4
 SHORT = 8
 PROBES = 1
+# Whoever verifies the ledger reads all of it: one at a time, and nobody else waits for that.
+AUDITS = 1
 # Threads for long lists, such as histories, which are shared fairly: how many, how many requests
 # may wait, and how many of each name.
 LISTS = 2
 LISTS_WAITING = 64
 LISTS_WAITING_EACH = 16
+# How many answers may wait until their texts for the history are made ready; others are made when
+# somebody reads them.
+TEXTS_WAITING = 256
 # Less room on the disk than this is no room: a few entries and the journal must fit.
 LEAST_ROOM = 1 << 20
 PROBE = b"\0" * 4096
@@ -81,7 +88,7 @@ class ServedSession(LocalSession):
 
     def __init__(self, service: Service, token: Token, release: Release) -> None:
         # An edit of the policy meanwhile is for the next question.
-        policy, self._texts = service.served
+        policy, self._texts, self._connections = service.served
         super().__init__(
             policy,
             service.ledger,
@@ -96,7 +103,8 @@ class ServedSession(LocalSession):
 
     def answer(self, wording: Wording, retry: str | None = None) -> Result:
         """The recorded answer to the question, or a new one that is paid for."""
-        with self._service.place(), QuestionScans(self._service.workers) as scans:
+        workers = self._service.workers
+        with self._service.place(), QuestionScans(workers, self._connections) as scans:
             self._opener = scans.open
             return super().answer(wording, retry)
 
@@ -131,6 +139,10 @@ class ServedSession(LocalSession):
         return text
 
     def _handed(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
+        # The reply does not wait for it.
+        self._service.later(partial(self._ready_text, words, parsed, answer_id))
+
+    def _ready_text(self, words: str, parsed: ParsedWording, answer_id: str) -> None:
         number = int(answer_id)
         for asked in self._ledger.asked(self.analyst, number + 1, 1):
             # The history keeps the words in which an analyst asked a question first.
@@ -164,8 +176,10 @@ class Service:
         workers: Workers | None = None,
     ) -> None:
         limits = policy.service
-        self.served = (policy, PastTexts(policy.past_texts, policy))
-        """The policy that is in force, and the past answers under it: both change at once."""
+        self.served = (policy, PastTexts(policy.past_texts, policy), _connections())
+        """The policy that is in force, the past answers under it, and the connections to its
+        sources that stay open: all change at once.
+        """
         self.ledger = ledger
         self.tokens = tokens
         # Workers that somebody else made are theirs to end.
@@ -193,7 +207,10 @@ class Service:
         self._token_threads = CapacityLimiter(TOKENS)
         self._short_threads = CapacityLimiter(SHORT)
         self._probe_threads = CapacityLimiter(PROBES)
+        self._audit_threads = CapacityLimiter(AUDITS)
         self._list_threads = CapacityLimiter(LISTS)
+        self._texts_thread = ThreadPoolExecutor(1, "texts")
+        self._texts_to_make = BoundedSemaphore(TEXTS_WAITING)
         self._lists = FairQueue(LISTS, LISTS_WAITING, LISTS_WAITING_EACH)
         folders = {file.parent for file in policy.ledger_files}
         self.readiness = Readiness(
@@ -263,10 +280,30 @@ class Service:
         """Do something short on a thread: it may wait for the disk."""
         return await to_thread.run_sync(partial(work, *given), limiter=self._short_threads)
 
+    def later(self, work: Callable[[], object]) -> None:
+        """Do something on a thread of its own when there is time, and whether it fails or not; or
+        not at all, if much of it waits already.
+        """
+        if not self._texts_to_make.acquire(blocking=False):
+            return
+
+        def do() -> None:
+            with suppress(Exception):
+                work()
+
+        # A service that ends does nothing later.
+        with suppress(RuntimeError):
+            made = self._texts_thread.submit(do)
+            made.add_done_callback(lambda _: self._texts_to_make.release())
+
     async def listing(self, name: str, work: Callable[..., Value], *given: object) -> Value:
         """Make a list that may be long, for the analyst or steward of this name."""
         async with self._lists.turn(name):
             return await to_thread.run_sync(partial(work, *given), limiter=self._list_threads)
+
+    async def audit(self, work: Callable[..., Value], *given: object) -> Value:
+        """Do something that reads the whole ledger, when no other such work is under way."""
+        return await to_thread.run_sync(partial(work, *given), limiter=self._audit_threads)
 
     async def trouble(self) -> str | None:
         """Why no question could be paid for now; None if all is well."""
@@ -274,17 +311,23 @@ class Service:
 
     def watches(self) -> list[Coroutine[Any, Any, None]]:
         """What goes on until it is cancelled: the ledger is shown as it is at every point of the
-        grid, counters at fixed times, and an edit of the policy or of allowances is found.
+        grid, counters at fixed times, an edit of the policy or of allowances is found, and
+        connections are closed that nobody needs.
         """
         return [
             self.public.keep(self.do),
             self.metrics.keep(),
             self._file.keep(self.do),
             self._keep_allowances(),
+            self._keep_connections(),
         ]
 
     def _take(self, policy: Policy) -> None:
-        self.served = (policy, self.served[1].under(policy))
+        _, texts, connections = self.served
+        self.served = (policy, texts.under(policy), _connections())
+        # Questions that go on under the old policy close theirs at their end.
+        connections.close()
+        self.workers.let_go()
         self.ledger.say_again()
 
     async def _keep_allowances(self) -> None:
@@ -299,6 +342,12 @@ class Service:
                     self.ledger.say_again()
                 known = found
             await asyncio.sleep(PACE)
+
+    async def _keep_connections(self) -> None:
+        """Close connections to sources that nobody has needed for long."""
+        while True:
+            await asyncio.sleep(PACE)
+            await self.do(self.served[2].expire)
 
     def _count_change(self, outcome: str) -> None:
         self.metrics.count("postri_policy_changes_total", outcome=outcome)
@@ -323,11 +372,17 @@ class Service:
         """Let go of the files."""
         if self._is_owner:
             self.workers.close()
+        self._texts_thread.shutdown(cancel_futures=True)
         self.ledger.close()
         self.tokens.close()
         self.served[1].close()
+        self.served[2].close()
         if self._shared is not None:
             self._shared.close()
+
+
+def _connections() -> Staying[Any]:
+    return Staying(close=lambda connection: connection.close())
 
 
 def _shared_by_services(policy: Policy) -> ServiceDatabase | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Required, TypedDict
 
-from postri.ledger.trail import EntryFields
+from postri.ledger.trail import EntryFields, UnansweredFields
 from postri.statistics.registry import StatisticFields
 from postri.web.tokens import Role, Token, TokenFields
 
@@ -99,6 +99,15 @@ class NewAllowanceFields(TypedDict, total=False):
     allowance: Number | None
 
 
+class VerificationRequestFields(TypedDict, total=False):
+    """What the ledger is compared with, besides itself."""
+
+    head: Annotated[
+        str | None,
+        "A head that was told earlier and kept elsewhere: its entry must still be there.",
+    ]
+
+
 # ---- replies
 
 
@@ -145,11 +154,26 @@ class AllowanceFields(TypedDict):
 
 
 class TrailFields(TypedDict):
-    """Entries of the ledger; `next` goes into `after`."""
+    """Entries of the ledger; `next` goes into `after`, or into `before` with the newest first."""
 
     head: str
     entries: list[EntryFields]
     next: int | None
+
+
+class VerificationFields(TypedDict):
+    """What is wrong with the ledger, in sentences; nothing if it is good."""
+
+    head: str
+    entries: int
+    problems: list[str]
+
+
+class OpeningFields(TypedDict):
+    """A dataset that is open again, and the questions without an answer that were looked at."""
+
+    dataset: str
+    unanswered: list[UnansweredFields]
 
 
 class StateFields(TypedDict):

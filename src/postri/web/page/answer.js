@@ -5,6 +5,7 @@ import { button, field, fill, h, table } from "./dom.js";
 import { MOST_PANELS, barChart, binWords, panelWords, panels, pictures } from "./bars.js";
 import {
   MOST,
+  between,
   byValue,
   chartRows,
   dotChart,
@@ -15,6 +16,7 @@ import {
   overlapping,
   tellsNothing,
 } from "./chart.js";
+import { curve, curveChart, curvePoints } from "./curve.js";
 import { lineChart, lineWords, timePanels } from "./lines.js";
 import { copy, csvText, download, svgText } from "./files.js";
 import { inPython, inSql, inWords } from "./questions.js";
@@ -53,12 +55,6 @@ export function spoken(result) {
   return `Answered: ${told.join("; ")}. ${paid}`;
 }
 
-/** Where the exact value lies: "between 2 and 5", "exactly 872", "1,000 or above". */
-function between(answer) {
-  const words = ends(answer, " and ");
-  return words.includes(" and ") ? `between ${words}` : words;
-}
-
 function cost(result) {
   const number = result.answer_id ? `Answer ${result.answer_id}. ` : "";
   const once = `it cost epsilon ${plain(result.epsilon)} once, and nothing now`;
@@ -83,12 +79,12 @@ function aggregate(question, result, names, several) {
     single
       ? null
       : h("p", { class: "population" }, sentence(`about ${result.populations[name]}`)),
-    h("p", { class: "meaning" }, meaning(rows[0], rows.length > 1)),
+    h("p", { class: "meaning" }, meaning(rows[0], rows.length > 1, single)),
     ...(single ? [] : notes(rows)),
   );
 }
 
-/** A line in its band, a panel for each key that is no time. */
+/** Values with their bars along time, a panel for each key that is no time. */
 function lines(result, name, all, several) {
   const drawn = all.slice(0, MOST_PANELS);
   const rows = chartRows(result.groups, name);
@@ -102,9 +98,10 @@ function lines(result, name, all, several) {
     h(
       "p",
       { class: "meaning" },
-      "Line: the released values, with noise that protects people. " +
-        `Band: where each group's exact ${rows[0].statistic} of these rows lies; ` +
-        `at least ${percent(rows[0].confidence)} of all draws give an interval that holds it.`,
+      "Dot: the released value, with noise that protects people. " +
+        `Bar: where each group's exact ${rows[0].statistic} of these rows lies; ` +
+        `at least ${percent(rows[0].confidence)} of all draws give a bar that holds it. ` +
+        'The thin line only leads the eye. An arrow means "or beyond".',
     ),
     ...notes(rows),
   );
@@ -172,19 +169,15 @@ function one(row) {
   ];
 }
 
-/** Some quantiles of a distribution, the smallest on top; all of them follow from one release. */
+/** A distribution as its curve; every quantile follows from the one release. */
 function distribution(row) {
-  const rows = row.quantiles.map((each) => ({ ...each, label: each.statistic }));
-  const told = rows.map((each) => `${each.label} ${shown(each.value)}, bar: ${ends(each)}`);
   return [
     h(
       "p",
-      { class: "headline" },
-      h("strong", {}, shown(row.value)),
-      ` ${row.statistic}, ${between(row)}`,
+      { class: "sentence" },
+      "Every quantile follows from this release, and costs nothing more.",
     ),
-    h("p", { class: "sentence" }, "Every quantile follows from this release, and costs nothing more."),
-    liveChart((width) => dotChart(rows, width, `distribution: ${told.join("; ")}`)),
+    ...curve(row.quantiles),
     h("p", { class: "sentence" }, sentence(row.sentence)),
   ];
 }
@@ -252,7 +245,14 @@ function chart(rows, order) {
   return liveChart((width) => dotChart(rows, width, `${name}: ${bars.join("; ")}`));
 }
 
-function meaning(row, several) {
+function meaning(row, several, isAlone) {
+  if (isAlone && row.quantiles.length)
+    return (
+      "Line: the released quantiles, with noise that protects people. " +
+      `Band: their bars; at least ${percent(row.confidence)} of all draws give a bar that holds ` +
+      "the exact quantile. " +
+      "Between two of them it reaches from the lower end of the one to the upper end of the other."
+    );
   const told = several && row.key !== undefined ? "lead" : row.statistic;
   const what = several ? `each group's exact ${told}` : `the exact ${told}`;
   return (
@@ -371,7 +371,13 @@ function drawing(result, names) {
   const along = timePanels(result.groups, names[0]);
   if (along) {
     const draw = (width, name) => lineChart(along.slice(0, MOST_PANELS), width, name);
-    return { draw, words: `line: released values, band: ${interval}` };
+    return { draw, words: `dot: released value, bar: ${interval}` };
+  }
+  const [{ answers }] = result.groups;
+  if (result.groups.length === 1 && answers[names[0]].quantiles.length) {
+    const points = curvePoints(answers[names[0]].quantiles);
+    const draw = (width, name) => curveChart(points, width, name);
+    return { draw, words: `line: released quantiles, band: ${interval} of each` };
   }
   const rows = byValue(chartRows(result.groups, names[0])).slice(0, MOST);
   const draw = (width, name) => dotChart(rows, width, name);

@@ -11,6 +11,7 @@ import { budgetsView } from "./steward.js";
 import { tokensView } from "./tokens.js";
 import { trailView } from "./trail.js";
 import { sentence } from "./values.js";
+import { examplePicture } from "./welcome.js";
 
 const ASKING = { ask: plannerView, sql: sqlView, history: historyView };
 const REFUSED =
@@ -25,11 +26,11 @@ let views = {};
 
 /** What the views share: who is signed in, what there is to ask about, what is left. */
 async function openDesk() {
-  const [me, { datasets }, { statistics }, budget] = await Promise.all(
-    ["me", "datasets", "statistics", "budget"].map((path) => api.get(path)),
+  const [me, { datasets }, { statistics }, budget, { answers }] = await Promise.all(
+    ["me", "datasets", "statistics", "budget", "answers?limit=1"].map((path) => api.get(path)),
   );
   learnStatistics(statistics);
-  const desk = { me, datasets, statistics, budget };
+  const desk = { me, datasets, statistics, budget, isFirstVisit: answers.length === 0 };
   desk.refreshBudget = async () => {
     try {
       desk.budget = await api.get("budget");
@@ -107,6 +108,7 @@ async function enter(refused) {
   }
 }
 
+fill(part("example"), examplePicture());
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   part("main").focus();

@@ -61,6 +61,12 @@ export function ends(row, joint = " to ") {
   return `exactly ${shown(row.low)}`;
 }
 
+/** Where the exact value lies: "between 2 and 5", "exactly 872", "1,000 or above". */
+export function between(answer) {
+  const words = ends(answer, " and ");
+  return words.includes(" and ") ? `between ${words}` : words;
+}
+
 /**
  * How many rows have a bar that overlaps the next row's: noise alone may have put these in order.
  */

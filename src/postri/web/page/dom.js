@@ -65,33 +65,79 @@ export function checkbox(text, attributes = {}) {
 
 /**
  * A table with a name; a narrow screen scrolls it, not the page. `numeric` tells which columns
- * stand to the right.
+ * stand to the right. A `stacked` one has no room for its columns on a narrow screen: there each
+ * row is a block, and each cell has its title before it.
  */
-export function table(name, head, rows, numeric = []) {
+export function table(name, head, rows, numeric = [], stacked = false) {
   const side = (place) => (numeric.includes(place) ? { class: "number" } : {});
+  // A table that is laid out as blocks stays a table for screen readers.
+  const as = (role) => (stacked ? { role } : {});
+  const titled = (place) => (stacked ? { "data-title": head[place] } : {});
+  const cellOf = (cell, place) =>
+    h("td", { ...as("cell"), ...titled(place), ...side(place) }, cell);
   return h(
     "div",
-    { class: "table", role: "region", "aria-label": name, tabindex: "0" },
+    {
+      class: stacked ? "table stacked" : "table",
+      role: "region",
+      "aria-label": name,
+      tabindex: "0",
+    },
     h(
       "table",
-      {},
+      as("table"),
       h("caption", { class: "unseen" }, name),
       h(
         "thead",
-        {},
+        as("rowgroup"),
         h(
           "tr",
-          {},
-          ...head.map((cell, place) => h("th", { scope: "col", ...side(place) }, broken(cell))),
+          as("row"),
+          ...head.map((cell, place) =>
+            h("th", { scope: "col", ...as("columnheader"), ...side(place) }, broken(cell)),
+          ),
         ),
       ),
       h(
         "tbody",
-        {},
-        ...rows.map((row) => h("tr", {}, ...row.map((cell, place) => h("td", side(place), cell)))),
+        as("rowgroup"),
+        ...rows.map((row) => h("tr", as("row"), ...row.map(cellOf))),
       ),
     ),
   );
+}
+
+/**
+ * Ask before something that matters: `act` is done on yes, and the dialog tells what goes wrong.
+ */
+export function confirming({ title, words, yes, no, act, kind = "primary" }) {
+  const id = `dialog-${++ids}`;
+  const outcome = h("div", {});
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": id, on: { close: () => dialog.remove() } },
+    h("h2", { id }, title),
+    h("p", {}, words),
+    outcome,
+    h(
+      "p",
+      { class: "buttons" },
+      button(yes, confirmed, kind),
+      button(no, () => dialog.close(), "plain", { autofocus: true }),
+    ),
+  );
+
+  async function confirmed() {
+    try {
+      await act();
+      dialog.close();
+    } catch (error) {
+      fill(outcome, h("p", { class: "box problem", role: "alert" }, error.message));
+    }
+  }
+
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 /** A long name that may go on in the next line after each underscore. */

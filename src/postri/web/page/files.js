@@ -18,6 +18,7 @@ const STYLE = `
   .end { stroke: #2563eb; stroke-width: 2; }
   .whisker { stroke: #1f2937; stroke-width: 1.5; }
   .line { fill: none; stroke: #2563eb; stroke-width: 1.5; }
+  .guide { stroke-opacity: 0.5; stroke-dasharray: 2 4; }
   .dot, .arrow { fill: #2563eb; }
   .dot { stroke: #ffffff; stroke-width: 1.5; }
   .pale .bar, .pale .dot, .pale .arrow { fill: #9ca3af; }
@@ -31,8 +32,17 @@ export function csvText({ columns, rows, population }) {
   let title = "population";
   while (columns.includes(title)) title += "_";
   const cells = rows.map((row) => [...columns.map((column) => row[column]), population]);
-  const lines = [[...columns, title], ...cells];
+  return csvLines([[...columns, title], ...cells]);
+}
+
+/** Lines of cells as CSV text. */
+export function csvLines(lines) {
   return lines.map((cells) => cells.map(csvCell).join(",") + "\n").join("");
+}
+
+/** A cell that analysts wrote, as no spreadsheet takes it for a formula. */
+export function safeCell(text) {
+  return /^[=+\-@\t\r']/.test(text) ? `'${text}` : text;
 }
 
 function csvCell(cell) {

@@ -1,9 +1,9 @@
-// Groups along time as a picture: a line through the released values, in the band that their
-// intervals make; a panel for each other key, all on one scale.
+// Groups along time as a picture: each released value with its bar, and a thin line that leads the
+// eye from one to the next, where nothing is claimed; a panel for each other key, all on one scale.
 
 import { svg } from "./dom.js";
 import { mark } from "./bars.js";
-import { ends, extent, ticksFor } from "./chart.js";
+import { ends, extent, tellsNothing, ticksFor } from "./chart.js";
 import { fitting, scale, timeTicks } from "./scale.js";
 import { isMoment, isNumber, keyText, place, shown } from "./values.js";
 
@@ -14,6 +14,7 @@ const LABEL = 24;
 const PLOT = 190;
 const FOOT = 30;
 const GAP = 14;
+const WIDEST = 8;
 
 /**
  * The answers of one aggregate along time, a panel for each combination of the other keys; null
@@ -74,21 +75,17 @@ export function lineChart(all, width, name) {
 function panelOf({ label, points }, { low, high, marks, left, width, span, top }) {
   const floor = top + PLOT;
   const right = width - SIDE;
-  const x = scale(...span, left, right);
+  const x = scale(...span, left + WIDEST, right - WIDEST);
   const y = scale(low, high, floor, top);
   const line = points.map((point) => `${x(point.at)},${y(place(point.value))}`);
-  const band = [
-    ...points.map((point) => `${x(point.at)},${y(place(point.high))}`),
-    ...points.map((point) => `${x(point.at)},${y(place(point.low))}`).reverse(),
-  ];
+  const wide = Math.min(WIDEST, Math.max((right - left) / points.length / 2, 1));
   return svg(
     "g",
     { class: "panel" },
     label ? svg("text", { class: "label", x: SIDE, y: top - 14 }, label) : null,
     ...marks.map(({ at, text }) => mark(y(at), text, left, right)),
-    svg("polygon", { class: "bar band", points: band.join(" ") }),
-    svg("polyline", { class: "line", points: line.join(" ") }),
-    ...points.map((point) => dot(point, x(point.at), y(place(point.value)))),
+    svg("polyline", { class: "line guide", points: line.join(" ") }),
+    ...points.map((point) => pointOf(point, x(point.at), y, wide)),
     svg("line", { class: "axis", x1: left, x2: right, y1: floor, y2: floor }),
     ...fitting(timeTicks, ...span, right - left).map(({ at, text }) =>
       moment(x(at), text, floor, width),
@@ -96,12 +93,32 @@ function panelOf({ label, points }, { low, high, marks, left, width, span, top }
   );
 }
 
-function dot(point, cx, cy) {
+/** A value with its bar, which stands upright. */
+function pointOf(point, x, y, wide) {
+  const [low, value, high] = [point.low, point.value, point.high].map((end) => y(place(end)));
   return svg(
-    "circle",
-    { class: "dot point", cx, cy, r: 3 },
+    "g",
+    { class: tellsNothing(point) ? "pale" : null },
     svg("title", {}, `${keyText(point.time)}: ${shown(point.value)} [${ends(point)}]`),
+    svg("rect", {
+      class: "bar",
+      x: x - wide / 2,
+      y: high,
+      width: wide,
+      height: Math.max(low - high, 1),
+    }),
+    endOf(x, low, point.low_is_edge, 1, wide),
+    endOf(x, high, point.high_is_edge, -1, wide),
+    svg("circle", { class: "dot point", cx: x, cy: value, r: Math.min(4, wide / 2 + 1) }),
   );
+}
+
+function endOf(x, y, isEdge, side, wide) {
+  if (!isEdge) return svg("line", { class: "end", x1: x - wide / 2, x2: x + wide / 2, y1: y, y2: y });
+  return svg("path", {
+    class: "arrow",
+    d: `M ${x} ${y + side * 8} L ${x - wide / 2 - 2} ${y} L ${x + wide / 2 + 2} ${y} Z`,
+  });
 }
 
 function moment(x, text, floor, width) {

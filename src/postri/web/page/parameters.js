@@ -1,9 +1,9 @@
 // The fields for a statistic's parameters, as the service describes them: a list for a column,
 // a text field for anything else.
 
+import { columnWords } from "./columns.js";
 import { field, fill, h } from "./dom.js";
 import { fits, isList } from "./statistics.js";
-import { shown } from "./values.js";
 
 /** The fields of one statistic at a time. What was typed or chosen is there again when it is. */
 export function parameterFields(changed) {
@@ -73,12 +73,3 @@ export function parameterFields(changed) {
 }
 
 const title = (name) => name.replace(/^./, (first) => first.toUpperCase()).replaceAll("_", " ");
-
-function columnWords({ type, lower, upper, step, keys, discover }) {
-  if (discover) return `${type}, whose keys are found`;
-  if (keys) return `${type}, one of ${keys.length} public keys`;
-  if (lower === null || lower === undefined) return `${type}, without bounds`;
-  const isStepped = step && step !== "1" && ["integer", "decimal", "float"].includes(type);
-  const steps = isStepped ? ` in steps of ${step}` : "";
-  return `${type}, from ${shown(lower)} to ${shown(upper)}${steps}`;
-}

@@ -2,12 +2,15 @@
 
 import { checkbox, field, fill, h } from "./dom.js";
 import { askingPanel } from "./asking.js";
+import { statisticChoice } from "./choices.js";
 import { epsilonControl } from "./epsilon.js";
 import { expectField } from "./expect.js";
+import { filterField } from "./filter.js";
 import { parameterFields } from "./parameters.js";
 import { plain, rational, toNumber } from "./rational.js";
 import { aggregateName, aggregateText } from "./statistics.js";
 import { shown } from "./values.js";
+import { askingHelp } from "./welcome.js";
 import { withinField } from "./within.js";
 
 const FIRST_EPSILON = "0.1";
@@ -18,20 +21,10 @@ export function plannerView(desk) {
   const epsilon = epsilonControl(() => asking.refresh());
   const dataset = h("select", { on: { change: datasetChosen } });
   const facts = h("p", { class: "hint" });
-  const choices = desk.statistics.map(({ name }) =>
-    h("input", { type: "radio", name: "statistic", value: name, on: { change: statisticChosen } }),
-  );
-  const meaning = h("p", { class: "hint" });
+  const statistics = statisticChoice(desk.statistics, statisticChosen);
   const parameters = parameterFields(changed);
   const groups = h("fieldset", { class: "checks" });
-  const where = h("input", {
-    type: "text",
-    autocomplete: "off",
-    autocapitalize: "off",
-    spellcheck: "false",
-    maxlength: 10000,
-    on: { input: changed },
-  });
+  const where = filterField(changed);
   const expect = expectField(changed);
   const within = withinField(wished);
   const confidence = h(
@@ -54,7 +47,6 @@ export function plannerView(desk) {
   });
 
   const chosen = () => desk.datasets.find((each) => each.name === dataset.value);
-  const statistic = () => desk.statistics[choices.findIndex((each) => each.checked)];
   const ticked = (label) => label.querySelector("input").checked;
 
   function changed() {
@@ -75,6 +67,7 @@ export function plannerView(desk) {
     facts.textContent = `${rows}${units}; protects ${now.protects}`;
     epsilon.limit(toNumber(rational(now.max_epsilon_per_question ?? now.budget)));
     fillGroups(now.columns.filter((each) => each.keys || each.discover));
+    where.show(now.columns);
     statisticChosen();
   }
 
@@ -92,32 +85,30 @@ export function plannerView(desk) {
   }
 
   function statisticChosen() {
-    meaning.textContent = statistic().meaning;
-    parameters.show(statistic(), chosen().columns);
+    parameters.show(statistics.chosen, chosen().columns);
     changed();
   }
 
   function question() {
     const given = parameters.given();
     if (given === null || !(within.value || epsilon.value)) return null;
-    const name = aggregateName(statistic(), given);
+    const name = aggregateName(statistics.chosen, given);
     const asked = {
       dataset: dataset.value,
-      aggregates: { [name]: aggregateText(statistic(), given) },
+      aggregates: { [name]: aggregateText(statistics.chosen, given) },
       ...(within.value ? { within: within.value } : { epsilon: epsilon.value }),
       confidence: confidence.value,
       ...expect.given(),
     };
     const by = [...groups.querySelectorAll("input:checked")].map((box) => box.value);
     if (by.length) asked.by = by;
-    if (where.value.trim()) asked.where = where.value.trim();
+    if (where.value) asked.where = where.value;
     if (ticked(together)) asked.simultaneous = true;
     if (ticked(fresh)) asked.fresh = true;
     return asked;
   }
 
   fill(dataset, ...desk.datasets.map(({ name }) => h("option", { value: name }, name)));
-  choices[0].checked = true;
   epsilon.set(FIRST_EPSILON);
   datasetChosen();
 
@@ -127,20 +118,10 @@ export function plannerView(desk) {
     h("h2", {}, "Your question"),
     field("Dataset", dataset),
     facts,
-    h(
-      "fieldset",
-      { class: "choices" },
-      h("legend", {}, "Statistic"),
-      ...choices.map((input) => h("label", { class: "choice" }, input, h("span", {}, input.value))),
-    ),
-    meaning,
+    statistics.element,
     parameters.element,
     groups,
-    field(
-      "Filter",
-      where,
-      "Optional: a condition in SQL on the rows, such as age < 40 AND job = 'cook'.",
-    ),
+    where.element,
     expect.element,
     epsilon.element,
     within.element,
@@ -162,6 +143,7 @@ export function plannerView(desk) {
     element: h(
       "div",
       { class: "view" },
+      askingHelp(desk.isFirstVisit),
       h("div", { class: "columns" }, form, asking.panel),
       asking.result,
     ),

@@ -1,12 +1,12 @@
 // The SQL editor: the same price and the same answers, for a text.
 
+import { columnWords, keySql } from "./columns.js";
 import { field, h } from "./dom.js";
 import { askingPanel } from "./asking.js";
 import { epsilonControl } from "./epsilon.js";
 import { expectField } from "./expect.js";
 import { rational, toNumber } from "./rational.js";
 import { quoted, sqlFunctions } from "./statistics.js";
-import { shown } from "./values.js";
 
 const MOST_KEYS = 20;
 const WISH = /\bwithin\s+[0-9.]/i;
@@ -97,24 +97,12 @@ function example(dataset) {
 }
 
 /** A column with what may be asked of it: its type, its range, its public keys. */
-function columnWords({ name, type, lower, upper, keys, discover }) {
-  const words = [`${name}: ${type}`];
-  if (lower !== null) words.push(`${shown(lower)} to ${shown(upper)}`);
-  if (keys) {
-    const some = keys.slice(0, MOST_KEYS).map((key) => keyText(key, type));
-    if (keys.length > MOST_KEYS) some.push(`and ${keys.length - MOST_KEYS} more`);
-    words.push(`keys ${some.join(", ")}`);
-  } else if (discover) {
-    words.push("keys that are found");
-  }
-  return words.join("; ");
-}
-
-/** A key as it stands in SQL: texts in single quotes. */
-function keyText(key, type) {
-  if (type === "text") return `'${key.replaceAll("'", "''")}'`;
-  if (type === "date") return `DATE '${key}'`;
-  return String(key);
+function catalogueWords(column) {
+  const { name, type, keys } = column;
+  if (!keys) return `${name}: ${columnWords(column)}`;
+  const some = keys.slice(0, MOST_KEYS).map((key) => keySql(key, type));
+  if (keys.length > MOST_KEYS) some.push(`and ${keys.length - MOST_KEYS} more`);
+  return `${name}: ${type}, keys ${some.join(", ")}`;
 }
 
 function tables(datasets) {
@@ -127,7 +115,7 @@ function tables(datasets) {
       { class: "catalogue" },
       ...datasets.flatMap(({ name, columns }) => [
         h("dt", {}, name),
-        ...columns.map((column) => h("dd", {}, columnWords(column))),
+        ...columns.map((column) => h("dd", {}, catalogueWords(column))),
       ]),
     ),
   );

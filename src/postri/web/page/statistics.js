@@ -38,7 +38,6 @@ const CALLED = {
   top_k: ({ column, k }) => named(`top ${k}`, column),
   trimmed_mean: ({ column, p }) => `${named("trimmed mean", column)}, ${plain(p)} at each end`,
   winsorized_mean: ({ column, p }) => `${named("winsorized mean", column)}, ${plain(p)} at each end`,
-  iqr: ({ column }) => named("interquartile range", column),
 };
 
 let learned = [];
@@ -47,6 +46,9 @@ let learned = [];
 export function learnStatistics(statistics) {
   learned = statistics;
 }
+
+/** What people call a statistic; the service says it. */
+export const statisticTitle = ({ words, name }) => words ?? name;
 
 /** Whether a parameter takes several values, with commas between them. */
 export const isList = ({ kind }) => LISTS.includes(kind);

@@ -1,7 +1,7 @@
 // The steward's tokens and allowances.
 
 import * as api from "./api.js";
-import { announce, button, field, fill, h, table } from "./dom.js";
+import { announce, button, confirming, field, fill, h, table } from "./dom.js";
 import { copy } from "./files.js";
 import { problemBox } from "./problems.js";
 import { plain } from "./rational.js";
@@ -11,11 +11,14 @@ import { moment } from "./values.js";
 export function tokensView() {
   const list = h("div", {});
   const allowances = h("div", {});
+  const form = allowing(load);
 
   async function load() {
     await Promise.all([
       shown(list, async () => tokenTable((await api.get("tokens")).tokens, load)),
-      shown(allowances, async () => allowanceTable((await api.get("allowances")).allowances)),
+      shown(allowances, async () =>
+        allowanceTable((await api.get("allowances")).allowances, form.change),
+      ),
     ]);
   }
 
@@ -32,7 +35,7 @@ export function tokensView() {
         h("h2", {}, "Allowances"),
         h("p", { class: "hint" }, ALLOWANCE),
         allowances,
-        allowing(load),
+        form.element,
       ),
     ),
     show: load,
@@ -141,52 +144,41 @@ function tokenTable(tokens, load) {
           "aria-label": `Revoke the token ${each.id} of ${each.name}`,
         }),
   ]);
-  return table("Tokens", ["name", "role", "id", "created", "expires", "datasets", "state"], rows);
+  const head = ["name", "role", "id", "created", "expires", "datasets", "state"];
+  return table("Tokens", head, rows, [], true);
 }
 
 function confirmRevoking({ id, name }, load) {
-  const outcome = h("div", {});
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "revoking", on: { close: () => dialog.remove() } },
-    h("h2", { id: "revoking" }, `Revoke the token ${id} of ${name}?`),
-    h(
-      "p",
-      {},
+  confirming({
+    title: `Revoke the token ${id} of ${name}?`,
+    words:
       "Whoever uses it is signed out at the next request. " +
-        "This cannot be undone; answers and spends stay.",
-    ),
-    outcome,
-    h(
-      "p",
-      { class: "buttons" },
-      button("Revoke it", revoke, "danger"),
-      button("Keep it", () => dialog.close(), "plain", { autofocus: true }),
-    ),
-  );
-
-  async function revoke() {
-    try {
+      "This cannot be undone; answers and spends stay.",
+    yes: "Revoke it",
+    no: "Keep it",
+    kind: "danger",
+    async act() {
       await api.remove(`tokens/${encodeURIComponent(id)}`);
-      dialog.close();
       announce(`The token ${id} of ${name} is revoked`);
       await load();
-    } catch (error) {
-      fill(outcome, problemBox(error));
-    }
-  }
-
-  document.body.append(dialog);
-  dialog.showModal();
+    },
+  });
 }
 
-function allowanceTable(found) {
-  const rows = Object.entries(found).map(([name, amount]) => [name, plain(amount)]);
+function allowanceTable(found, change) {
+  const rows = Object.entries(found).map(([name, amount]) => [
+    name,
+    plain(amount),
+    button("Change", () => change(name, plain(amount)), "plain", {
+      "aria-label": `Change the allowance of ${name}`,
+    }),
+  ]);
   return rows.length
-    ? table("Allowances", ["analyst", "allowance"], rows, [1])
+    ? table("Allowances", ["analyst", "allowance", "change"], rows, [1])
     : h("p", {}, "Nobody has one.");
 }
 
+/** The form that sets an allowance, and `change`, which puts one into it. */
 function allowing(load) {
   const name = h("input", {
     type: "text",
@@ -218,5 +210,13 @@ function allowing(load) {
     field("Amount", amount, "Empty: none"),
     h("button", { type: "submit", class: "button" }, "Set allowance"),
   );
-  return h("div", {}, form, outcome);
+
+  function change(analyst, now) {
+    name.value = analyst;
+    amount.value = now;
+    amount.focus();
+    amount.select();
+  }
+
+  return { element: h("div", {}, form, outcome), change };
 }
