@@ -4,17 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SERVICES := $(VENV)/.services
-# Workers for the test suite: one more than cores, for tests of services wait a good deal; the quick
+# Workers for the test suite: two more than cores, for tests of services wait a good deal; the quick
 # tests do not. tests/sharing_out.py says which test runs where.
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-WORKERS ?= $(shell expr $(CORES) + 1)
+WORKERS ?= $(shell expr $(CORES) + 2)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # What `make check` is made of: independent of one another, so that one may wait while another works.
 CHECKS := check-code check-types check-examples check-wheel check-lock
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup services demo reproduce compare test test-fast prove audit check $(CHECKS) format bench bench-large docs clean
+.PHONY: help setup services demo reproduce compare test test-fast prove audit check $(CHECKS) check-installs format bench bench-large bench-growth docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,8 +43,8 @@ DATA ?= $(if $(POSTRI_DATA),$(POSTRI_DATA),$(wildcard ../shared/data))
 reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DATA=folder), report into build/reproduction
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
-compare: setup  ## how many unknown keys are found, beside the rules of Google's library
-	$(BIN)/python -m postri.research.unknown_keys
+compare: setup  ## beside other libraries, in environments that it builds: error, coverage, odd inputs, time (ONLY=adult-median; all takes hours), page into build/compare
+	PYTHONPATH=. $(BIN)/python -m compare.run $(if $(ONLY),--only $(ONLY)) $(if $(filter command line,$(origin RUNS)),--runs $(RUNS))
 
 test: services check  ## the checks, then all tests at a size that fits
 	$(PYTEST) --durations=10
@@ -79,19 +79,24 @@ check-wheel:
 check-lock:
 	$(BIN)/python tools/lock_service.py --check
 
+check-installs: services  ## install the wheel with each extra, on the oldest and newest Python and versions, and ask each; takes minutes
+	$(BIN)/python tools/check_installs.py
+
 format: setup  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: services  ## speed and memory, as ratios of one run, into build/bench.json
-	$(BIN)/python bench/run.py
+bench: services  ## speed and memory, as ratios of one run, into build/bench.json (ONLY="draws arrays": some parts)
+	$(BIN)/python bench/run.py $(ONLY)
 
 bench-large: services  ## 1e9 rows in DuckDB and, as Parquet, in Spark beside a plain sum, into build/bench-large.json; takes a while and 12 GB of disk
 	$(BIN)/python bench/large.py
 
+bench-growth: services  ## how times grow from 1e5 to 1e9 rows, drawn into docs/images/growth.svg; takes a while and 12 GB of disk
+	$(BIN)/python bench/growth.py
+
 docs: setup  ## build the documentation into build/docs
-	$(BIN)/mkdocs build --strict --quiet --site-dir build/docs
-	@echo "open build/docs/index.html"
+	$(BIN)/python tools/docs/build_site.py --out build/docs
 
 clean:  ## remove what was built
 	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -37,7 +37,7 @@ MEMORY = "1GB"
 
 
 def make_table() -> Path:
-    """One column of fares, made once, a part at a time."""
+    """One column of fares, made once, a part at a time; `growth.py` makes the same file."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows = ROWS if shutil.disk_usage(FOLDER).free > ROWS * BYTES_A_ROW else FEWER
     database = FOLDER / f"large-{rows}.duckdb"

@@ -1,5 +1,6 @@
 """Latency through the service against the bare session, both under 32 clients at once on the same
-table, with the time grid off; and what a page of the history costs.
+table, with the time grid off; small questions one after the other; and what a page of the history
+costs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -21,6 +23,9 @@ import numpy as np
 import postri
 from engines import FARE, FOLDER
 from postri import Session
+from postri.engines.duckdb import SETTLED
+from postri.engines.engine import Engine
+from postri.engines.resolve import PolicySource
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.question import Wording
@@ -77,6 +82,53 @@ def service_latency() -> dict[str, float]:
                 session.close()
     late = {name: float(np.quantile(taken, 0.95)) for name, taken in times.items()}
     return {"service_p95_vs_session": late["service"] / late["session"]}
+
+
+# A small table, how many questions are asked of it one after the other, and how often.
+FEW_ROWS, SMALL, SMALL_TURNS = 1_000, 100, 3
+# Files that were written in this moment are opened anew for each question. In seconds.
+UNTIL_SETTLED = SETTLED / 1e9 + 0.5
+
+
+def http_small() -> dict[str, float]:
+    """Small questions one after the other over HTTP, beside the same in a session that holds its
+    table open. Each counts anew: no window of an earlier question is used. The time grid is off.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    times: dict[str, list[float]] = {"http": [], "session": []}
+    with TemporaryDirectory(dir=FOLDER) as folder:
+        numbers = Path(folder) / "numbers.parquet"
+        duckdb.sql(f"SELECT range AS fare FROM range({FEW_ROWS})").write_parquet(str(numbers))
+        sleep(UNTIL_SETTLED)
+        places = {name: Path(folder) / name / "postri.toml" for name in times}
+        for place in places.values():
+            place.parent.mkdir()
+            place.write_text(POLICY.format(source=numbers, rows=FEW_ROWS))
+        with served(places["http"]) as connect:
+            sessions = {"http": connect(), "session": holding_open(places["session"])}
+            for session in sessions.values():
+                # Both have loaded and opened what they need.
+                latencies([session], SMALL // 10)
+            for _ in range(SMALL_TURNS):
+                for name, session in sessions.items():
+                    times[name].append(sum(latencies([session], SMALL)))
+            for session in sessions.values():
+                session.close()
+    return {"http_small_vs_session": min(times["http"]) / min(times["session"])}
+
+
+def holding_open(policy: Path) -> Session:
+    """A session whose sources are opened once."""
+    session = postri.connect(policy)
+    engines: dict[str, Engine] = {}
+
+    def opened(kind: PolicySource, *given: Any) -> Engine:
+        if kind.name not in engines:
+            engines[kind.name] = kind.open(*given)
+        return engines[kind.name]
+
+    session._opener = opened
+    return session
 
 
 @contextmanager

@@ -18,6 +18,7 @@ POSTRI_LEDGER_PASSWORD_FILE=${POSTRI_LEDGER_PASSWORD_FILE:-}   # the password of
 POSTRI_LEDGER_OWNER=${POSTRI_LEDGER_OWNER:-}                   # for the step `ledger`: the database as its owner
 POSTRI_LEDGER_ROLE=${POSTRI_LEDGER_ROLE:-postri_service}       # and as whom the service connects
 POSTRI_PROGRAM=${POSTRI_PROGRAM:-postri}
+POSTRI_PYTHON=${POSTRI_PYTHON:-python3}                        # for the step `ledger`: the Python that has postri's database driver
 POSTRI_HOST=${POSTRI_HOST:-127.0.0.1}                          # where the service listens, behind nginx
 POSTRI_PORT=${POSTRI_PORT:-8765}
 POSTRI_UPSTREAM=${POSTRI_UPSTREAM:-$POSTRI_HOST:$POSTRI_PORT}  # where nginx finds it
@@ -48,12 +49,17 @@ read_password() {
 make_ledger() {
     [ -n "$POSTRI_LEDGER_OWNER" ] || stop_with "say by POSTRI_LEDGER_OWNER which database, as its owner: postgresql://owner@host/database"
     read_password
-    $POSTRI_PROGRAM ledger init "$POSTRI_LEDGER_OWNER" --role "$POSTRI_LEDGER_ROLE" >"${TMPDIR:-/tmp}/grants.sql"
-    python3 -c '
-import sys, psycopg
-with psycopg.connect(sys.argv[1]) as connection, open(sys.argv[2]) as grants:
-    connection.execute(grants.read())
-' "$POSTRI_LEDGER_OWNER" "${TMPDIR:-/tmp}/grants.sql"
+    grants=$($POSTRI_PROGRAM ledger init "$POSTRI_LEDGER_OWNER" --role "$POSTRI_LEDGER_ROLE")
+    # Through the environment: no file is left behind.
+    POSTRI_GRANTS=$grants POSTRI_LEDGER_OWNER=$POSTRI_LEDGER_OWNER $POSTRI_PYTHON -c '
+import os, sys, psycopg
+try:
+    with psycopg.connect(os.environ["POSTRI_LEDGER_OWNER"]) as connection:
+        connection.execute(os.environ["POSTRI_GRANTS"])
+except psycopg.errors.UndefinedObject:
+    sys.exit(2)
+' || stop_with "there is no role $POSTRI_LEDGER_ROLE that could be given its rights: make it (CREATE ROLE ... LOGIN), or name another by POSTRI_LEDGER_ROLE"
+    say "the ledger is there, and $POSTRI_LEDGER_ROLE may read it and add to it"
 }
 
 use_ledger() {

@@ -47,6 +47,8 @@ LONG = (
     "test_above_threshold",
     "test_processes",
     "test_report",
+    "test_site",
+    "test_console",
     "test_contract",
     "test_groups",
     "test_hard_tables",

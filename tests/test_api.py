@@ -287,7 +287,8 @@ class TestResult:
         words = [text.get_text() for text in ax.texts]
         assert [word.split(":")[0] for word in words] == ["Oslo", "Rome"]
         assert len(self.RESULT.plot().texts) == 4
-        assert "epsilon 50" in ax.get_title(loc="left")
+        assert ax.get_title(loc="left") == "mid by city"
+        assert "epsilon 50" in ax.get_xlabel()
 
     @pytest.mark.slow
     def test_many_groups_are_drawn_closely_and_too_many_not_at_all(self):

@@ -117,7 +117,7 @@ TYPED = pa.table(
     ("grouping", "words"),
     [
         (by.month("x", 2013, 2014), "is a number, where a timestamp"),
-        (by.month("s", 2013, 2014), "is a text, where a timestamp"),
+        (by.month("s", 2013, 2014), "is a text, where a timestamp .* expected; convert the column"),
         (by.hour_of_day("d"), "is a date, which has no hour"),
         (by.hour("d", "2013-01-01", "2013-01-01"), "is a date, which has no hour"),
         (by.bins("s", [0, 1]), "cannot be put side by side"),
@@ -176,15 +176,19 @@ def test_a_median_of_each_group_is_a_result():
     assert "outside" not in result.answer("median", FIRST).population
 
 
-def test_groups_along_time_are_a_line():
+def test_groups_along_time_are_dots_with_upright_bars():
     pytest.importorskip("matplotlib").use("Agg")
     table = {"t": [datetime(2013, 1 + i % 12, 5) for i in range(120)], "x": list(range(120))}
     result = postri.median(table, "x", by={"m": by.month("t", 2013, 2013)}, epsilon=5)
     ax = result.plot()
-    (line,) = ax.lines
-    assert list(line.get_ydata()) == [float(answer.value) for answer in result.answers]
-    assert len(ax.collections) == 1
-    assert ax.get_title(loc="left").startswith("line: released values, band: 95% interval of each")
+    guide, *dots = [line for line in ax.lines if line.get_marker() in ("None", "o")]
+    assert list(guide.get_ydata()) == [float(answer.value) for answer in result.answers]
+    assert [dot.get_ydata()[0] for dot in dots] == list(guide.get_ydata())
+    # Between two groups nothing is claimed: a bar for each, and no band.
+    bars = [segment for bar in ax.collections for segment in bar.get_segments()]
+    assert len(bars) == 12
+    assert ax.get_title(loc="left") == "median by m"
+    assert "The thin line only leads the eye." in ax.get_xlabel().replace("\n", " ")
 
 
 @pytest.mark.parametrize("text", ["count() where x > 1", "sum(\"x\") WHERE t = 'a where b'"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,17 @@ def test_no_two_classes_of_the_package_have_one_name():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, number in names.items() if number > 1] == []
+
+
+def test_the_version_is_the_same_everywhere():
+    """The package index's, the program's and that of who cites it."""
+    root = Path(__file__).parents[1]
+    cited = re.findall(r"^version: (.*)$", (root / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited == [postri.__version__]
+    assert version("postri") == postri.__version__
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/postri/__init__.py"
 
 
 class TestNames:

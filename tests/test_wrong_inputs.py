@@ -23,7 +23,7 @@ from serving import Served, in_thread
 
 import postri
 import wrong_inputs as wrong
-from postri import agg
+from postri import agg, by
 from postri.errors import BudgetExceeded, InputError, PolicyError, SourceError
 from postri.policy import read_policy
 from program import run
@@ -107,6 +107,7 @@ class Desk:
             "postri": postri,
             "duckdb": duckdb,
             "agg": agg,
+            "by": by,
             "df": data_frame(),
             "pay": postri.distribution(data_frame(), column="salary", epsilon=1),
             "db": postri.connect("postri.toml", analyst="ann"),

@@ -24,7 +24,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-RUNS = sized(40, 5_000)
+RUNS = sized(25, 5_000)
 BETA = 0.1
 CONFIDENCE = "0.9"
 SIGNIFICANCE = 1e-6

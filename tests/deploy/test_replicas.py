@@ -35,7 +35,7 @@ __all__ = ["tools"]
 
 pytestmark = pytest.mark.slow
 
-REPLICAS = 4
+REPLICAS = sized(2, 4)
 ROWS, CLIENTS, QUERIES, KILLS = sized((2_000, 8, 16, 1), (1_000_000, 32, 2_000, 40))
 EPSILON = Fraction(1, 100)
 # Three quarters of the questions fit; the last analyst may spend less than a fair share.

@@ -12,7 +12,9 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
 from contextlib import closing
+from fractions import Fraction
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
@@ -21,7 +23,9 @@ import yaml
 from serving import token_of, until, write_policy
 
 from postri import connect
+from postri.ledger import open_ledger
 from program import POSTRI
+from services.postgres_server import SECRET
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -137,6 +141,66 @@ class TestPrepare:
     def test_a_step_that_is_none_and_a_missing_policy_are_told(self, tmp_path, tools):
         assert "there is ledger, prepare, serve" in run(tmp_path, tools, "nonsense").stderr
         assert "postri init DATA" in run(tmp_path, tools, "prepare").stderr
+
+
+@pytest.mark.slow
+class TestLedger:
+    ROLE = "run_sh_service"
+    DATABASE = "run_sh"
+
+    @pytest.fixture
+    def database(self, postgres):
+        """An empty database, and a role that may do nothing there yet."""
+        postgres.run(
+            f"DROP DATABASE IF EXISTS {self.DATABASE} WITH (FORCE)",
+            f"DROP ROLE IF EXISTS {self.ROLE}",
+            f"CREATE DATABASE {self.DATABASE}",
+            f"CREATE ROLE {self.ROLE} LOGIN PASSWORD '{SECRET}'",
+        )
+        return postgres
+
+    def make(self, folder, path, owner, role=ROLE):
+        return run(
+            folder,
+            path,
+            "ledger",
+            POSTRI_LEDGER_OWNER=owner,
+            POSTRI_LEDGER_ROLE=role,
+            POSTRI_LEDGER_PASSWORD_FILE=str(folder / "password"),
+            POSTRI_PYTHON=sys.executable,
+        )
+
+    def test_a_service_asks_on_the_ledger_that_it_made(self, tmp_path, database):
+        """As the containers do it: passwords lie in files, and stand in no URL."""
+        path = os.environ["PATH"]
+        (tmp_path / "password").write_text(SECRET)
+        owner = f"postgresql://postgres@127.0.0.1:{database.port}/{self.DATABASE}"
+        for _ in range(2):
+            made = self.make(tmp_path, path, owner)
+            assert made.returncode == 0, made.stderr
+            assert "may read it and add to it" in made.stderr
+            assert SECRET not in made.stdout + made.stderr
+        policy = write_policy(tmp_path)
+        place = database.url(self.ROLE, SECRET, self.DATABASE)
+        policy.write_text(f'ledger = "{place}"\n{policy.read_text()}')
+        with connect(policy, analyst="ann") as db:
+            db.count("bank", epsilon="1/2")
+            assert db.budget()["bank"].spent == Fraction(1, 2)
+        with open_ledger(place, tmp_path / "postri.ledger.heads") as ledger:
+            assert not any("too many rights" in warning for warning in ledger.warnings())
+
+    def test_a_role_and_an_owner_that_are_missing_are_told(self, tmp_path, database):
+        path = os.environ["PATH"]
+        (tmp_path / "password").write_text(SECRET)
+        owner = f"postgresql://postgres@127.0.0.1:{database.port}/{self.DATABASE}"
+        nobody = self.make(tmp_path, path, owner, "run_sh_nobody")
+        assert nobody.returncode == 2 and "CREATE ROLE" in nobody.stderr
+        unnamed = self.make(tmp_path, path, "")
+        assert unnamed.returncode == 2 and "POSTRI_LEDGER_OWNER" in unnamed.stderr
+        (tmp_path / "password").write_text("wrong")
+        refused = self.make(tmp_path, path, owner)
+        assert refused.returncode != 0 and "cannot be reached" in refused.stderr
+        assert "Traceback" not in refused.stderr
 
 
 class TestContainers:

@@ -223,7 +223,7 @@ class TestColumns:
         ((line, text),), _ = checked(
             tmp_path, with_column(write_csv(tmp_path), "fare", 'type = "decimal"\nkeys = ["2.50"]')
         )
-        assert line == 6 and text.endswith("take another column, or a type without rounding")
+        assert line == 6 and text.endswith("give it a type without rounding: whole numbers")
 
     def test_a_name_that_a_header_has_twice_is_told(self, tmp_path):
         (tmp_path / "d.csv").write_text("x,x\n1,2\n")

@@ -329,7 +329,8 @@ def test_the_sampler_draws_from_the_discrete_gaussian_distribution(variance):
 
     def chances(width: float) -> dict[int, float]:
         weights = {z: exp(-z * z / (2 * width)) for z in range(-widest, widest + 1)}
-        return {z: weight / sum(weights.values()) for z, weight in weights.items()}
+        total = sum(weights.values())
+        return {z: weight / total for z, weight in weights.items()}
 
     assert fits(numbers, chances(float(variance)))
     assert not fits(numbers, chances(1.3 * float(variance)))

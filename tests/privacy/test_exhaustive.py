@@ -98,7 +98,7 @@ def two_row_cases() -> Iterator[Case]:
 def default_domain_cases() -> Iterator[Case]:
     grid = Grid(-3, 2, Fraction(0), Fraction(1), anchor=0)
     noises = sized(NOISES[1:], NOISES)
-    for p, protect, noise in product((Fraction(1, 2), Fraction(9, 10)), ONE_ROW, noises):
+    for p, protect, noise in product(sized(PS[2:], PS[1:]), ONE_ROW, noises):
         yield Case(p, protect, noise, LOW, grid, sized(2, 3))
 
 

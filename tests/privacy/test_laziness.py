@@ -33,7 +33,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-BATCHES, CASES = sized(3, 10), sized(100, 1_000)
+BATCHES, CASES = sized(2, 10), sized(100, 1_000)
 # Far above every score and every noise, and still a bound.
 SURELY = 10**9
 GRIDS = (

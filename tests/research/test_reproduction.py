@@ -23,8 +23,10 @@ from postri.research.tables import load_tables
 from proving import sized
 
 RUNS = sized(60, 1_000)
+# What is not compared with published results.
+OWN_RUNS = sized(20, 1_000)
 RESAMPLES = sized(10, 200)
-SHAPE_RUNS = sized(32, 200)
+SHAPE_RUNS = sized(20, 200)
 SHAPE_SIZES = sized(SIZES[:3], SIZES)
 PUBLISHED = ("postri-default", "postri-optimal", "postri-7:3", "postri-9:1", "sun2023")
 TABLES = ("bank", "adult", "airplane")
@@ -44,13 +46,13 @@ def results(tables) -> Results:
         Cell(table, method, epsilon, RUNS)
         for table in TABLES
         for epsilon in EPSILONS
-        for method in (
-            *PUBLISHED,
-            *(released.name for released in AS_RELEASED.values()),
-            "depth",
-            "sun2023-4",
-            "depth-gumbel",
-        )
+        for method in (*PUBLISHED, *(released.name for released in AS_RELEASED.values()))
+    ]
+    cells += [
+        Cell(table, method, epsilon, OWN_RUNS)
+        for table in TABLES
+        for epsilon in EPSILONS
+        for method in ("depth", "sun2023-4", "depth-gumbel")
     ]
     cells += [
         Cell(table, method, epsilon, 1, resample=number)
@@ -195,8 +197,8 @@ def test_depth_is_no_wider_on_a_table_of_few_values(results, epsilon):
 @pytest.mark.parametrize("method", ["depth", "depth-gumbel", *PUBLISHED, "sun2023-4"])
 def test_coverage_is_at_least_what_is_promised(results, table, method, epsilon):
     held = results.of(table, method, epsilon).covered
-    assert len(held) == RUNS
-    assert covers(int(held.sum()), RUNS, 0.99, LEVEL)
+    assert len(held) >= OWN_RUNS
+    assert covers(int(held.sum()), len(held), 0.99, LEVEL)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)

@@ -24,6 +24,9 @@ HTTP_SEEDS = (
     b"GET /v1/answers?limit=5&before=9\nauthorization: Bearer ANALYST\n\n",
     b"GET /v1/budget\nauthorization: Bearer STEWARD\n\n",
     b"GET /v1/ledger?after=0&limit=10\nauthorization: Bearer STEWARD\n\n",
+    b"GET /v1/ledger?order=newest&before=9&analyst=ann&kind=reserve\nauthorization: Bearer STEWARD"
+    b"\n\n",
+    b'POST /v1/ledger/verification\nauthorization: Bearer STEWARD\n\n{"head": "1 0a1b"}',
     b'POST /v1/tokens\nauthorization: Bearer STEWARD\n\n{"name": "bob", "role": "analyst", '
     b'"allowance": "1/2", "expires": "30d"}',
     b"GET /openapi.json\n\n",

@@ -61,7 +61,9 @@ class Heading:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """A paragraph. `**strong**`, `*emphasis*` and `` `code` `` mean what they mean in Markdown."""
+    """A paragraph. `**strong**`, `*emphasis*`, `` `code` `` and `[link](address)` mean what they
+    mean in Markdown.
+    """
 
     text: str
 
@@ -116,11 +118,14 @@ def _markdown(block: Block) -> str:
             return f"*{caption}*\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def as_html(blocks: Sequence[Block], folder: Path) -> str:
-    """One self-contained page; the figures of the folder are drawn inside it."""
+def as_html(blocks: Sequence[Block], folder: Path, style: str = "") -> str:
+    """One self-contained page; the figures of the folder are drawn inside it.
+
+    `style` is added to that of every report.
+    """
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
     body = "\n".join(_html(block, folder) for block in blocks)
-    return PAGE.format(title=escape(title), style=STYLE, body=body)
+    return PAGE.format(title=escape(title), style=STYLE + style, body=body)
 
 
 def _html(block: Block, folder: Path) -> str:
@@ -168,5 +173,6 @@ def _inline(text: str) -> str:
 
 
 def _marked(text: str) -> str:
+    text = re.sub(r"\[([^\]]+)\]\(([^()\s]+)\)", r'<a href="\2">\1</a>', text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"(?<!\w)\*([^*\s][^*]*)\*(?!\w)", r"<em>\1</em>", text)

@@ -60,7 +60,7 @@ def draw_figures(results: Results, folder: Path) -> list[Figure]:
 
 def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path) -> Figure:
     key, label, measure, published = metric
-    canvas, axes = _canvas(1, 1, (7.6, 4.2))
+    canvas, axes = new_canvas(1, 1, (7.6, 4.2))
     ax = axes[0]
     places = np.arange(len(EPSILONS))
     for method, (colour, marker, name) in LINES.items():
@@ -108,7 +108,7 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     name = f"{table}_{key}"
-    _save(canvas, folder, name)
+    save_canvas(canvas, folder, name)
     words = (
         f"{TITLES[table]}: {label.lower()} against epsilon, by method; crosses are the published "
         "means."
@@ -117,7 +117,7 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
 
 
 def _shapes(results: Results, folder: Path) -> Figure:
-    canvas, axes = _canvas(2, 4, (12, 6))
+    canvas, axes = new_canvas(2, 4, (12, 6))
     from matplotlib.ticker import NullLocator
 
     for ax, shape in zip(axes, SHAPES, strict=True):
@@ -142,7 +142,7 @@ def _shapes(results: Results, folder: Path) -> Figure:
     canvas.supxlabel("rows", fontsize=9, y=0.06)
     canvas.supylabel("mean half-width", fontsize=9)
     canvas.tight_layout(rect=(0.01, 0.06, 1, 1))
-    _save(canvas, folder, "shapes_half_width")
+    save_canvas(canvas, folder, "shapes_half_width")
     words = (
         "Half-width against the number of rows on eight synthetic shapes at epsilon 1; a red "
         "cross marks intervals that miss too often."
@@ -169,7 +169,8 @@ def _factors(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.6g}")
 
 
-def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, list[Axes]]:
+def new_canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, list[Axes]]:
+    """An empty figure in the report's colours, and its axes row by row."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
@@ -191,7 +192,8 @@ def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas,
     return canvas, axes
 
 
-def _save(canvas: Canvas, folder: Path, name: str) -> None:
+def save_canvas(canvas: Canvas, folder: Path, name: str) -> None:
+    """The figure as .svg, which a page holds inside, and as .png."""
     from matplotlib import rc_context
 
     # The same draws give the same file.

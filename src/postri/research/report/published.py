@@ -34,7 +34,7 @@ OTHER_CAUSE = "the half-width is drawn with half of its budget"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published cell beside our draws, and beside draws with the slips of the released code."""
+    """A published cell beside our draws, and beside draws with the slips that it may carry."""
 
     cell: PublishedCell
     error: Difference
@@ -49,7 +49,7 @@ class Comparison:
 
     @property
     def explained(self) -> bool:
-        """Whether they are those of the released code's slips."""
+        """Whether they are those of the slips that published figures carry."""
         return self.released_error.agrees and self.released_half_width.agrees
 
     @property
@@ -202,8 +202,8 @@ def all_published_section(results: Results) -> list[Block]:
     note = (
         "Differences in combined standard errors, sqrt(s1²/n1 + s2²/n2); a p-value of "
         "Fisher's exact test where the published spread is 0. "
-        "A cause is named where a difference is beyond 4 and goes away once that slip of the "
-        "released code is repeated."
+        "A cause is named where a difference is beyond 4 and goes away once that slip is "
+        "repeated."
     )
     return [TextBlock(note), TableBlock("Published means and ours", header, rows, frozenset({8}))]
 

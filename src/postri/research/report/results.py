@@ -160,7 +160,7 @@ class Results:
         return self._outcomes[subject, method, epsilon]
 
     def released(self, subject: str, method: str, epsilon: Fraction = ONE) -> Outcome:
-        """The same with the slips of the released code."""
+        """The same with the slips that the published figures carry."""
         return self.of(subject, AS_RELEASED[method].name, epsilon)
 
     def resampled_errors(self, table: str, method: str, epsilon: Fraction) -> Floats:

@@ -100,8 +100,8 @@ def _in_short(results: Results) -> list[Block]:
     words = [
         f"Of {len(compared)} published cells {agree} agree with the algorithm within "
         f"{LIMIT:g} combined standard errors in error and "
-        f"half-width; {explained} differ and agree once a slip of the released code is "
-        f"repeated; {rest} are not explained.",
+        f"half-width; {explained} differ and agree once a slip of the released code, or of the "
+        f"code that made the stored results, is repeated; {rest} are not explained.",
     ]
     if ratios:
         words.append(

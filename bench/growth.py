@@ -1,0 +1,152 @@
+"""How the time of an answer grows with the rows, from 1e5 to 1e9, beside the medians without
+privacy: `python bench/growth.py` measures and draws, into docs/images/growth.svg.
+
+Arrays up to 1e8 numbers are set beside `np.median`, DuckDB tables beside DuckDB's own. Only what
+was measured is drawn. `--most 1e7` ends earlier, and a table for which the disk has no room is
+left out. The points are kept in build/growth.json: `--draw` draws them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+import postri
+from engines import FARE, FOLDER
+from timing import ROOT, least_side_by_side
+
+POINTS = ROOT / "build" / "growth.json"
+PICTURE = ROOT / "docs" / "images" / "growth.svg"
+SIZES = [10**exponent for exponent in range(5, 10)]
+# A larger array would leave no memory to sort a copy of it, as `np.median` does.
+LARGEST_ARRAY = 10**8
+# What a row of whole numbers takes on disk, and room to write it.
+BYTES_A_ROW = 12
+# Rows are made so many at a time.
+PART = 50_000_000
+# The smaller a table is, the more often it is asked: others on the machine decide single turns.
+MOST_REPEATS = 30
+LINES = {
+    "postri, array": {"color": "C0", "marker": "o"},
+    "np.median": {"color": "C0", "marker": "o", "linestyle": ":"},
+    "postri, DuckDB table": {"color": "C1", "marker": "s"},
+    "DuckDB's median": {"color": "C1", "marker": "s", "linestyle": ":"},
+}
+
+Points = dict[str, dict[str, float]]
+"""For each line of the picture the seconds by the number of rows."""
+
+
+def measured(most: int) -> Points:
+    """The least of several turns of each, in one run."""
+    points: Points = {name: {} for name in LINES}
+    for rows in (size for size in SIZES if size <= most):
+        print(f"{rows:,} rows ...", file=sys.stderr, flush=True)
+        for name, taken in (array_times(rows) | table_times(rows)).items():
+            points[name][str(rows)] = taken
+    return points
+
+
+def array_times(rows: int) -> dict[str, float]:
+    """Whole numbers in memory; nothing where they are too many."""
+    if rows > LARGEST_ARRAY:
+        return {}
+    cells = np.random.default_rng(1).lognormal(7, 0.8, rows)
+    cells *= 100
+    data = cells.astype(np.int64)
+    del cells
+    return in_turns(
+        {
+            "postri, array": lambda: postri.median(data, epsilon=1),
+            "np.median": lambda: np.median(data),
+        },
+        rows,
+    )
+
+
+def table_times(rows: int) -> dict[str, float]:
+    """A table on disk; nothing where it has no room."""
+    database = make_table(rows)
+    if database is None:
+        print(f"the disk has no room for {rows:,} rows", file=sys.stderr)
+        return {}
+    with duckdb.connect(str(database), read_only=True) as connection:
+        trips = connection.table("trips")
+        return in_turns(
+            {
+                "postri, DuckDB table": lambda: postri.median(trips, "fare", epsilon=1),
+                "DuckDB's median": lambda: connection.execute(
+                    "SELECT median(fare) FROM trips"
+                ).fetchall(),
+            },
+            rows,
+        )
+
+
+def make_table(rows: int) -> Path | None:
+    """A table of fares, made once; None where the disk has no room."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    database = FOLDER / f"large-{rows}.duckdb"
+    if database.is_file():
+        return database
+    if shutil.disk_usage(FOLDER).free < rows * BYTES_A_ROW:
+        return None
+    part = database.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with duckdb.connect(str(part)) as connection:
+        connection.execute("CREATE TABLE trips (fare BIGINT)")
+        for start in range(0, rows, PART):
+            number = min(PART, rows - start)
+            connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({number})")
+    part.rename(database)
+    return database
+
+
+def in_turns(actions: dict[str, Callable[[], Any]], rows: int) -> dict[str, float]:
+    """The least time of each action."""
+    return least_side_by_side(actions, max(2, min(MOST_REPEATS, 10**8 // rows)))
+
+
+def draw(points: Points, picture: Path) -> None:
+    """One line for each way, rows and seconds both by their logarithms."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+
+    # The same points give the same file.
+    mpl.rcParams["svg.hashsalt"] = "postri"
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    for name, how in LINES.items():
+        taken = points.get(name, {})
+        if taken:
+            axes.plot([int(rows) for rows in taken], list(taken.values()), label=name, **how)
+    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(picture, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=float, default=1e9, help="the most rows")
+    parser.add_argument("--draw", action="store_true", help="draw what was measured before")
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="where to draw it")
+    asked = parser.parse_args()
+    if not asked.draw:
+        POINTS.parent.mkdir(exist_ok=True)
+        POINTS.write_text(json.dumps(measured(int(asked.most)), indent=2) + "\n")
+    draw(json.loads(POINTS.read_text()), asked.picture)
+    print(f"drawn into {asked.picture}")
+
+
+if __name__ == "__main__":
+    main()
