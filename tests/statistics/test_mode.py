@@ -296,6 +296,13 @@ def test_what_cannot_win_is_refused(wanted, words):
         postri.ask(CITIES, {"m": wanted()}, epsilon=1)
 
 
+def test_without_keys_the_plain_calls_say_what_to_give():
+    with pytest.raises(InputError, match="the mode takes public keys; give them, such as keys="):
+        postri.mode(CITIES, "city", epsilon=1)
+    with pytest.raises(InputError, match="the top k takes public keys; give them, such as keys="):
+        postri.top_k(CITIES, "city", k=2, epsilon=1)
+
+
 def test_columns_of_one_name_are_refused():
     wanted = {"t": agg.top_k("city", 1, KNOWN), "t_1": agg.count()}
     with pytest.raises(InputError, match="would have the name 't_1'"):

@@ -164,7 +164,7 @@ class TopKeys(Statistic):
         if self.keys is None:
             raise InputError(
                 f"which values {shown(self.column)} has is private, so the {self.title} takes "
-                "public keys; give them, such as mode('city', keys=['Oslo', 'Bergen'])"
+                "public keys; give them, such as keys=['Oslo', 'Bergen']"
             )
         if len(self.keys) <= self.places:
             raise InputError(
