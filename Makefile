@@ -10,11 +10,12 @@ CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 WORKERS ?= $(shell expr $(CORES) + 2)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # What `make check` is made of: independent of one another, so that one may wait while another works.
-CHECKS := check-code check-types check-examples check-wheel check-lock
+LONG_CHECKS := check-types check-examples check-wheel check-lock
+CHECKS := check-code $(LONG_CHECKS)
 # Programs that tests start would compile the package anew each time, if this were set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup services demo reproduce compare test test-fast prove audit check $(CHECKS) check-installs format bench bench-large bench-growth docs clean
+.PHONY: help setup services demo reproduce compare test tests test-fast prove audit check $(CHECKS) check-installs format bench bench-large bench-growth docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,8 +47,13 @@ reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DA
 compare: setup  ## beside other libraries, in environments that it builds: error, coverage, odd inputs, time (ONLY=adult-median; all takes hours), page into build/compare
 	PYTHONPATH=. $(BIN)/python -m compare.run $(if $(ONLY),--only $(ONLY)) $(if $(filter command line,$(origin RUNS)),--runs $(RUNS))
 
-test: services check  ## the checks, then all tests at a size that fits
-	$(PYTEST) --durations=10
+test: services check-code  ## the checks, and all tests at a size that fits
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target tests $(LONG_CHECKS)
+
+# Tests of services wait a good deal: meanwhile one check after the other runs. The plus sign leaves
+# the progress of the tests visible while it is made.
+tests:
+	+$(PYTEST) --durations=10
 
 test-fast: setup  ## the quick tests, in under a minute
 	$(BIN)/python -m pytest -n $(CORES) -m 'not slow'

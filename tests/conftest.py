@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,16 +85,35 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What has two sizes is what `make prove` runs; what needs a service is never quick."""
+    if not PROVE:
+        _leave_out(config, items)
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         is_served = not SERVICES.isdisjoint(getattr(item, "fixturenames", ()))
         if is_served or folder in SLOW_FOLDERS:
             item.add_marker("slow")
         module = getattr(item, "module", None)
-        if any(hasattr(module, name) for name in TWO_SIZES):
+        if any(hasattr(module, name) for name in TWO_SIZES) or item.get_closest_marker("one_in"):
             item.add_marker("prove")
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test with the mark `one_in` all cases but every n-th."""
+    seen: Counter[str] = Counter()
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        test = item.nodeid.partition("[")[0]
+        if mark is None or seen[test] % mark.args[0] == 0:
+            kept.append(item)
+        else:
+            left_out.append(item)
+        seen[test] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

@@ -72,6 +72,7 @@ def judged(misses: int, runs: int, what: str) -> None:
     )
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("simultaneous", [False, True], ids=["each", "all at once"])
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(2)], ids=str)
@@ -112,6 +113,7 @@ def test_intervals_hold_what_they_are_about(name, change, simultaneous, figures)
         judged(misses, RUNS * len(CITIES), aggregate)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(2)], ids=str)
 @pytest.mark.parametrize("grouped", [False, True], ids=["one group", "three groups"])

@@ -146,6 +146,7 @@ def widths(case, tmp_path_factory) -> Widths:
     return Widths(price.forecasts, answers)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mid", "high"])
 def test_a_quantile_reaches_about_as_far_as_planned(name, case, widths, figures):

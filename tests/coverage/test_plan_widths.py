@@ -50,6 +50,7 @@ def mean_half_width(
     return held / RUNS / 2
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "n", "epsilon", "p"), TIMES)
 @pytest.mark.parametrize("shape", SHAPES)

@@ -300,6 +300,7 @@ class Drawn:
         return bool(binom.sf(worst - 1, self.number, float(BETA)) < level)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("p", PS, ids=str)
 @pytest.mark.parametrize("epsilon", [SMALL, Fraction(4), LARGE], ids=str)
 def test_no_table_is_missed_more_often_than_beta(
@@ -424,6 +425,7 @@ def below(table: HardTable, point: object) -> int:
     return sum(cell < number for cell in table.clamped)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_that_follows_from_a_release_holds(name: str, figures: Callable[[str], None]):
     """All 99 quantiles at once, shares, counts and bars, so surely that no miss is luck: of all

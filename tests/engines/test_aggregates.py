@@ -15,7 +15,7 @@ from bank import bank, in_duckdb, seeded, write_policy
 from postri import AddOrRemoveRows, AddOrRemoveUnits, Domain, ReplaceRows, SeededCoins, agg
 from postri.engines.table import Table
 from proving import sized
-from services.real_tables import LOADERS, SERVICES, Place, loaded
+from services.real_tables import SERVICES, SOME_ENGINES, Place, loaded
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +43,12 @@ def opened(request, tmp_path_factory) -> Callable[[str], Table]:
     return cache(lambda engine: loaded(engine, bank(), place))
 
 
+@pytest.fixture(scope="module")
+def in_memory(opened) -> Callable[[str], list]:
+    """The answers of a table in memory, asked once."""
+    return cache(lambda name: answers(opened("Arrow"), name))
+
+
 def answers(table: Table, name: str) -> list:
     result = postri.ask(
         table,
@@ -52,17 +58,17 @@ def answers(table: Table, name: str) -> list:
     return [(answer.statistic, answer.value, answer.interval) for answer in result.answers]
 
 
-# A question takes Spark a while: `make test` asks it every second one.
+# A question takes Spark a while: `make test` asks it every fourth one.
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
         pytest.param(engine, name, marks=[pytest.mark.slow] if engine in SERVICES else [])
-        for engine in LOADERS
-        for name in list(QUESTIONS)[:: sized(2, 1) if engine == "Spark" else 1]
+        for engine in SOME_ENGINES
+        for name in list(QUESTIONS)[:: sized(4, 1) if engine == "Spark" else 1]
     ],
 )
-def test_the_same_coins_give_the_same_answers(engine, name, opened):
-    assert answers(opened(engine), name) == answers(opened("Arrow"), name)
+def test_the_same_coins_give_the_same_answers(engine, name, opened, in_memory):
+    assert answers(opened(engine), name) == in_memory(name)
 
 
 def in_parquet(folder: Path, _: pytest.FixtureRequest) -> Path:

@@ -22,7 +22,7 @@ from services.real_tables import Place, loaded, marks, most_of
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 # A query of Spark takes a second, whatever it counts: `make test` asks it of every so many cases.
-SPARKS = {"Spark": 5, "Spark Connect": 20}
+SPARKS = {"Spark": 11, "Spark Connect": 30}
 ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "Delta", "PostgreSQL", *SPARKS)
 FEW = [name for name in CASES if not name.startswith("many")]
 
@@ -77,6 +77,7 @@ ANSWERED = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), ANSWERED)
 def test_the_same_coins_give_the_same_answer(engine, name, opened):

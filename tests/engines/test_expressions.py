@@ -258,6 +258,7 @@ def selection(table: Table, asked: Asked) -> Selection:
 # ---- every engine
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("engine", "name"),
     [

@@ -78,6 +78,7 @@ def cases_of(engine: str) -> Sequence[str]:
     return [name for name in most_of(engine, FEW) if name not in UNDECLARED.get(engine, ())]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -104,6 +105,7 @@ def asked_of(engine: str) -> list[str]:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"),

@@ -70,6 +70,7 @@ def answered(table: Table) -> None:
         postri.ask(table, aggregates, epsilon=3, coins=SeededCoins(1))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(("digits", "scale"), [(1, 0), (4, 2), (9, 2), (18, 0), (18, 9)])
 def test_a_decimal_of_more_digits_than_declared_fails_nothing(tmp_path, holder, digits, scale):
@@ -141,6 +142,7 @@ def test_a_nan_of_any_bits_warns_of_nothing(tmp_path, holder, bits):
     assert table.sizes("x", table.bind(Rows())) == [1]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("unit", ["us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Oslo"])

@@ -55,6 +55,7 @@ def failure(leeway: Leeway, n: int, units: int) -> arb:
         return total
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "beta", "rate"), CASES, ids=str)
 def test_no_number_of_rows_fails_more_often_than_beta(p, beta, rate):

@@ -105,6 +105,7 @@ def branches(monkeypatch: pytest.MonkeyPatch) -> Branches:
     return Branches(monkeypatch)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [4, 1][: sized(1, 2)])
 @EVERY_METHOD
@@ -124,6 +125,7 @@ def test_a_row_that_becomes_null_is_as_private_as_any_other(
     assert largest <= epsilon + SLACK
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @EVERY_METHOD
 def test_a_null_cell_has_the_chances_of_the_lower_end(method: Method, branches: Branches):
@@ -170,7 +172,7 @@ def random_case(seed: int) -> tuple[Rows, int, Target]:
     return tuple(sorted(rows)), missing, Target(p, random.choice((1, 2, 10, 2**62)))
 
 
-CASES = range(sized(100, 3_000))
+CASES = range(sized(40, 3_000))
 
 
 @pytest.mark.parametrize("seed", CASES)
@@ -210,6 +212,7 @@ def test_a_table_without_missing_rows_keeps_its_windows():
 # What users see.
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @EVERY_METHOD
 @pytest.mark.parametrize("share", sized([0.02, 0.6], [0.0, 0.02, 0.4, 0.6, 1.0]))

@@ -46,7 +46,7 @@ Figures = Callable[[str], None]
 
 HALF = Fraction(1, 2)
 DRAWS, ENOUGH = sized(400, 100_000), 4_000
-CASES = range(sized(30, 1_000))
+CASES = range(sized(12, 1_000))
 METHODS: list[Method] = [
     PostRI(),
     PostRI("optimal"),
@@ -507,6 +507,7 @@ EDGE_TABLES = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @EVERY_METHOD
 @pytest.mark.parametrize("rows", EDGE_TABLES.values(), ids=EDGE_TABLES)

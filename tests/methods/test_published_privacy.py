@@ -125,6 +125,7 @@ def test_no_output_is_much_likelier_on_a_neighbour(method: Method, epsilon: int,
     assert ratio <= epsilon + SLACK
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD
@@ -140,6 +141,7 @@ def test_what_ships_has_the_chances_of_the_definition(
         assert found == pytest.approx(expected[rows], rel=1e-5), rows
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @EPSILONS
 @EVERY_METHOD

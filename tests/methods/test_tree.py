@@ -60,6 +60,7 @@ def in_any_order(
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)

@@ -121,6 +121,7 @@ class TestEverySource:
 TYPED = [kind for kind in SOURCES if kind != "csv"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", TYPED)
 @pytest.mark.parametrize(
     ("column", "said", "right"),

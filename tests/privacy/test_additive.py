@@ -164,6 +164,7 @@ ROW_CHANGES = pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows
 GAUSSIAN_DOMAINS = sized(["around zero", "half steps"], list(DOMAINS))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("domain", "gaussian", "budget"),
     [
@@ -183,6 +184,7 @@ def test_one_row_moves_what_is_drawn_by_epsilon_at_most_and_somewhere_by_all_of_
     assert found == (0 if public else budget)
 
 
+@pytest.mark.one_in(3)
 @noises(LAPLACE)
 @ROW_CHANGES
 @pytest.mark.parametrize("aggregate", AGGREGATES)
@@ -262,6 +264,7 @@ def test_the_check_would_find_a_number_of_rows_that_is_taken_for_public():
     assert found > 10**8
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "change", [AddOrRemoveUnits("id", rows=2), ReplaceUnits("id", rows=2)], ids=str
 )

@@ -53,13 +53,13 @@ def moved(case: Case) -> tuple[Fraction, Fraction]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "p", "noise"),
-    list(product([LOW, Fraction(20)], PS, NOISES))[:: sized(3, 1)],
+    list(product([LOW, Fraction(20)], PS, NOISES))[:: sized(5, 1)],
     ids=str,
 )
 def test_a_row_that_moves_from_group_to_group_is_safe(
     p: Fraction, noise: Noise, epsilon: Fraction, figures: Callable[[str], None]
 ):
-    grid, most = sized((plain_grid(4), 3), (plain_grid(5), 4))
+    grid, most = sized((plain_grid(3), 3), (plain_grid(5), 4))
     case = Case(p, ReplaceRows(1), noise, epsilon, grid, most, groups=2)
     across, inside = moved(case)
     figures(

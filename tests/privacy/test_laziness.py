@@ -223,6 +223,7 @@ ASKED = QuantileTerms(
 )
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["exponential", "gumbel"])
 @pytest.mark.parametrize("half", [0, 1, 3])

@@ -442,6 +442,7 @@ NAMES = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_never_shows_a_cell(files, name):
     watch = asked_for_everything(files[name])
@@ -458,6 +459,7 @@ def run(monkeypatch, watch: Watch, *words: object) -> str:
     return watch.ask(main)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_never_shows_a_cell(files, name, monkeypatch):
     watch = Watch()
@@ -577,6 +579,7 @@ def in_some_way(kinds: Iterable[str], one_in: int) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("kind", "way"), in_some_way(UNTYPED, 4))
 def test_neighbours_without_types_have_the_same_outcome(kind, way):
     """One row added, removed, or replaced by whatever a cell can be."""
@@ -609,6 +612,7 @@ IN_TYPES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("holder", IN_TYPES)
 @pytest.mark.parametrize("name", TYPED)
@@ -645,6 +649,7 @@ def arrow_cells(cells: list, kind: pa.DataType) -> pa.Array:
     return pa.array([None if cell is None else wanted(cell) for cell in cells], kind)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "way"), in_some_way(ARROW_TYPES, 6))
 def test_neighbours_in_arrow_and_parquet_have_the_same_outcome(name, way, tmp_path):
     kind, cells = ARROW_TYPES[name]
@@ -709,6 +714,7 @@ def outcome_of_csv(tmp_path) -> Callable[..., str]:
     return outcome
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("line", LINES[:: sized(2, 1)], ids=range(len(LINES))[:: sized(2, 1)])
 def test_a_line_of_csv_decides_no_outcome(line, outcome_of_csv):
     """One line added, or one replaced, by whatever a line can be."""
@@ -719,6 +725,7 @@ def test_a_line_of_csv_decides_no_outcome(line, outcome_of_csv):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_neighbours_in_csv_have_the_same_outcome(way, outcome_of_csv):
     """No line, few, and all odd ones at once."""

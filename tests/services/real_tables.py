@@ -275,6 +275,8 @@ SERVICES = ("PostgreSQL", "Spark")
 QUICK = ("Arrow", "DuckDB")
 # One of each kind, whose relatives `make test` asks less.
 FULLY = ("lists", "Arrow", "DuckDB", "CSV", "PostgreSQL")
+# Those that `make test` asks what takes long of every engine; `make prove` asks all.
+SOME_ENGINES = sized((*FULLY, "Parquet", "Spark"), tuple(LOADERS))
 # None of them has whole numbers without a sign.
 SIGNED = (*SERVICES, "Spark Connect", "Delta")
 
@@ -289,7 +291,7 @@ def some_of(engine: str, names: Iterable[str]) -> list[str]:
     """What `make test` asks of this engine, in place of all that `make prove` does."""
     if engine in QUICK:
         return list(names)
-    return _by_turns(engine, names, 3 if engine in FULLY else 8)
+    return _by_turns(engine, names, 5 if engine in FULLY else 20)
 
 
 def most_of(engine: str, names: Iterable[str]) -> list[str]:
@@ -298,7 +300,7 @@ def most_of(engine: str, names: Iterable[str]) -> list[str]:
     """
     if engine in QUICK:
         return _by_turns(engine, names, 2)
-    return _by_turns(engine, names, 6 if engine in FULLY else 16)
+    return _by_turns(engine, names, 12 if engine in FULLY else 40)
 
 
 def _by_turns(engine: str, names: Iterable[str], every: int) -> list[str]:

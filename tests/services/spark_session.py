@@ -33,20 +33,34 @@ appender.file.layout.pattern = %p %c %m%n%ex
 INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
+    # Of few rows there is nothing to learn while a query runs, and each look at them is a job.
+    "spark.sql.adaptive.enabled": "false",
 }
 COMPILED = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.adaptive.enabled": "true",
 }
 # A JVM that lives for minutes earns nothing back of what its second compiler takes.
-QUICKLY_STARTED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+QUICKLY_STARTED = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    # Spark has 30,000 classes: without a word the collector runs each time their room grows.
+    "-XX:MetaspaceSize=384m",
+    "-Xmn640m",
+)
 SETTINGS = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
+    # Nobody looks at the history of a thousand queries, which fills the memory.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

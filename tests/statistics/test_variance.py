@@ -213,6 +213,7 @@ TABLES = {
 RUNS = sized(16, 3_000)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @CHANGES
 @NOISES

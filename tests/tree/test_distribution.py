@@ -62,6 +62,7 @@ def points(domain: Domain) -> Iterator[Fraction]:
         yield lower + step * Fraction(place, parts)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
 def test_shares_and_counts_hold_for_the_raw_cells(name: str):

@@ -60,6 +60,7 @@ def test_nodes_that_are_not_divided_lie_side_by_side(name: str, noise: Noise):
     assert all(one.last + 1 == other.first for one, other in pairwise(leaves))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @TREES
 def test_an_interval_grows_with_its_certainty(name: str, noise: Noise):

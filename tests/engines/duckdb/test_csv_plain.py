@@ -122,6 +122,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("name", TABLES)
@@ -135,6 +136,7 @@ def test_a_window_by_a_sample_is_that_of_all_lines(name, tmp_path, monkeypatch):
     assert (by_sample.below, by_sample.n) == (every.below, every.n)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("lines", [[b"x"], [b"-1"] * 500, [b"99999"] * 500, [b"0"]])

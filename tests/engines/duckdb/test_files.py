@@ -258,6 +258,7 @@ FORMS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("step", ["0.01", "0.00000001"], ids=["coarse", "fine"])
 def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returned, form, step):
@@ -298,6 +299,7 @@ ROWS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ROWS)
 def test_no_more_returns_from_the_chosen_rows_of_a_csv_file(tmp_path, returned, name):
     """Filters, groups and bounds are DuckDB's work, whatever cells look like: here keys and units

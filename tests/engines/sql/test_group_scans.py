@@ -172,7 +172,8 @@ def windows_of(table: Table, asked: Many) -> list[list[RankWindow]]:
     return [[window(0) for window in group] for group in found]
 
 
-@pytest.mark.parametrize("name", list(MANY)[:: sized(5, 1)])
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", list(MANY)[:: sized(9, 1)])
 def test_groups_of_a_table_have_the_windows_that_they_have_in_memory(name, connection):
     asked = MANY[name]
     relation = asked.made(connection)
@@ -190,6 +191,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("declared", "end"), ENDS)
 def test_keys_at_the_ends_of_every_width_of_whole_numbers_are_found(declared, end, connection):
     keys = [WIDTHS[declared][end] + (1 - 2 * end) * step for step in range(20)]
@@ -237,7 +239,8 @@ def test_groups_take_one_sample_and_one_statement(name, connection, returned):
     assert min(queries) == len(("size", "sample", "scan"))
 
 
-@pytest.mark.parametrize("name", list(MANY)[sized(1, 0) :: sized(5, 1)])
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("name", list(MANY)[sized(1, 0) :: sized(9, 1)])
 def test_no_more_of_the_groups_returns_than_their_windows_need(name, connection, returned):
     """Three rows of each group, the cell of its window, n and the sample's, return even where all
     its cells are alike.
