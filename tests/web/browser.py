@@ -30,7 +30,6 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-quic",
-    "--in-process-gpu",
 ]
 
 
