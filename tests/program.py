@@ -1,7 +1,7 @@
 """The program as people run it: words in; an exit code and two streams out.
 
-Most tests run it in this process, for a start of Python takes longer than the work. That it starts
-at all is tested once for each command, in `test_processes.py`.
+Most tests run it in this process, for a start of Python takes longer than the work. That it ends
+as it should is tested once for each command, in `test_processes.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import sys
 from contextlib import chdir
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 from unittest.mock import patch
 
 import typer.main
 from typer.testing import CliRunner
 
 from postri.cli import main
+from warm_start import COLD_START, started
 
 POSTRI = Path(sys.executable).with_name("postri")
 # What the surroundings of the tests must not decide.
@@ -54,19 +57,34 @@ def run(
 
 
 def start(
-    *words: object, code: int = 0, folder: Path | None = None, **variables: str
+    *words: object,
+    code: int = 0,
+    folder: Path | None = None,
+    is_cold: bool = False,
+    **variables: str,
 ) -> tuple[str, str]:
-    """Run it in a process of its own."""
+    """Run it in a process of its own; if that must start from nothing, a cold one."""
     kept = {name: value for name, value in os.environ.items() if name not in FORGOTTEN}
-    done = subprocess.run(
-        [str(POSTRI), *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=120,
-        env={**kept, **variables},
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout, done.stderr
+    begin = COLD_START if is_cold else started
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        process = begin(
+            [str(POSTRI), *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env={**kept, **variables},
+        )
+        try:
+            ended = process.wait(120)
+        finally:
+            process.kill()
+        said, complained = (_text(stream) for stream in (out, err))
+    assert ended == code, complained
+    assert "Traceback" not in complained
+    return said, complained
+
+
+def _text(stream: IO[str]) -> str:
+    stream.seek(0)
+    return stream.read()

@@ -1,6 +1,7 @@
 """The two sizes of the proofs: small by default, full under `make prove` (POSTRI_PROVE=1).
 
-A file that imports from here is run by `make prove` without further ado.
+A file that imports from here is run by `make prove` without further ado. So are the files that
+start programs, which start there from nothing: see `warm_start.py`.
 """
 
 from __future__ import annotations

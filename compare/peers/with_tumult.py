@@ -7,6 +7,7 @@ intervals. Several quantiles divide epsilon, since each is a query of its own.
 from __future__ import annotations
 
 from importlib.metadata import version
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ def prepare(task: Task, cells: Any) -> Prepared:
     data = cells
     if isinstance(cells, np.ndarray):
         data = cells.tolist()
-    spark = SparkSession.builder.getOrCreate()
+    # Spark would make a folder for tables where it is started.
+    builder = SparkSession.builder.config("spark.sql.warehouse.dir", mkdtemp())
+    spark = builder.getOrCreate()
     frame = spark.createDataFrame([(cell,) for cell in data], ["x"])
     # Every draw is a release of its own, and stands beside the others' single releases.
     session = Session.from_dataframe(

@@ -84,6 +84,7 @@ def test_the_attack_finds_nothing_and_says_how_near_it_came(monkeypatch):
     if sized(True, False):
         monkeypatch.setattr(exact, "EPSILONS", exact.EPSILONS[:1])
         monkeypatch.setattr(exact, "NOISES", exact.NOISES[:1])
+        monkeypatch.setattr(exact, "PS", exact.PS[:1])
         some = [each for each in additive_statistics(SMALL) if each[0].name in ("count", "mean")]
         monkeypatch.setattr(exact, "additive_statistics", lambda domain: some)
     notes = AttackNotes()

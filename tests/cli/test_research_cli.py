@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from postri.research import reproduce
 from postri.research.report import figures
 from program import run
 from proving import PROVE, sized
+from run_here import run_experiments
 
 pytestmark = pytest.mark.slow
 
@@ -317,6 +319,7 @@ def test_reproduce_writes_the_report_and_prints_where(
     tables, tmp_path, tmp_path_factory, monkeypatch
 ):
     """Of the smallest table alone: tests/research has the whole report."""
+    monkeypatch.setattr(reproduce, "run_all", run_experiments)
     if not PROVE:
         # The picture of all shapes takes longer than the rest: another one twice in its place.
         monkeypatch.setattr(

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from postri.errors import InputError
+from postri.research import reproduce
 from postri.research.experiment import COMPARED, Cell, Outcome, run_all, run_cell
 from postri.research.report.document import (
     Block,
@@ -32,6 +33,7 @@ from postri.research.report.sections import report_blocks
 from postri.research.reproduce import ReportFiles, draw_results, write_report
 from postri.research.subjects import shape_subject
 from postri.research.tables import load_tables
+from run_here import run_experiments, run_here
 
 RUNS = 2
 TABLES = ("bank", "adult", "airplane")
@@ -261,6 +263,8 @@ def test_all_cores_give_the_outcomes_of_this_process_in_the_order_of_the_cells()
     ]
     again = [Cell("uniform", "depth", ONE, 1, resample=number) for number in (2, 1, 2)] * 6
     outcomes = list(run_all([*cells, *again], subjects, workers=2))
+    for outcome, here in zip(outcomes, run_here([*cells, *again], subjects), strict=True):
+        assert_same_draws(outcome, here)
     assert [outcome.cell for outcome in outcomes] == [*cells, *again]
     for outcome in outcomes[: len(cells)]:
         assert_same_draws(outcome, run_cell(outcome.cell, subjects[outcome.cell.subject]))
@@ -285,7 +289,9 @@ def test_a_reproduction_needs_two_runs_or_more(tmp_path, runs: object):
 
 @pytest.fixture(scope="module")
 def drawn(tables) -> tuple[Results, list[Outcome]]:
-    return draw_results(tables, RUNS)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reproduce, "run_all", run_experiments)
+        return draw_results(tables, RUNS)
 
 
 @pytest.fixture(scope="module")

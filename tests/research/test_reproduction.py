@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from postri.research.experiment import AS_RELEASED, Cell, run_all
+from postri.research.experiment import AS_RELEASED, Cell
 from postri.research.report.published import CAUSES, OTHER_CAUSE, comparisons
 from postri.research.report.results import (
     EPSILONS,
@@ -21,11 +21,12 @@ from postri.research.report.statistics import covers
 from postri.research.subjects import SHAPES
 from postri.research.tables import load_tables
 from proving import sized
+from run_here import run_experiments
 
-RUNS = sized(60, 1_000)
+RUNS = sized(40, 1_000)
 # What is not compared with published results.
 OWN_RUNS = sized(20, 1_000)
-RESAMPLES = sized(10, 200)
+RESAMPLES = sized(5, 200)
 SHAPE_RUNS = sized(20, 200)
 SHAPE_SIZES = sized(SIZES[:3], SIZES)
 PUBLISHED = ("postri-default", "postri-optimal", "postri-7:3", "postri-9:1", "sun2023")
@@ -62,7 +63,7 @@ def results(tables) -> Results:
         for method in ("depth", "postri-default")
     ]
     found = Results(subjects, published_cells(tables), RUNS)
-    found.add(run_all(cells, subjects))
+    found.add(run_experiments(cells, subjects))
     return found
 
 
@@ -82,7 +83,7 @@ def shapes() -> dict[tuple[str, int, str], int]:
     ]
     return {
         key: int(outcome.covered.sum())
-        for key, outcome in zip(asked, run_all(cells, subjects), strict=True)
+        for key, outcome in zip(asked, run_experiments(cells, subjects), strict=True)
     }
 
 

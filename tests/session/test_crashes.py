@@ -10,6 +10,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +18,23 @@ from bank import bank, write_policy
 from postri.ledger import SqliteLedger, verify
 from postri.policy import read_policy
 from proving import sized
+from warm_start import started
 
 HERE = Path(__file__).parent
 # The programs find what all tests share, and the sources that this process runs.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
-def started(name: str, *words: object) -> subprocess.Popen[str]:
+def start(name: str, *words: object) -> Any:
     command = [sys.executable, str(HERE / name), *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    return started(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+def told(process: Any) -> Any:
+    """What a program printed, once it has ended as it should. It is less than a pipe holds."""
+    assert process.wait(900) == 0
+    with process.stdout:
+        return json.load(process.stdout)
 
 
 @pytest.mark.slow
@@ -34,8 +43,7 @@ def test_after_many_kills_the_ledger_verifies_and_has_every_answer_that_was_hand
 ):
     policy = write_policy(tmp_path, table=bank(200), budget="1000")
     runs = sized(20, 300)
-    out, _ = started("crashing.py", policy, runs).communicate(timeout=900)
-    found = json.loads(out)
+    found = told(start("crashing.py", policy, runs))
     figures(f"{found['answers']} answers were handed over in {runs} runs that were killed")
     assert found["wrong"] == []
     assert found["runs"] == runs
@@ -56,10 +64,10 @@ def test_processes_that_ask_at_once_stay_within_the_budget(tmp_path):
         more=f'max_failures = {number_of_processes}\nmin_epsilon = "1/100"',
     )
     processes = [
-        started("asking_at_once.py", policy, f"analyst {number}", each_asks)
+        start("asking_at_once.py", policy, f"analyst {number}", each_asks)
         for number in range(number_of_processes)
     ]
-    found = [json.loads(process.communicate(timeout=900)[0]) for process in processes]
+    found = [told(process) for process in processes]
     answered = [number for each in found for number in each["answered"]]
     assert len(answered) == len(set(answered)) == fits
     assert sum(each["refused"] for each in found) == asked - fits

@@ -369,7 +369,7 @@ def test_intervals_of_arithmetic_hold_what_they_are_about(tmp_path, figures):
         "SUM(balance) / MEDIAN(age) AS ratio, COUNT(age) * 3 / COUNT(*) - 1 AS share FROM bank"
     ).replace("SUM(balance) / MEDIAN(age)", "SUM(balance) / MEDIAN(age + 1)")
     true["ratio"] = Fraction(sum(balances)) / (middle + 1)
-    runs, beta, missed = sized(30, 2_000), 0.2, dict.fromkeys(true, 0)
+    runs, beta, missed = sized(18, 2_000), 0.2, dict.fromkeys(true, 0)
     with session(path) as db:
         for _ in range(runs):
             (row,) = db.sql(text, epsilon=1, confidence="0.8", fresh=True).rows

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from page_service import Served
 
+from proving import PROVE
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+    from playwright.sync_api import ConsoleMessage, Page, Request
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
@@ -34,15 +36,19 @@ ARGUMENTS = [
 class Reader:
     """A person in front of a page, with all that the page asked for and complained about."""
 
-    def __init__(self, browser: Browser, service: Served, **how: Any) -> None:
+    def __init__(self, page: Page, service: Served) -> None:
         self.service = service
-        self.context = browser.new_context(base_url=service.url, locale="en-GB", **how)
-        self.page: Page = self.context.new_page()
+        self.context = page.context
+        self.page = page
         self.requests: list[Request] = []
         self.troubles: list[str] = []
-        self.page.on("request", self._asked)
-        self.page.on("console", self._said)
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self._listeners = {
+            "request": self._asked,
+            "console": self._said,
+            "pageerror": lambda error: self.troubles.append(str(error)),
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
 
     def _asked(self, request: Request) -> None:
         self.requests.append(request)
@@ -68,7 +74,7 @@ class Reader:
         ]
 
     def leave(self) -> None:
-        """Close the page.
+        """Leave the page as if nobody had been there.
 
         It kept to the rules: no script error, no violated policy, no other host, no token in a URL
         or on disk.
@@ -76,7 +82,12 @@ class Reader:
         kept = self.page.evaluate(
             "() => [JSON.stringify(localStorage), document.cookie, location.href]"
         )
-        self.context.close()
+        self.page.evaluate("() => sessionStorage.clear()")
+        self.page.unroute_all(behavior="wait")
+        self.page.goto("about:blank")
+        self.context.clear_permissions()
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
         assert not self.troubles, self.troubles
         elsewhere = [
             request.url
@@ -90,34 +101,80 @@ class Reader:
         )
 
 
+class Chromium:
+    """A browser for all tests of the page, and the pages that were left.
+
+    A page of its own for each test would mostly start processes. Under `make prove` each has one.
+    """
+
+    def __init__(self) -> None:
+        from playwright.sync_api import expect, sync_playwright
+
+        expect.set_options(timeout=PATIENCE)
+        self._playwright = sync_playwright().start()
+        self._browser = self._playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        self._left: dict[str, list[Page]] = {}
+
+    def opened(self, service: Served, how: dict[str, Any]) -> Page:
+        """A page on which nobody is."""
+        left = self._left.get(_place(service, how))
+        if left:
+            return left.pop()
+        context = self._browser.new_context(base_url=service.url, locale="en-GB", **how)
+        return context.new_page()
+
+    def left(self, page: Page, service: Served, how: dict[str, Any]) -> None:
+        """Nobody is on this page any more."""
+        if PROVE:
+            page.context.close()
+        else:
+            self._left.setdefault(_place(service, how), []).append(page)
+
+    def close(self) -> None:
+        self._browser.close()
+        self._playwright.stop()
+
+
+def _place(service: Served, how: dict[str, Any]) -> str:
+    return f"{service.url} {how}"
+
+
+_running: list[Chromium] = []
+
+
+def end_chromium() -> None:
+    """When no test of the page follows: its event loop would be in the way of others."""
+    while _running:
+        _running.pop().close()
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """A browser for the tests of a file."""
+def chromium() -> Chromium:
+    """The browser, which is started when it is first asked for."""
     if reason := _missing():
         if os.environ.get("POSTRI_REQUIRE_ALL"):
             pytest.fail(reason)
         pytest.skip(reason)
-    from playwright.sync_api import expect, sync_playwright
-
-    expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
+    if not _running:
+        _running.append(Chromium())
+    return _running[0]
 
 
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Callable[..., Reader]]:
+def visit(chromium: Chromium) -> Iterator[Callable[..., Reader]]:
     """Makes readers; at the end each of their pages has kept to the rules."""
-    readers: list[Reader] = []
+    readers: list[tuple[Reader, dict[str, Any]]] = []
 
     def open_page(service: Served, **how: Any) -> Reader:
-        readers.append(Reader(chromium, service, **how))
-        return readers[-1]
+        reader = Reader(chromium.opened(service, how), service)
+        readers.append((reader, how))
+        return reader
 
     yield open_page
-    for reader in readers:
+    for reader, how in readers:
         reader.leave()
+        # What did not keep to the rules is used by nobody else.
+        chromium.left(reader.page, reader.service, how)
 
 
 def pick(page: Page, statistic: str) -> None:

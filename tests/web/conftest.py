@@ -5,7 +5,17 @@ standard error do.
 from __future__ import annotations
 
 import pytest
+from browser import end_chromium
 from serving import Process, in_thread, write_policy
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """One browser for the files of the page, which follow one another."""
+    done = yield
+    if nextitem is None or "test_page" not in nextitem.nodeid:
+        end_chromium()
+    return done
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from postri import Session, connect
 from postri.ledger import SqliteLedger
 from postri.policy import read_policy
 from postri.web.tokens import Tokens
+from warm_start import started
 
 HURRIED = """
 [service]
@@ -93,7 +94,7 @@ def start(policy: Path, log: Path, port: int = 0) -> Service:
     """Start it, and wait until it listens."""
     with log.open("a") as errors:
         words = [*POSTRI, "serve", str(policy), "--port", str(port)]
-        process = subprocess.Popen(
+        process = started(
             words, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ.copy()
         )
     assert process.stdout is not None

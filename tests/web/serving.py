@@ -28,6 +28,7 @@ from postri.web.server import Server, _bound, _config
 from postri.web.service import Service
 from postri.web.tokens import Tokens
 from services.odd_worker import odd_program
+from warm_start import COLD_START, started
 
 HERE = Path(__file__).parent
 # A cell that nothing but the table holds.
@@ -255,6 +256,7 @@ class Process(Client):
         *arguments: str,
         script: str = "postri_serve.py",
         env: dict[str, str] | None = None,
+        is_cold: bool = False,
     ) -> None:
         command = [sys.executable, str(HERE / script), "serve", str(path), *arguments]
         self.errors, environment = (
@@ -262,7 +264,8 @@ class Process(Client):
             {**os.environ, **(env or {})},
         )
         with self.errors.open("w") as errors:
-            self.process = subprocess.Popen(
+            start = COLD_START if is_cold else started
+            self.process = start(
                 command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
             )
         self.line = self.process.stdout.readline()

@@ -45,10 +45,12 @@ def entries(path):
 @pytest.mark.slow
 class TestListening:
     def test_it_says_where_and_is_there(self, start, policy):
-        process = start(policy)
+        """From nothing, as people start it; other tests start it warm."""
+        process = start(policy, is_cold=True)
         assert process.line == f"postri: listening on http://127.0.0.1:{process.port}\n"
         assert process.get("/readyz").status == 200
         assert "no tokens yet" in process.words() and "other machines" not in process.words()
+        assert process.ask(token_of(policy, "ann")).status == 200
 
     def test_it_warns_where_others_can_reach_it_without_tls(self, start, policy):
         token_of(policy, "ann")

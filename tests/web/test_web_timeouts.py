@@ -156,7 +156,8 @@ def children_of(process: int) -> list[int]:
 def test_no_worker_outlives_the_service(sent, start, tmp_path):
     path = write_policy(tmp_path)
     ann = token_of(path, "ann")
-    process: Process = start(path)
+    # A warm start has no children of its own: its workers are forked as it was.
+    process: Process = start(path, is_cold=True)
     assert process.ask(ann).status == 200
     workers = children_of(process.process.pid)
     assert workers

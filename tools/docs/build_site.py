@@ -1,6 +1,6 @@
 """Build the documentation: the pages of docs/, and a reference that is generated from the code.
 
-    python tools/docs/build_site.py [--out build/docs]
+    python tools/docs/build_site.py [--out build/docs] [--only PAGE ...]
 
 Sphinx is strict here: a broken link, a page that no table of contents names or an image that is
 missing ends the build. Nothing is fetched, and no page loads anything from elsewhere.
@@ -12,7 +12,7 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -72,15 +72,24 @@ def _rewrite(page: Path, change: Callable[[str], str]) -> None:
     page.write_text(change(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def build(out: Path) -> int:
-    """The whole site, anew; what Sphinx returns."""
+def build(out: Path, only: Sequence[str] = ()) -> int:
+    """The whole site, anew; what Sphinx returns.
+
+    If some pages are named, all are read and their links looked at, but only these are written.
+    """
     pages = out.with_name(f"{out.name}-pages")
     for folder in (out, pages):
         shutil.rmtree(folder, ignore_errors=True)
     gather(pages)
     strict = ["--fail-on-warning", "--keep-going", "--quiet"]
     places = ["-c", str(HERE), "-d", str(pages / ".doctrees"), str(pages), str(out)]
-    code = sphinx([*strict, "--builder", "html", *places])
+    if only:
+        code = sphinx([*strict, "--builder", "dummy", *places])
+        written = [str(pages / f"{name}.md") for name in only]
+        # Sphinx would warn that an index of some pages is not one of all.
+        code = code or sphinx(["-Q", "--builder", "html", *places, *written])
+    else:
+        code = sphinx([*strict, "--builder", "html", *places])
     shutil.copytree(DOCS / FINISHED, out / FINISHED, dirs_exist_ok=True)
     return code
 
@@ -88,9 +97,11 @@ def build(out: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "docs")
-    out = parser.parse_args().out.resolve()
+    parser.add_argument("--only", nargs="*", default=(), help="write these pages, and read all")
+    given = parser.parse_args()
+    out = given.out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
-    code = build(out)
+    code = build(out, given.only)
     if code == 0:
         print(f"open {out / 'index.html'}")
     sys.exit(code)
