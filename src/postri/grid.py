@@ -46,6 +46,9 @@ class Grid:
 
     def value(self, index: int | Fraction) -> Point:
         """The grid point of an index, or the point between two."""
+        if self._whole and type(index) is int:
+            # Whole numbers are much faster than fractions, and answers are many.
+            return self.base.numerator + index * self.step.numerator
         return self._point(self.base + index * self.step, floor)
 
     @cached_property
@@ -79,7 +82,8 @@ class Grid:
 
     @cached_property
     def _whole(self) -> bool:
-        return self.base.denominator == self.step.denominator == 1
+        """Whether all points are whole numbers."""
+        return self.kind == "number" and self.base.denominator == self.step.denominator == 1
 
     def _number(self, number: Fraction) -> Point:
         if self._whole and number.denominator == 1:

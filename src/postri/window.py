@@ -175,12 +175,24 @@ class WindowStack:
 
     def cut(self, p: Fraction, halves: Sequence[int]) -> Stretches:
         """The atoms of each window cut to so many rows on each side, as `trim` cuts it."""
-        ranges = [rank_range(n, p, half) for n, half in zip(self.n, halves, strict=True)]
-        lows, highs = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+        lows, highs = self._rank_ranges(p, halves)
         first = self._keys_upto.searchsorted(lows + self._apart)
         end = self._keys_before.searchsorted(highs + self._apart)
         starts, ends = self.stretches
         return Stretches(first.clip(starts, ends), end.clip(starts, ends))
+
+    def _rank_ranges(self, p: Fraction, halves: Sequence[int]) -> tuple[Indexes, Indexes]:
+        """The `rank_range` of each window."""
+        largest = max(p.denominator, p.numerator * max(self.n) + max(halves))
+        if largest >= MOST_STACKED:
+            ranges = [rank_range(n, p, half) for n, half in zip(self.n, halves, strict=True)]
+            lows, highs = np.array(ranges, dtype=np.int64).T
+            return lows, highs
+        n = np.array(self.n, dtype=np.int64)
+        reach = np.array(halves, dtype=np.int64)
+        before = p.numerator * n // p.denominator
+        after = -(-p.numerator * n // p.denominator)
+        return np.maximum(1, before - reach), np.minimum(n, after + 1 + reach)
 
     @cached_property
     def _apart(self) -> Indexes:
