@@ -17,6 +17,7 @@ MOST_POINTS = 2**64
 LARGEST = 10**300
 EPOCH = datetime(1970, 1, 1)
 MICROSECOND = Fraction(1, 1_000_000)
+FIRST_ORDINAL = EPOCH.toordinal()
 ONE_MICROSECOND = timedelta(microseconds=1)
 
 Point = int | Decimal | date | datetime
@@ -102,8 +103,13 @@ def position(point: Point) -> Fraction:
     if isinstance(point, datetime):
         return microseconds(point) * MICROSECOND
     if isinstance(point, date):
-        return Fraction((point - EPOCH.date()).days)
+        return Fraction(days(point))
     return Fraction(point)
+
+
+def days(point: date) -> int:
+    """A date as days since 1970-01-01."""
+    return point.toordinal() - FIRST_ORDINAL
 
 
 def microseconds(moment: datetime) -> int:

@@ -30,8 +30,8 @@ from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import RankWindow, Windows, trim
 from proving import sized
 
-CASES = sized(24, 3_000)
-HARD_CASES = sized(3, 300)
+CASES = sized(16, 1_500)
+HARD_CASES = sized(3, 100)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 GRIDS = (
     plain_grid(1),
@@ -72,7 +72,7 @@ def random_case(seed: int) -> Case:
     """
     random = Random(seed)
     grid = random.choice(GRIDS)
-    groups = random.randint(2, 25)
+    groups = random.randint(depth.FEWEST_TOGETHER, 25)
     terms = [random_terms(random, groups) for _ in range(random.randint(1, 2))]
     method = Depth(random.choice(NOISES))
     usual = random.random() < 0.4
@@ -90,9 +90,9 @@ def random_case(seed: int) -> Case:
 
 def random_terms(random: Random, groups: int) -> QuantileTerms:
     if random.random() < 0.1:
-        # Few of them: what a population's quantile needs takes long to compute.
+        # One of them: what a population's quantile needs takes long to compute.
         return QuantileTerms(
-            random.choice((Fraction(1, 2), Fraction(9, 10))),
+            Fraction(9, 10),
             Spend(Fraction(1), Fraction(1)),
             Fraction(1, 20),
             AddOrRemoveRows(1),
@@ -170,10 +170,18 @@ def test_groups_draw_together_what_each_draws_alone(
 def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch):
     cases = [random_case(seed) for seed in range(HARD_CASES)]
     at_once = [case.together(SeededCoins(1)) for case in cases]
-    monkeypatch.setattr(depth, "MOST_ATOMS", 40)
-    assert [case.together(SeededCoins(1)) for case in cases] == at_once
-    monkeypatch.setattr(depth, "MOST_GROUPS", 2)
-    assert [case.together(SeededCoins(1)) for case in cases] == at_once
+    for cells in (100, 1_000):
+        monkeypatch.setattr(depth, "MOST_CELLS", cells)
+        assert [case.together(SeededCoins(1)) for case in cases] == at_once
+
+
+def test_a_chunk_is_no_larger_than_its_longest_row_allows():
+    """One group of many atoms among many of few would make rows of many cells for all."""
+    short, long = whole(range(5)), whole(range(50_000))
+    few = [lambda level: short]
+    many = [lambda level: long]
+    chunks = list(depth._chunks([*[few] * 6_000, many, *[few] * 100]))
+    assert [len(chunk) for chunk in chunks] == [4_096, 1_904, 1, 100]
 
 
 def test_groups_of_usual_tables_are_drawn_in_arrays(alone: Counter[str]):
@@ -309,10 +317,10 @@ def test_numbers_of_more_than_64_bits_are_drawn_alone(alone: Counter[str]):
     grid = plain_grid(100)
     window = RankWindow(np.array([10, 50, 51]), np.array([3, 1, 2]) << 58, 0, 6 << 58)
     for p in (Fraction(1, 2), Fraction(10**17 + 1, 10**18)):
-        terms = QuantileTerms(p, Spend(1, 1), Fraction(1, 20), AddOrRemoveRows(1), 3)
-        case = Case(Depth(), [[lambda level: window]] * 3, [terms], grid)
+        terms = QuantileTerms(p, Spend(1, 1), Fraction(1, 20), AddOrRemoveRows(1), 5)
+        case = Case(Depth(), [[lambda level: window]] * 5, [terms], grid)
         assert case.together(SeededCoins(4)) == case.one_by_one(SeededCoins(4))
-    assert alone["_value"] == alone["_interval"] == 6
+    assert alone["_value"] == alone["_interval"] == 10
 
 
 # The comparison can fail.

@@ -17,7 +17,7 @@ from postri.answer.words import whole_domain
 from postri.cost import Cost, bounded_range, pure_draw
 from postri.domain import Domain
 from postri.errors import InputError
-from postri.exact import plain, shown
+from postri.exact import ceiling, plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import Noise, noisy_max
@@ -41,10 +41,12 @@ PATIENCE = 40 * log(2)
 # The first rows of a value step are so many nats more than what they hide could make up for. Of
 # 24,000 draws on six shapes none opened it.
 ROOM = 10
-# Arrays of groups that are drawn together have about so many atoms, or groups: longer ones are no
-# faster.
-MOST_ATOMS = 2**14
-MOST_GROUPS = 2**10
+# Fewer groups are faster one by one.
+FEWEST_TOGETHER = 4
+# Arrays of groups that are drawn together have a row for each, as long as the longest one needs:
+# about so many cells, for larger ones are no faster. A row has so many at least.
+MOST_CELLS = 1 << 16
+FEWEST_CELLS = 1 << 4
 # At this epsilon privacy adds no error to speak of.
 LARGE_EPSILON = Fraction(1_000)
 # An epsilon that is found by trial is within this factor of the least.
@@ -142,7 +144,7 @@ class Depth(WindowMethod):
     ) -> Iterator[list[Span]]:
         """All groups of a chunk at once: each as it would be drawn alone, with the same coins."""
         for chunk in _chunks(counted):
-            if len(chunk) == 1:
+            if len(chunk) < FEWEST_TOGETHER:
                 yield from super().draw_groups(chunk, terms, grid, coins)
                 continue
             # In the order in which they are asked for one by one.
@@ -296,16 +298,17 @@ def in_three_digits(number: float) -> Fraction:
 
 
 def _chunks(counted: Iterable[Sequence[Windows]]) -> Iterator[list[Sequence[Windows]]]:
-    """Groups that are drawn together: as many as have so many atoms."""
+    """Groups that are drawn together, one after the other: as many as fit."""
     chunk: list[Sequence[Windows]] = []
-    atoms = 0
+    longest = FEWEST_CELLS
     for windows in counted:
-        chunk.append(windows)
-        atoms += max(len(each(0).indexes) for each in windows)
-        if atoms >= MOST_ATOMS or len(chunk) >= MOST_GROUPS:
+        atoms = max(len(each(0).indexes) for each in windows)
+        longest = max(longest, atoms)
+        if chunk and longest * (len(chunk) + 1) > MOST_CELLS:
             yield chunk
             chunk = []
-            atoms = 0
+            longest = max(FEWEST_CELLS, atoms)
+        chunk.append(windows)
     if chunk:
         yield chunk
 
@@ -342,7 +345,7 @@ class DepthSteps:
     @cached_property
     def value_half(self) -> int:
         """Rows per side that the value step needs."""
-        return ceil(self.value.scale * Fraction(self.log_candidates + PATIENCE))
+        return ceiling(self.log_candidates + PATIENCE, self.value.scale)
 
     def value_windows(self, windows: Windows) -> Windows:
         """The windows of the value step: the first shows few rows, for each atom takes coins, and
@@ -369,12 +372,7 @@ class DepthSteps:
         """
         copies = self.grid.copies(end + 1) - self.grid.copies(start)
         nats = self.log_candidates - log(copies) + ROOM
-        # The ceiling of the scale's product with it, exactly: whole numbers are much faster than
-        # fractions, and groups are many.
-        numerator, denominator = nats.as_integer_ratio()
-        scale = self.value.scale
-        rows = -(-scale.numerator * numerator // (scale.denominator * denominator))
-        return min(rows, self.value_half)
+        return min(ceiling(nats, self.value.scale), self.value_half)
 
 
 # Groups are many, and what is public of their draws is the same for all.

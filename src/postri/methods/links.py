@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from postri.exact import ceiling
 from postri.grid import Grid
 from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
 from postri.mechanisms.clocks import IN_DOUBT
@@ -243,6 +244,11 @@ class ClockStep:
         return self.epsilon / self.sensitivity
 
     @cached_property
+    def rows_per_nat(self) -> Fraction:
+        """How many rows of depth are one nat."""
+        return 1 / self.nats_per_row
+
+    @cached_property
     def nats_per_unit(self) -> Fraction:
         """The same for the unit in which depths are counted."""
         return self.nats_per_row / units_per_row(self.p, self.fine)
@@ -350,7 +356,7 @@ class Links:
         step = self.step
         last = max(self.left_end, self.right_end)
         nats = step.log_odds + self._readings.near(last) + ROOM
-        return 1 + step.wanting_rows(n) + ceil(Fraction(nats) / step.nats_per_row)
+        return 1 + step.wanting_rows(n) + ceiling(nats, step.rows_per_nat)
 
     @cached_property
     def _readings(self) -> Readings:

@@ -74,13 +74,14 @@ FEWER_OF_GROUP = 1 << 11
 # How many a sample of single rows has: of a table, and of each group.
 SINGLE_ROWS = 1 << 16
 ROWS_OF_GROUP = 1 << 9
-# No row, if there is no such setting or it cannot be changed: a statement that fails would end the
-# transaction, which may be the user's.
+# The settings that the library has, which takes longer to tell than what they are set to.
+SETTINGS = "SELECT name FROM duckdb_settings()"
+OF_BITS = {"perfect_ht_threshold", "lock_configuration"}
+# No row, if it cannot be changed: a statement that fails would end the transaction, which may be
+# the user's.
 BITS_OF_GROUPS = """
-SELECT bits.value
-FROM duckdb_settings() AS bits, duckdb_settings() AS locked
-WHERE bits.name = 'perfect_ht_threshold'
-      AND locked.name = 'lock_configuration' AND locked.value = 'false'
+SELECT current_setting('perfect_ht_threshold')
+WHERE current_setting('lock_configuration') = false
 """
 NUMBER_OF_ROWS = "SELECT count(*) AS rows FROM {relation}"
 # How DuckDB writes a relation that is a table, before its name.
@@ -127,6 +128,8 @@ NO_FUNCTIONS: Mapping[str, Function] = {}
 _beginning = Lock()
 # The user's setting on a connection that has another one for now, and how many questions need it.
 _in_arrays: dict[int, tuple[int, int]] = {}
+# The names of all settings, once they were asked for.
+_settings: set[str] = set()
 
 
 def limit_memory(size: int) -> None:
@@ -356,6 +359,10 @@ def _counting_in_arrays(connection: duckdb.DuckDBPyConnection) -> Iterator[None]
         # Of several questions at once the first has seen the setting of the user.
         usual, users = _in_arrays.get(key, (0, 0))
         if not users:
+            if not _settings:
+                _settings.update(name for (name,) in connection.execute(SETTINGS).fetchall())
+            if not _settings >= OF_BITS:
+                raise LookupError
             ((found,),) = connection.execute(BITS_OF_GROUPS).fetchall()
             usual = int(found)
             connection.execute(SET_BITS.format(max(MOST_BITS, usual)))
