@@ -30,8 +30,8 @@ from postri.privacy import AddOrRemoveRows, ReplaceRows, Spend
 from postri.window import RankWindow, Windows, trim
 from proving import sized
 
-CASES = sized(16, 1_500)
-HARD_CASES = sized(3, 100)
+CASES = sized(16, 600)
+HARD_CASES = sized(3, 40)
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 GRIDS = (
     plain_grid(1),
