@@ -99,9 +99,11 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     end = int(window.ranks[:-1].searchsorted(high))
     if start == 0 and end == len(window.indexes):
         return window
-    return RankWindow(
-        window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n
-    )
+    ranks = window.ranks[start : end + 1]
+    cut = RankWindow(window.indexes[start:end], window.counts[start:end], int(ranks[0]), window.n)
+    # They are known, and would take as long as the cut to sum up again.
+    vars(cut)["ranks"] = ranks
+    return cut
 
 
 def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:
