@@ -17,7 +17,7 @@ from postri.engines.engine import SMALL
 from postri.engines.memory.counter import stride_of
 from postri.engines.resolve import engine_of
 from postri.grid import Grid, grid_of
-from postri.window import RankWindow, Target
+from postri.window import RankWindow, Target, WindowStack, trim
 from proving import examples
 
 
@@ -102,3 +102,28 @@ def test_the_comparison_tells_windows_apart():
     cells = np.arange(100)
     assert by_sorting(cells, PS[0], 10) != by_sorting(cells, PS[0], 11)
     assert by_sorting(cells, PS[0], 10) != by_sorting(cells + 1, PS[0], 10)
+
+
+@examples(60)
+@given(
+    groups=st.lists(st.tuples(some_rows, st.integers(0, 30)), min_size=1, max_size=6),
+    p=st.sampled_from([*PS, Fraction(1, 10**30), Fraction(10**30 - 1, 10**30)]),
+)
+def test_windows_are_cut_in_a_stack_as_each_by_itself(groups, p):
+    """Of groups without rows, too, and of windows that are cut already."""
+    whole = [by_sorting(np.array(rows, dtype=np.int64), p, len(rows)) for rows, _ in groups]
+    windows = [trim(window, p, 2 * half) for window, (_, half) in zip(whole, groups, strict=True)]
+    halves = [half for _, half in groups]
+    stack = WindowStack.of(windows)
+    for window, half, *stretch in zip(windows, halves, *stack.cut(p, halves), strict=True):
+        cut = trim(window, p, half)
+        places = slice(*stretch)
+        assert np.array_equal(stack.indexes[places], cut.indexes)
+        assert np.array_equal(stack.before[places], cut.ranks[:-1])
+        assert np.array_equal(stack.upto[places], cut.ranks[1:])
+
+
+def test_groups_of_too_many_rows_make_no_stack():
+    many = RankWindow(np.array([1]), np.array([2**61]), 0, 2**61)
+    assert WindowStack.of([many]) is not None
+    assert WindowStack.of([many, many]) is None

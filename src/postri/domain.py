@@ -17,6 +17,8 @@ MOST_POINTS = 2**64
 LARGEST = 10**300
 EPOCH = datetime(1970, 1, 1)
 MICROSECOND = Fraction(1, 1_000_000)
+FIRST_ORDINAL = EPOCH.toordinal()
+ONE_MICROSECOND = timedelta(microseconds=1)
 
 Point = int | Decimal | date | datetime
 
@@ -99,10 +101,20 @@ def kind_of(point: object) -> Kind:
 def position(point: Point) -> Fraction:
     """A grid point as a number: itself, or days or seconds since 1970-01-01 (UTC)."""
     if isinstance(point, datetime):
-        return Fraction((_naive(point) - EPOCH) // timedelta(microseconds=1)) * MICROSECOND
+        return microseconds(point) * MICROSECOND
     if isinstance(point, date):
-        return Fraction((point - EPOCH.date()).days)
+        return Fraction(days(point))
     return Fraction(point)
+
+
+def days(point: date) -> int:
+    """A date as days since 1970-01-01."""
+    return point.toordinal() - FIRST_ORDINAL
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment as microseconds since 1970-01-01 (UTC)."""
+    return (_naive(moment) - EPOCH) // ONE_MICROSECOND
 
 
 def _naive(moment: datetime) -> datetime:

@@ -108,6 +108,18 @@ def _exponent(text: str) -> int:
         return 0
 
 
+def ceiling(number: float, factor: Fraction) -> int:
+    """The least whole number that is not below their product, exactly.
+
+    Whole numbers are much faster than fractions.
+
+    >>> ceiling(0.5, Fraction(3)), ceiling(-0.5, Fraction(3))
+    (2, -1)
+    """
+    numerator, denominator = number.as_integer_ratio()
+    return -(-numerator * factor.numerator // (denominator * factor.denominator))
+
+
 def shown(value: object) -> str:
     """A parameter as an error message shows it: short, and never with what a container holds, which
     may be data.

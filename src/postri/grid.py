@@ -46,6 +46,9 @@ class Grid:
 
     def value(self, index: int | Fraction) -> Point:
         """The grid point of an index, or the point between two."""
+        if self._whole and type(index) is int:
+            # Whole numbers are much faster than fractions, and answers are many.
+            return self.base.numerator + index * self.step.numerator
         return self._point(self.base + index * self.step, floor)
 
     @cached_property
@@ -79,7 +82,8 @@ class Grid:
 
     @cached_property
     def _whole(self) -> bool:
-        return self.base.denominator == self.step.denominator == 1
+        """Whether all points are whole numbers."""
+        return self.kind == "number" and self.base.denominator == self.step.denominator == 1
 
     def _number(self, number: Fraction) -> Point:
         if self._whole and number.denominator == 1:
@@ -116,11 +120,35 @@ class Grid:
         lengths = (ends.view(np.uint64) - starts.view(np.uint64)).astype(np.float64) + 1.0
         if self.anchor is None:
             return lengths
+        inside = self._octave_of_inner(starts, ends)
+        if inside is not None:
+            lengths *= 2.0 ** (63 - inside)
+            for outer in (0, -1):
+                lengths[outer] = self._size(int(starts[outer]), int(ends[outer]))
+            return lengths
         left, right = _octaves(np.array([starts, ends]), self.anchor)
         sizes: NDArray[np.float64] = np.ldexp(lengths, 63 - left)
         for j in np.flatnonzero((left != right) | ((starts < self.anchor) != (ends < self.anchor))):
-            sizes[j] = float(self.copies(int(ends[j]) + 1) - self.copies(int(starts[j])))
+            sizes[j] = self._size(int(starts[j]), int(ends[j]))
         return sizes
+
+    def _size(self, start: int, end: int) -> float:
+        """How many candidates lie in one run."""
+        return float(self.copies(end + 1) - self.copies(start))
+
+    def _octave_of_inner(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int | None:
+        """The octave in which all runs lie but for the first and the last, if there is one: those
+        of one table mostly do.
+        """
+        assert self.anchor is not None
+        if len(starts) < 3:
+            return None
+        nearest = int(starts[1:-1].min()) - self.anchor
+        farthest = int(ends[1:-1].max()) - self.anchor
+        if (nearest < 0) != (farthest < 0):
+            return None
+        octaves = {min((abs(away) + 1).bit_length() - 1, 63) for away in (nearest, farthest)}
+        return octaves.pop() if len(octaves) == 1 else None
 
 
 def _octave_sum(away: int) -> int:

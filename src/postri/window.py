@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ Windows = Callable[[int], "RankWindow"]
 
 # A draw hardly ever asks for a wider window; each is this many times as wide as the one before.
 WIDER = 8
+# Ranks of more rows in all are not told apart by 64 bits.
+MOST_STACKED = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +99,11 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     end = int(window.ranks[:-1].searchsorted(high))
     if start == 0 and end == len(window.indexes):
         return window
-    return RankWindow(
-        window.indexes[start:end], window.counts[start:end], int(window.ranks[start]), window.n
-    )
+    ranks = window.ranks[start : end + 1]
+    cut = RankWindow(window.indexes[start:end], window.counts[start:end], int(ranks[0]), window.n)
+    # They are known, and would take as long as the cut to sum up again.
+    vars(cut)["ranks"] = ranks
+    return cut
 
 
 def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:
@@ -120,6 +125,93 @@ def holds(window: RankWindow, p: Fraction, half: int) -> bool:
     """
     low, high = rank_range(window.n, p, half)
     return window.n == 0 or (window.below < low and high <= window.n - window.above)
+
+
+class Stretches(NamedTuple):
+    """For each group the places of its atoms in the arrays of a stack: from the first to before the
+    second.
+    """
+
+    starts: Indexes
+    ends: Indexes
+
+
+@dataclass(frozen=True, eq=False)
+class WindowStack:
+    """The windows of several groups in the same arrays, those of one group after those of another.
+
+    An atom has `before` rows of its group below it, and `upto` rows up to it. The atoms of the
+    windows are their `stretches`.
+    """
+
+    indexes: Indexes
+    before: Indexes
+    upto: Indexes
+    stretches: Stretches
+    n: Sequence[int]
+
+    @classmethod
+    def of(cls, windows: Sequence[RankWindow]) -> WindowStack | None:
+        """The windows of all groups; None if they have so many rows that their ranks would not fit
+        one array.
+        """
+        n = [window.n for window in windows]
+        if sum(n) + len(n) >= MOST_STACKED:
+            return None
+        lengths = np.array([len(window.indexes) for window in windows], dtype=np.int64)
+        ends = lengths.cumsum()
+        starts = ends - lengths
+        counts = np.concatenate([window.counts for window in windows])
+        below = np.array([window.below for window in windows], dtype=np.int64)
+        summed = counts.cumsum(dtype=np.int64)
+        # What the sum over all groups was before each of them.
+        so_far = np.concatenate(([0], summed))[starts]
+        upto = summed + np.repeat(below - so_far, lengths)
+        return cls(
+            indexes=np.concatenate([window.indexes for window in windows]),
+            before=upto - counts,
+            upto=upto,
+            stretches=Stretches(starts, ends),
+            n=n,
+        )
+
+    def cut(self, p: Fraction, halves: Sequence[int]) -> Stretches:
+        """The atoms of each window cut to so many rows on each side, as `trim` cuts it."""
+        lows, highs = self._rank_ranges(p, halves)
+        first = self._keys_upto.searchsorted(lows + self._apart)
+        end = self._keys_before.searchsorted(highs + self._apart)
+        starts, ends = self.stretches
+        return Stretches(first.clip(starts, ends), end.clip(starts, ends))
+
+    def _rank_ranges(self, p: Fraction, halves: Sequence[int]) -> tuple[Indexes, Indexes]:
+        """The `rank_range` of each window."""
+        largest = max(p.denominator, p.numerator * max(self.n) + max(halves))
+        if largest >= MOST_STACKED:
+            ranges = [rank_range(n, p, half) for n, half in zip(self.n, halves, strict=True)]
+            lows, highs = np.array(ranges, dtype=np.int64).T
+            return lows, highs
+        n = np.array(self.n, dtype=np.int64)
+        reach = np.array(halves, dtype=np.int64)
+        before = p.numerator * n // p.denominator
+        after = -(-p.numerator * n // p.denominator)
+        return np.maximum(1, before - reach), np.minimum(n, after + 1 + reach)
+
+    @cached_property
+    def _apart(self) -> Indexes:
+        """What makes the ranks of each group larger than all of the one before."""
+        further: Indexes = np.array([0, *self.n[:-1]], dtype=np.int64) + 1
+        return further.cumsum()
+
+    @cached_property
+    def _keys_upto(self) -> Indexes:
+        return self.upto + self._of_atoms(self._apart)
+
+    @cached_property
+    def _keys_before(self) -> Indexes:
+        return self.before + self._of_atoms(self._apart)
+
+    def _of_atoms(self, of_groups: Indexes) -> Indexes:
+        return np.repeat(of_groups, self.stretches.ends - self.stretches.starts)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import BOOLEAN, TEXT, UNTYPED, ColumnType, text_type
-from postri.domain import kind_of, position
+from postri.domain import MICROSECOND, days, kind_of, microseconds, position
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, shown
 from postri.expressions import Bound, Predicate, Value, grouping
@@ -170,6 +170,8 @@ def _check_key(key: Key) -> None:
     try:
         if isinstance(key, str):
             key.encode()
+        elif isinstance(key, datetime):
+            microseconds(key)
         else:
             position(key)
     except (ValueError, OverflowError):
@@ -443,13 +445,26 @@ def _read_as(key: Key) -> ColumnType:
 def _raw_key(key: Key, declared: ColumnType) -> RawKey:
     if isinstance(key, str):
         return key
-    if type(key) is int and declared.unit == 1:
-        # Whole numbers are much faster than fractions, and keys are many.
-        return key if _is_inside(key, declared) else None
+    whole = _whole_key(key, declared.unit)
+    if whole is not None:
+        return whole if _is_inside(whole, declared) else None
     raw = position(key) / (declared.unit or 1)
     if raw.denominator != 1 or not _is_inside(raw, declared):
         return None
     return int(raw)
+
+
+def _whole_key(key: Key, unit: Fraction | None) -> int | None:
+    """The raw cell of a key that is whole in the unit: whole numbers are much faster than
+    fractions, and keys are many.
+    """
+    if isinstance(key, datetime):
+        return microseconds(key) if unit == MICROSECOND else None
+    if unit != 1:
+        return None
+    if isinstance(key, date):
+        return days(key)
+    return key if type(key) is int else None
 
 
 def _is_inside(raw: int | Fraction, declared: ColumnType) -> bool:

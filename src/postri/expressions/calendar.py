@@ -192,12 +192,23 @@ class CalendarStep(Node):
         return Vector(step + self.first, found.valid)
 
     def sql(self, writer: Writer) -> str:
+        if self._is_day:
+            days = self.operand.in_days(writer)
+            if days is not None:
+                return days
         text = f"({self.operand.sql(writer)} - ({self.start}))"
         if self.width != 1:
             text = writer.dialect.quotient(text, self.width)
         if self.cycle is not None:
             text = f"({text} % {self.cycle})"
         return f"({text} + ({self.first}))"
+
+    @property
+    def _is_day(self) -> bool:
+        """Whether steps are days, and numbered from 1970 on."""
+        own = self.operand.unit
+        is_day = own is not None and self.width * own == DAY_SECONDS
+        return is_day and self.cycle is None and self.first * self.width == self.start
 
     def inside(self, writer: Writer, low: int, high: int) -> str:
         if self.cycle is not None:

@@ -88,6 +88,12 @@ class Clamped(Node):
             f"{self.low} ELSE {raw} END)"
         )
 
+    def in_days(self, writer: Writer) -> str | None:
+        moments = writer.moments(self.cell.input)
+        if moments is None:
+            return None
+        return moments.days(self.low, self.high)
+
     def inside(self, writer: Writer, low: int, high: int) -> str:
         moments = writer.moments(self.cell.input)
         # At its ends stand all cells beyond them.

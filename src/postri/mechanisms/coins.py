@@ -9,7 +9,8 @@ buffer that a fork could copy.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple, Protocol
 
@@ -31,9 +32,11 @@ class Draw(Protocol):
 
 
 class Coins(Protocol):
-    """Where draws come from. `private` says whether nobody can foresee them."""
+    """Where draws come from."""
 
-    private: bool
+    @property
+    def private(self) -> bool:
+        """Whether nobody can foresee them."""
 
     def draw(self) -> Draw:
         """Fresh coins for one noisy max."""
@@ -81,6 +84,29 @@ class _SeededDraw:
 
         digest = shake_128(f"{self._name}/{key!r}".encode()).digest(8 * number)
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64, copy=False)
+
+
+@dataclass(frozen=True)
+class BegunDraw:
+    """Coins for one draw, some of whose words were tossed together with those of other draws: they
+    are its coins for their keys, and no others are tossed in their place.
+    """
+
+    rest: Draw
+    known: Mapping[Key, Words]
+    private: bool
+
+    def draw(self) -> Draw:
+        """Itself: there is one draw."""
+        return self
+
+    def words(self, key: Key, number: int) -> Words:
+        """Those that are known, or further ones of the draw."""
+        if key not in self.known:
+            return self.rest.words(key, number)
+        words = self.known[key]
+        assert len(words) == number
+        return words
 
 
 class Wanted(NamedTuple):

@@ -42,6 +42,8 @@ BOOST_DOUBT = Decimal(10) ** -30
 # still hit by few draws.
 NOISE_MARGIN = 1e-9
 SCORE_MARGIN = 1e-12
+# Under which key the first words of all runs are asked for.
+WORDS: Key = ("words",)
 # Above -inf, and nothing else.
 LOWEST = float(np.finfo(np.float64).min)
 
@@ -141,7 +143,7 @@ class _Batch(Generic[R]):
         self.heat = heat
         self.heir = heir
         self.copy = copy
-        self.words = race.draw.words((*key, "words"), len(runs.scores))
+        self.words = race.draw.words((*key, *WORDS), len(runs.scores))
         self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
         self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
         self.least_heats = self._least_heats()

@@ -5,6 +5,7 @@ The proofs of privacy and coverage are in docs/theory.md; the theorems that comm
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -16,7 +17,7 @@ from postri.answer.words import whole_domain
 from postri.cost import Cost, bounded_range, pure_draw
 from postri.domain import Domain
 from postri.errors import InputError
-from postri.exact import plain, shown
+from postri.exact import ceiling, plain, shown
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.mechanisms.noisy_max import Noise, noisy_max
@@ -26,10 +27,11 @@ from postri.methods.forecast import (
     with_irregular_rows,
     without_irregular_rows,
 )
+from postri.methods.groups import GroupDraws, ManyGroups
 from postri.methods.leeway import needed_rows
 from postri.methods.links import ClockStep
 from postri.methods.method import QuantileTerms, Span, WindowMethod
-from postri.methods.value import SHAPES, ValueStep
+from postri.methods.value import SHAPES, Shape, ValueStep
 from postri.privacy import split_spend
 from postri.window import RankWindow, Windows, beginning_with, trim
 
@@ -39,6 +41,12 @@ PATIENCE = 40 * log(2)
 # The first rows of a value step are so many nats more than what they hide could make up for. Of
 # 24,000 draws on six shapes none opened it.
 ROOM = 10
+# Fewer groups are faster one by one.
+FEWEST_TOGETHER = 4
+# Arrays of groups that are drawn together have a row for each, as long as the longest one needs:
+# about so many cells, for larger ones are no faster. A row has so many at least.
+MOST_CELLS = 1 << 16
+FEWEST_CELLS = 1 << 4
 # At this epsilon privacy adds no error to speak of.
 LARGE_EPSILON = Fraction(1_000)
 # An epsilon that is found by trial is within this factor of the least.
@@ -123,12 +131,37 @@ class Depth(WindowMethod):
         `spend.interval`.
         """
         steps = self.steps(terms, grid)
-        candidates = steps.value.runs(steps.value_windows(windows), grid)
-        picked = noisy_max(candidates, rate=steps.value.rate, noise=self.noise, coins=coins)
-        index = grid.at(picked.copy)
-        shape = picked.runs.shape(picked.run)
+        index, shape = self.draw_value(windows, steps, coins)
         low, high = steps.clock.draw(windows, grid, index, shape, coins)
         return Span(index, low, high)
+
+    def draw_groups(
+        self,
+        counted: Iterable[Sequence[Windows]],
+        terms: Sequence[QuantileTerms],
+        grid: Grid,
+        coins: Coins,
+    ) -> Iterator[list[Span]]:
+        """All groups of a chunk at once: each as it would be drawn alone, with the same coins."""
+        for chunk in _chunks(counted):
+            if len(chunk) < FEWEST_TOGETHER:
+                yield from super().draw_groups(chunk, terms, grid, coins)
+                continue
+            # In the order in which they are asked for one by one.
+            draws = [[GroupDraws(coins.draw(), coins.draw()) for _ in terms] for _ in chunk]
+            spans = [
+                ManyGroups(self, self.steps(each, grid), windows, of_term, coins.private).spans()
+                for each, windows, of_term in zip(
+                    terms, zip(*chunk, strict=True), zip(*draws, strict=True), strict=True
+                )
+            ]
+            yield from map(list, zip(*spans, strict=True))
+
+    def draw_value(self, windows: Windows, steps: DepthSteps, coins: Coins) -> tuple[int, Shape]:
+        """The value and its shape."""
+        candidates = steps.value.runs(steps.value_windows(windows), steps.grid)
+        picked = noisy_max(candidates, rate=steps.value.rate, noise=self.noise, coins=coins)
+        return steps.grid.at(picked.copy), picked.runs.shape(picked.run)
 
     def cost(self, terms: QuantileTerms) -> Cost:
         """One draw for the value, one for the interval."""
@@ -264,6 +297,22 @@ def in_three_digits(number: float) -> Fraction:
     return ceil(Fraction(number) / unit) * unit
 
 
+def _chunks(counted: Iterable[Sequence[Windows]]) -> Iterator[list[Sequence[Windows]]]:
+    """Groups that are drawn together, one after the other: as many as fit."""
+    chunk: list[Sequence[Windows]] = []
+    longest = FEWEST_CELLS
+    for windows in counted:
+        atoms = max(len(each(0).indexes) for each in windows)
+        longest = max(longest, atoms)
+        if chunk and longest * (len(chunk) + 1) > MOST_CELLS:
+            yield chunk
+            chunk = []
+            longest = max(FEWEST_CELLS, atoms)
+        chunk.append(windows)
+    if chunk:
+        yield chunk
+
+
 def _at(terms: QuantileTerms, epsilon: Fraction) -> QuantileTerms:
     """The terms at another epsilon, split as before."""
     share = terms.spend.value / terms.spend.epsilon
@@ -296,25 +345,34 @@ class DepthSteps:
     @cached_property
     def value_half(self) -> int:
         """Rows per side that the value step needs."""
-        return ceil(self.value.scale * Fraction(self.log_candidates + PATIENCE))
+        return ceiling(self.log_candidates + PATIENCE, self.value.scale)
 
     def value_windows(self, windows: Windows) -> Windows:
         """The windows of the value step: the first shows few rows, for each atom takes coins, and
         what it hides hardly ever wins.
         """
-        first = min(self._telling_half(windows(0)), self.value_half)
+        first = self._first_half(windows(0))
         return beginning_with(windows, self.value.p, first, self.value_half)
 
-    def _telling_half(self, window: RankWindow) -> int:
-        """Rows per side beyond which all candidates together hardly win against those next to the
-        target rank.
-        """
-        near = trim(window, self.value.p, floor(self.value.scale))
+    def _first_half(self, window: RankWindow) -> int:
+        """Rows per side that the value step looks at first."""
+        near = trim(window, self.value.p, self.near_rows)
         if not len(near.indexes):
             return 0
-        start, end = int(near.indexes[0]), int(near.indexes[-1])
+        return self.telling_half(int(near.indexes[0]), int(near.indexes[-1]))
+
+    @cached_property
+    def near_rows(self) -> int:
+        """Rows per side whose candidates score about as well as the best."""
+        return floor(self.value.scale)
+
+    def telling_half(self, start: int, end: int) -> int:
+        """Rows per side beyond which all candidates together hardly win against those next to the
+        target rank, from one grid point to another.
+        """
         copies = self.grid.copies(end + 1) - self.grid.copies(start)
-        return ceil(self.value.scale * Fraction(self.log_candidates - log(copies) + ROOM))
+        nats = self.log_candidates - log(copies) + ROOM
+        return min(ceiling(nats, self.value.scale), self.value_half)
 
 
 # Groups are many, and what is public of their draws is the same for all.

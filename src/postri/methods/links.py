@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from postri.exact import ceiling
 from postri.grid import Grid
 from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
-from postri.mechanisms.coins import Coins
+from postri.mechanisms.clocks import IN_DOUBT
+from postri.mechanisms.coins import Coins, Key
 from postri.mechanisms.uniforms import Floats, Uniform
 from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, over_target, units_per_row
@@ -32,8 +34,16 @@ HALF_OCTAVE = 1 << (DIGITS - 1)
 # A reading is a logarithm, cut off after this many binary places once and for all.
 PLACES = 40
 FITS = 2**62
+EVERY = slice(None)
+# Under which key the uniform number is asked for.
+CLOCK_KEY: Key = ("clock",)
 # E is e^20 or more where the first rows that a draw looks at end: it hardly ever needs others.
 ROOM = 20
+
+
+def distance_scale(grid: Grid, index: int) -> int:
+    """How far a value is from zero, and one more: knees are proportional to it."""
+    return 1 + abs(index - grid.zero)
 
 
 def offset_of(link: int) -> int:
@@ -127,6 +137,65 @@ class Readings:
         return time
 
 
+@dataclass(frozen=True)
+class ManyReadings:
+    """The readings around several values, which have their own knees: row g of `bends` is where the
+    paces of the g-th change, as logarithms.
+    """
+
+    paces: tuple[float, ...]
+    bends: Floats
+
+    @classmethod
+    def around(cls, step: ClockStep, scales: Floats) -> ManyReadings:
+        """Those around values at these distances from zero, one more than which they are."""
+        bends = np.log1p(scales[:, None] * np.array(step.knees, dtype=np.float64))
+        return cls(tuple(float(pace) for pace in step.paces), bends)
+
+    def readings(self, links: LinkNumbers, rows: Indexes | slice = EVERY) -> Floats:
+        """The readings of links around some of the values: of each a link, or a row of them.
+
+        That of link -1, before all others, is infinitely early.
+        """
+        offsets = links.astype(np.float64)
+        far = links >= HALF_OCTAVE
+        if far.any():
+            rest = (links[far] & (HALF_OCTAVE - 1)) + HALF_OCTAVE
+            offsets[far] = np.ldexp(rest.astype(np.float64), (links[far] >> (DIGITS - 1)) - 1)
+        logs = np.log1p(offsets)
+        times: Floats = self.paces[0] * logs
+        bends = self.bends[rows]
+        for i, (before, after) in enumerate(pairwise(self.paces)):
+            bend = bends[:, i].reshape(-1, *[1] * (links.ndim - 1))
+            times += (after - before) * np.maximum(logs - bend, 0)
+        return times
+
+    def first_after(self, times: Floats) -> LinkNumbers:
+        """The first link around each value whose reading is this time or later; IN_DOUBT where
+        floats cannot tell.
+        """
+        offsets = np.ceil(np.exp(self._logs_at(times))) - 1
+        # As `link_reaching` has it, in floats: these are whole numbers, and so are their digits.
+        _, length = np.frexp(offsets)
+        zeros = np.maximum(length - DIGITS, 0)
+        digits = np.ceil(np.ldexp(offsets, -zeros))
+        links: LinkNumbers = digits.astype(np.int64) + zeros * HALF_OCTAVE
+        found = (times <= self.readings(links)) & (self.readings(links - 1) < times)
+        return np.where(times <= 0, 0, np.where(found, links, IN_DOUBT))
+
+    def _logs_at(self, times: Floats) -> Floats:
+        """About the logarithm of 1 + b at these times."""
+        logs = np.zeros(len(times))
+        left = np.maximum(times, 0)
+        start: Floats | float = 0.0
+        for pace, bend in zip(self.paces, [*self.bends.T, inf], strict=True):
+            part = np.minimum(left / pace, bend - start)
+            logs += part
+            left = left - pace * part
+            start = bend
+        return logs
+
+
 @lru_cache(maxsize=1024)
 def _reading(readings: Readings, offset: int) -> Fraction:
     """The logarithms, cut off after some binary places.
@@ -175,6 +244,11 @@ class ClockStep:
         return self.epsilon / self.sensitivity
 
     @cached_property
+    def rows_per_nat(self) -> Fraction:
+        """How many rows of depth are one nat."""
+        return 1 / self.nats_per_row
+
+    @cached_property
     def nats_per_unit(self) -> Fraction:
         """The same for the unit in which depths are counted."""
         return self.nats_per_row / units_per_row(self.p, self.fine)
@@ -216,7 +290,7 @@ class ClockStep:
 
     def readings(self, grid: Grid, index: int) -> Readings:
         """When the clock passes the links around a value: public, for the value is released."""
-        scale = 1 + abs(index - grid.zero)
+        scale = distance_scale(grid, index)
         return Readings(self.paces, tuple(knee * scale for knee in self.knees))
 
     def last_reading(self, grid: Grid) -> float:
@@ -241,8 +315,7 @@ class ClockStep:
         links = self.links(grid, index, shape)
         windows = beginning_with(windows, self.p, links.half(windows(0).n))
         draw = coins.draw()
-        key = ("clock",)
-        uniform = Uniform(draw, key, int(draw.words(key, 1)[0]))
+        uniform = Uniform(draw, CLOCK_KEY, int(draw.words(CLOCK_KEY, 1)[0]))
         level = 0
         while True:
             # What a window hides is at most as deep as if all rows lay there, and at least as deep
@@ -266,6 +339,11 @@ class Links:
     left: int
     right: int
 
+    @property
+    def scale(self) -> int:
+        """By how much the knees of its readings are larger than next to zero."""
+        return distance_scale(self.grid, self.index)
+
     def ends(self, link: int) -> tuple[int, int]:
         """The interval of a link."""
         offset = offset_of(link)
@@ -276,21 +354,22 @@ class Links:
     def half(self, n: int) -> int:
         """Rows per side that almost always decide, now that the value is known."""
         step = self.step
-        last = max(self._left_end, self._right_end)
+        last = max(self.left_end, self.right_end)
         nats = step.log_odds + self._readings.near(last) + ROOM
-        return 1 + step.wanting_rows(n) + ceil(Fraction(nats) / step.nats_per_row)
+        return 1 + step.wanting_rows(n) + ceiling(nats, step.rows_per_nat)
 
     @cached_property
     def _readings(self) -> Readings:
         return self.step.readings(self.grid, self.index)
 
     @cached_property
-    def _left_end(self) -> int:
+    def left_end(self) -> int:
         """The first link that reaches the first grid point."""
         return link_reaching((self.index - self.grid.first) * self.left)
 
     @cached_property
-    def _right_end(self) -> int:
+    def right_end(self) -> int:
+        """The first link that reaches the last one."""
         return link_reaching((self.grid.last - self.index) * self.right)
 
     def clocks(self, window: RankWindow) -> tuple[Clock, Clock]:
@@ -307,10 +386,10 @@ class Links:
         largest = over_target(most, window.n, step.p, wanting, step.fine)
         number = len(lows)
         left = _side(
-            starts[:number], -largest[:number] - wanting, -least[:number] - wanting, self._left_end
+            starts[:number], -largest[:number] - wanting, -least[:number] - wanting, self.left_end
         )
         right = _side(
-            starts[number:], least[number:] - wanting, largest[number:] - wanting, self._right_end
+            starts[number:], least[number:] - wanting, largest[number:] - wanting, self.right_end
         )
         deepest = self._clock(left.deep, right.deep)
         if window.whole:
@@ -333,10 +412,10 @@ class Links:
         grid = self.grid
         places = _telling_places(window)
         lows = highs = places[:0]
-        if self._left_end > 0:
+        if self.left_end > 0:
             inner = places[(places > grid.first) & (places < self.index)]
             lows = np.concatenate((inner, [self.index]))[::-1]
-        if self._right_end > 0:
+        if self.right_end > 0:
             inner = places[(places > self.index) & (places < grid.last)]
             highs = np.concatenate(([self.index], inner))
         return lows, highs

@@ -30,11 +30,20 @@ def over_target(counts: Indexes, n: int, p: Fraction, largest: int, fine: int = 
 
     Python's integers take over where sums with `largest` could leave int64.
     """
-    per_row = units_per_row(p, fine)
-    if 8 * (per_row * (n + 1) + largest) >= FITS:
+    if not fits_int64(n, p, largest, fine):
         counts = counts.astype(object)
-    scores: Scores = counts * per_row - 2 * p.numerator * fine * n
+    scores: Scores = counts * units_per_row(p, fine) - target_units(n, p, fine)
     return scores
+
+
+def fits_int64(n: int, p: Fraction, largest: int, fine: int = 1) -> bool:
+    """Whether scores of n rows, and their sums with `largest`, are whole numbers of 64 bits."""
+    return 8 * (units_per_row(p, fine) * (n + 1) + largest) < FITS
+
+
+def target_units(n: int, p: Fraction, fine: int = 1) -> int:
+    """The target rank in units."""
+    return 2 * p.numerator * fine * n
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,9 @@ class ValueStep(Step):
             return self.distrust
         return self.distrust + self.leeway.units(n)
 
-    def scores(self, shape: Shape, before: Scores, upto: Scores, n: int) -> Scores:
-        """The scores of points with the rows `before` and `upto` them, of n in all, in units from
-        the target rank.
+    def scores(self, shape: Shape, before: Scores, upto: Scores, distrust: int | Indexes) -> Scores:
+        """The scores of points with the rows `before` and `upto` them, in units from the target
+        rank, where this is the `distrust_of` their table.
         """
         left = -before
         right = upto
@@ -73,7 +73,7 @@ class ValueStep(Step):
         if shape == "left":
             inside = right - np.abs(left)
         # Depths are even numbers of units, so halves are exact.
-        lopsided: Scores = np.minimum(depth, inside // 2 - self.distrust_of(n))
+        lopsided: Scores = np.minimum(depth, inside // 2 - distrust)
         return lopsided
 
     def boost(self, shape: Shape) -> int:
@@ -186,16 +186,16 @@ class ValueRuns:
         """
         seen = self.segments
         step = self.step
-        largest = step.distrust_of(seen.n)
-        before = over_target(seen.before, seen.n, step.p, largest, step.fine)
-        upto = over_target(seen.upto, seen.n, step.p, largest, step.fine)
-        depth = step.scores("even", before, upto, seen.n)
+        distrust = step.distrust_of(seen.n)
+        before = over_target(seen.before, seen.n, step.p, distrust, step.fine)
+        upto = over_target(seen.upto, seen.n, step.p, distrust, step.fine)
+        depth = step.scores("even", before, upto, distrust)
         by_shape = []
         for shape in self.shapes:
             scores = depth
             if shape != "even":
                 # The score of a lopsided shape is at most the depth.
-                lopsided = step.scores(shape, before, upto, seen.n)
+                lopsided = step.scores(shape, before, upto, distrust)
                 scores = np.where(seen.known, lopsided, depth)
             by_shape.append(scores)
         return np.concatenate(by_shape)

@@ -56,6 +56,27 @@ def test_a_query_is_as_good_as_a_table(connection):
     assert 9 in postri.median(table, column="doubled", epsilon=8, coins=SeededCoins(1)).interval
 
 
+@pytest.mark.parametrize(
+    "name", ["trips", "main.trips", "other.trips", '"odd "" name"', "mine", "temporary"]
+)
+def test_a_table_is_the_one_that_its_relation_is(connection, name):
+    """Of several tables of one name, and whatever its name is."""
+    connection.execute("CREATE SCHEMA other")
+    ranges = {"main.trips": 97, "other.trips": 11, '"odd "" name"': 13, "mine": 17}
+    for number, (table, most) in enumerate(ranges.items()):
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {table} AS SELECT {1000 * number} + range % {most} AS cell "
+            "FROM range(5000)"
+        )
+    connection.execute(
+        "CREATE TEMP TABLE temporary AS SELECT 9000 + range % 5 AS cell FROM range(500)"
+    )
+    relation = connection.table(name)
+    answer = postri.median(relation, column="cell", epsilon=8, coins=SeededCoins(1))
+    ((median,),) = relation.query("cells", "SELECT quantile_disc(cell, 0.5) FROM cells").fetchall()
+    assert median in answer.interval and answer.interval.width <= 4
+
+
 def test_a_database_file_is_opened_for_reading_alone(tmp_path):
     path = tmp_path / "trips.duckdb"
     with duckdb.connect(str(path)) as connection:

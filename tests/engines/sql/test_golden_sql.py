@@ -79,7 +79,7 @@ def _marks(groups: np.ndarray, number: int) -> list[np.ndarray]:
 class DuckDB(Recording, RelationSource):
     declared = ("BIGINT", "DOUBLE", "DATE", "VARCHAR", "VARCHAR")
     _is_table = True
-    _table_name = '"trips"'
+    _own_name = '"taxis"."main"."trips"'
 
     def __init__(self) -> None:
         pass

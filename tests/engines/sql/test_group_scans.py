@@ -279,6 +279,7 @@ def test_a_table_may_have_the_name_of_a_step(connection):
         "limits",
         "scanned",
         "stretches0",
+        "beside0",
         "gathered0",
         "source",
         "kept",

@@ -43,6 +43,8 @@ ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
 # Types whose literals are as precise as the raw numbers of their cells.
 MICROSECONDS = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 RAW_ZERO = datetime(1970, 1, 1)
+# A day in raw numbers.
+DAY = 86_400 * 10**6
 # From here on a number takes more than 16 bits.
 SHORT = 1 << 16
 
@@ -63,6 +65,18 @@ class Microseconds:
             f"(CASE WHEN {self.cell} > {self._literal(high)} THEN {high} "
             f"WHEN {self.cell} < {self._literal(low)} THEN {low} "
             f"ELSE TRY(epoch_us({self.cell})) END)"
+        )
+
+    def days(self, low: int, high: int) -> str | None:
+        """The day of a moment without a time zone, whose date does not follow the session's. That
+        of an infinity is infinitely far, and no error, whatever is read before it is compared.
+        """
+        if self.zone:
+            return None
+        return (
+            f"(CASE WHEN {self.cell} > {self._literal(high)} THEN {high // DAY} "
+            f"WHEN {self.cell} < {self._literal(low)} THEN {low // DAY} "
+            f"ELSE CAST({self.cell} AS DATE) - DATE '1970-01-01' END)"
         )
 
     def inside(self, low: int, high: int) -> str:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -74,24 +74,27 @@ FEWER_OF_GROUP = 1 << 11
 # How many a sample of single rows has: of a table, and of each group.
 SINGLE_ROWS = 1 << 16
 ROWS_OF_GROUP = 1 << 9
-# No row, if there is no such setting or it cannot be changed: a statement that fails would end the
-# transaction, which may be the user's.
+# The settings that the library has, which takes longer to tell than what they are set to.
+SETTINGS = "SELECT name FROM duckdb_settings()"
+OF_BITS = {"perfect_ht_threshold", "lock_configuration"}
+# No row, if it cannot be changed: a statement that fails would end the transaction, which may be
+# the user's.
 BITS_OF_GROUPS = """
-SELECT bits.value
-FROM duckdb_settings() AS bits, duckdb_settings() AS locked
-WHERE bits.name = 'perfect_ht_threshold'
-      AND locked.name = 'lock_configuration' AND locked.value = 'false'
+SELECT current_setting('perfect_ht_threshold')
+WHERE current_setting('lock_configuration') = false
 """
 NUMBER_OF_ROWS = "SELECT count(*) AS rows FROM {relation}"
 # How DuckDB writes a relation that is a table, before its name.
 WHOLE = "SELECT * FROM "
 TABLE = "TABLE_RELATION"
+# What statements call a relation that has no name.
+UNNAMED = "source"
 OWN_DATABASE = "duckdb"
 QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
-# The tables that a name can mean: in what kind of database each is, and whether it has columns that
-# are computed when they are read.
+# The tables that a name can mean: in what kind of database each is, whether it has columns that are
+# computed when they are read, and its full name.
 KINDS = """
-SELECT d.type, bool_or(c.is_generated)
+SELECT d.type, bool_or(c.is_generated), c.database_name, c.schema_name, c.table_name
 FROM duckdb_columns() AS c JOIN duckdb_databases() AS d USING (database_oid)
 WHERE lower(c.table_name) = lower($name)
       AND ($schema IS NULL OR lower($schema) IN (lower(c.schema_name), lower(c.database_name)))
@@ -125,6 +128,8 @@ NO_FUNCTIONS: Mapping[str, Function] = {}
 _beginning = Lock()
 # The user's setting on a connection that has another one for now, and how many questions need it.
 _in_arrays: dict[int, tuple[int, int]] = {}
+# The names of all settings, once they were asked for.
+_settings: set[str] = set()
 
 
 def limit_memory(size: int) -> None:
@@ -200,14 +205,13 @@ class RelationSource:
     """
 
     dialect = DuckDialect()
-    relation = "source"
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
         self._in_snapshot = False
         # What ends with the snapshot.
         self._until_end = ExitStack()
-        self.doubts = self._doubts()
+        self.doubts, self._own_name = self._catalogued()
 
     @contextmanager
     def snapshot(self) -> Iterator[RelationSource]:
@@ -222,7 +226,8 @@ class RelationSource:
         began = _begin(connection)
         try:
             # A view may stand by now where the table stood.
-            if not set(self._doubts()) <= set(self.doubts):
+            doubts, _ = self._catalogued()
+            if not set(doubts) <= set(self.doubts):
                 raise SourceChanged(REPLACED)
             with still._until_end:
                 yield still
@@ -250,10 +255,21 @@ class RelationSource:
         """
         connection = self._relation._con
         with watched(connection.query_progress):
-            return run_query(
-                lambda: cast(Any, self._relation.query(self.relation, query)).fetchnumpy(),
-                connection,
-            )
+            return run_query(lambda: self._query(query).fetchnumpy(), connection)
+
+    def _query(self, query: str) -> Any:
+        """A statement about this relation, as a relation of its own: whoever shares the connection
+        keeps the results that it has.
+        """
+        if self._own_name is None:
+            return self._relation.query(UNNAMED, query)
+        # Without a view for the relation, which takes longer than most statements are planned.
+        return self._relation._con.sql(query)
+
+    @property
+    def relation(self) -> str:
+        """A table by its own name; other relations have none."""
+        return self._own_name or UNNAMED
 
     def estimate(self) -> int:
         """DuckDB knows its tables' sizes. From now on, until the snapshot ends, the rows of a large
@@ -269,51 +285,52 @@ class RelationSource:
         of_group = FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP
         size = max(BLOCKS_OF_TABLE, of_group * groups)
         share = min(1.0, size / rows, MOST_OF_TABLE)
-        blocks = filled(SAMPLED_BLOCKS, table=self._table_name, percent=100 * share)
+        blocks = filled(SAMPLED_BLOCKS, table=self.relation, percent=100 * share)
         yield Sample(blocks, share)
         yield single_rows(self.relation, rows, groups)
-
-    @property
-    def _table_name(self) -> str:
-        """A table by its own name: only so does DuckDB skip the blocks that are not sampled.
-
-        Other relations have no name.
-        """
-        query = self._relation.sql_query()
-        if self._is_table and query.startswith(WHOLE):
-            return query.removeprefix(WHOLE)
-        return self.relation
 
     @property
     def _is_table(self) -> bool:
         return bool(self._relation.type == TABLE)
 
-    def _doubts(self) -> tuple[str, ...]:
-        """Why reading may fail on a row, by what the catalogue says of the table now."""
+    def _catalogued(self) -> _Catalogued:
+        """What the catalogue says of the relation now."""
         if not self._is_table:
-            return (QUERY,)
+            return _Catalogued((QUERY,), None)
         name = self._relation.sql_query().removeprefix(WHOLE)
         failure = SourceError(f"DuckDB has no table {name} any more")
-        doubts: tuple[str, ...] = quietly(
-            lambda: tuple(_table_doubts(self._relation._con, name)), failure
-        )
-        return doubts
+        found: _Catalogued = quietly(lambda: _catalogued(self._relation._con, name), failure)
+        return found
 
 
-def _table_doubts(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[str]:
-    """The same for a table by its name, which is as quoted as DuckDB quotes it.
+class _Catalogued(NamedTuple):
+    """Why reading may fail on a row, and the full name of a table, which no step of a statement
+    has; None without a name, or if there may be several.
+    """
+
+    doubts: tuple[str, ...]
+    name: str | None
+
+
+def _catalogued(connection: duckdb.DuckDBPyConnection, name: str) -> _Catalogued:
+    """What the catalogue says of a table by its name, which is as quoted as DuckDB quotes it.
 
     Of several tables that a name could mean, one that is in doubt is enough.
     """
+    doubts = []
     if connection.table(name).type != TABLE:
-        yield QUERY
+        doubts.append(QUERY)
     parts = [part.replace('""', '"') for part in QUOTED_PART.findall(name)]
     schema = parts[-2] if len(parts) > 1 else None
-    kinds = connection.execute(KINDS, {"name": parts[-1], "schema": schema}).fetchall()
-    if any(computed for _, computed in kinds):
-        yield GENERATED
-    for kind in sorted({str(kind) for kind, _ in kinds if kind != OWN_DATABASE}):
-        yield doubt(f"a table of an attached database of type {kind}", "the other place")
+    tables = connection.execute(KINDS, {"name": parts[-1], "schema": schema}).fetchall()
+    if any(computed for _, computed, *_ in tables):
+        doubts.append(GENERATED)
+    for kind in sorted({str(kind) for kind, *_ in tables if kind != OWN_DATABASE}):
+        doubts.append(doubt(f"a table of an attached database of type {kind}", "the other place"))
+    full_name = None
+    if len(tables) == 1:
+        full_name = ".".join(map(DuckDialect().name, tables[0][2:]))
+    return _Catalogued(tuple(doubts), full_name)
 
 
 def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -342,6 +359,10 @@ def _counting_in_arrays(connection: duckdb.DuckDBPyConnection) -> Iterator[None]
         # Of several questions at once the first has seen the setting of the user.
         usual, users = _in_arrays.get(key, (0, 0))
         if not users:
+            if not _settings:
+                _settings.update(name for (name,) in connection.execute(SETTINGS).fetchall())
+            if not _settings >= OF_BITS:
+                raise LookupError
             ((found,),) = connection.execute(BITS_OF_GROUPS).fetchall()
             usual = int(found)
             connection.execute(SET_BITS.format(max(MOST_BITS, usual)))

@@ -40,7 +40,7 @@ FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell
             FROM (
                 SELECT *
-                FROM "trips" USING SAMPLE 5.242880% (system)
+                FROM "taxis"."main"."trips" USING SAMPLE 5.242880% (system)
             ) AS sampled
             WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <=
                     10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
@@ -62,7 +62,7 @@ WITH scanned AS MATERIALIZED (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell
-            FROM source
+            FROM "taxis"."main"."trips"
             WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <=
                     10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
                     COLLATE "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" >

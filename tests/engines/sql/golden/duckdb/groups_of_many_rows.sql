@@ -42,7 +42,7 @@ FROM (
                     AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
             FROM (
                 SELECT *
-                FROM "trips" USING SAMPLE 5.242880% (system)
+                FROM "taxis"."main"."trips" USING SAMPLE 5.242880% (system)
             ) AS sampled
         ) AS cells
             JOIN (
@@ -92,7 +92,7 @@ scanned AS MATERIALIZED (
             SELECT CAST("fare" AS BIGINT) AS cell,
                 (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
                     AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
             JOIN (
             SELECT named.*, at0
@@ -175,7 +175,7 @@ gathered0 AS MATERIALIZED (
                 SELECT CAST("fare" AS BIGINT) AS cell,
                     (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
                         AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
-                FROM source
+                FROM "taxis"."main"."trips"
             ) AS cells
                 JOIN beside0 AS beside ON key0 = name0
             WHERE cell IS NOT NULL

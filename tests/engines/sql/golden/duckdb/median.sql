@@ -8,7 +8,7 @@ WITH scanned AS MATERIALIZED (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
         WHERE cell IS NOT NULL
     ) AS kept

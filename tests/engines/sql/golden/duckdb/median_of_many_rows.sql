@@ -40,7 +40,7 @@ FROM (
             SELECT CAST("fare" AS BIGINT) AS cell
             FROM (
                 SELECT *
-                FROM "trips" USING SAMPLE 5.242880% (system)
+                FROM "taxis"."main"."trips" USING SAMPLE 5.242880% (system)
             ) AS sampled
         ) AS cells
         WHERE cell IS NOT NULL
@@ -58,7 +58,7 @@ WITH scanned AS MATERIALIZED (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
         WHERE cell IS NOT NULL
     ) AS kept

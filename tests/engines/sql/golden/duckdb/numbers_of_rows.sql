@@ -5,7 +5,7 @@ FROM (
         SELECT CAST("fare" AS BIGINT) AS cell,
             (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
                 AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
-        FROM source
+        FROM "taxis"."main"."trips"
         WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000
                 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE "binary")) = (('Oslo')
                 COLLATE "binary")) AND ((date_diff('day', DATE '1970-01-01', CASE WHEN "day" > DATE

@@ -17,7 +17,7 @@ FROM (
                         (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000 THEN
                             (CAST("rider" AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS
                             unit
-                    FROM source
+                    FROM "taxis"."main"."trips"
                     WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary"))
                             <= 10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary") END COLLATE
                             "binary")) = (('Oslo') COLLATE "binary")) AND ((date_diff('day', DATE

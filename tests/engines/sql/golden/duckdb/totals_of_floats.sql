@@ -18,7 +18,7 @@ FROM (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell))
     ) AS kept
@@ -40,7 +40,7 @@ FROM (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell))
     ) AS kept

@@ -24,7 +24,7 @@ FROM (
                             (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000
                                 THEN (CAST("rider" AS VARCHAR) COLLATE "binary") END COLLATE
                                 "binary") AS unit
-                        FROM source
+                        FROM "taxis"."main"."trips"
                     ) AS cells
                     WHERE cell IS NOT NULL AND unit IS NOT NULL
                 ) AS kept

@@ -7,7 +7,7 @@ FROM (
             SELECT CAST("tip" AS DOUBLE) AS cell,
                 (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("rider"
                     AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS unit
-            FROM source
+            FROM "taxis"."main"."trips"
         ) AS cells
         WHERE (isfinite(cell) OR isinf(cell)) AND unit IS NOT NULL
     ) AS kept
@@ -56,7 +56,7 @@ FROM (
                                     (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary"))
                                         <= 10000 THEN (CAST("rider" AS VARCHAR) COLLATE "binary")
                                         END COLLATE "binary") AS unit
-                                FROM source
+                                FROM "taxis"."main"."trips"
                             ) AS cells
                             WHERE (isfinite(cell) OR isinf(cell)) AND unit IS NOT NULL
                         ) AS kept

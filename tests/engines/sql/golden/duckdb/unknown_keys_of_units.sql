@@ -12,7 +12,7 @@ FROM (
                         AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0,
                     (CASE WHEN length((CAST("rider" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("rider"
                         AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS unit
-                FROM source
+                FROM "taxis"."main"."trips"
             ) AS cells
             WHERE unit IS NOT NULL AND key0 IS NOT NULL
         ) AS named
