@@ -37,6 +37,8 @@ SHARE = 1 / 1000
 # further than normal noise of the same mean square, by between these shares.
 LAPLACE_REACH = [1.04, 1.16]
 NORMAL_REACH = [1.0]
+# The number of the first child of a node whose children were not seen yet.
+NONE_YET = -1
 # A tree is divided in no more places than this.
 MOST_DIVIDED = 1 << 14
 
@@ -75,36 +77,56 @@ class NodeNumbers:
         self.noise = noise
         self.nodes: list[TreeNode] = []
         self._edges = np.array(sorted(edges), np.int64)
-        self._facts: list[tuple[float, bool, bool, bool]] = []
-        self._first_children: dict[int, int] = {}
-        self._add([shape.root])
+        # Lines beyond the nodes seen so far are empty.
+        self._facts = np.zeros((1, len(NodeFacts._fields)))
+        self._first_children = np.full(1, NONE_YET)
+        self._add([shape.root], [self._square(shape.root)])
 
-    def first_child(self, number: int) -> int:
-        """The number of its first child."""
-        found = self._first_children.get(number)
-        if found is None:
-            found = len(self.nodes)
-            self._first_children[number] = found
-            self._add(self.shape.children(self.nodes[number]))
+    def first_children(self, numbers: Numbers) -> Numbers:
+        """The number of the first child of each."""
+        lacking = np.unique(numbers[self._first_children[numbers] == NONE_YET])
+        nodes: list[TreeNode] = []
+        squares: list[float] = []
+        firsts = []
+        for number in lacking.tolist():
+            firsts.append(len(self.nodes) + len(nodes))
+            parent = self.nodes[number]
+            children = self.shape.children(parent)
+            nodes += children
+            if self.shape.divides_evenly(parent):
+                # All have children of the same level, but the last one may be a single point.
+                squares += [self._square(children[0])] * (len(children) - 1)
+                squares.append(self._square(children[-1]))
+            else:
+                squares += map(self._square, children)
+        self._add(nodes, squares)
+        self._first_children[lacking] = firsts
+        found: Numbers = self._first_children[numbers]
         return found
 
     def facts(self, numbers: Numbers) -> NodeFacts:
         """Those of some nodes."""
-        known = np.array(self._facts)[numbers]
-        square, *is_so = known.T
+        square, *is_so = self._facts[numbers].T
         return NodeFacts(square, *(each > 0 for each in is_so))
 
-    def _add(self, nodes: Sequence[TreeNode]) -> None:
+    def _square(self, node: TreeNode) -> float:
+        if node.is_leaf:
+            return 0.0
+        return self.noise.below(self.shape, node).mean_square
+
+    def _add(self, nodes: Sequence[TreeNode], squares: Sequence[float]) -> None:
+        start = len(self.nodes)
         self.nodes += nodes
-        before = self._edges.searchsorted([node.first for node in nodes], "right")
-        upto = self._edges.searchsorted([node.last for node in nodes], "right")
+        while len(self._facts) < len(self.nodes):
+            self._facts = np.concatenate((self._facts, np.zeros_like(self._facts)))
+            more = np.full_like(self._first_children, NONE_YET)
+            self._first_children = np.concatenate((self._first_children, more))
+        firsts = np.array([node.first for node in nodes], np.int64)
+        lasts = np.array([node.last for node in nodes], np.int64)
+        before, upto = (self._edges.searchsorted(each, "right") for each in (firsts, lasts))
         grid = self.shape.grid
-        for node, has_edge in zip(nodes, (before < upto).tolist(), strict=True):
-            square = 0.0
-            if not node.is_leaf:
-                square = self.noise.below(self.shape, node).mean_square
-            ends = node.first == grid.first, node.last == grid.last
-            self._facts.append((square, has_edge, *ends))
+        known = squares, before < upto, firsts == grid.first, lasts == grid.last
+        self._facts[start : len(self.nodes)] = np.column_stack(known)
 
 
 class Leaves(NamedTuple):
@@ -135,7 +157,7 @@ class Leaves(NamedTuple):
 
     def at(self, places: Numbers) -> Leaves:
         """Some of them."""
-        return Leaves._make(each[..., places] for each in self)
+        return Leaves._make(each.take(places, axis=-1) for each in self)
 
 
 class Front:
@@ -150,16 +172,12 @@ class Front:
         self._reaches = _reaches(numbers, wish.beta)
         self._leaves = self._roots()
 
-    @property
-    def chosen(self) -> Leaves:
-        """The leaves that `choose` found."""
-        return self._leaves.at(self._places)
-
     def choose(self) -> bool:
-        """Find the leaves that are worth a look; whether there are any."""
+        """Find the leaves that are worth a look, `chosen`; whether there are any."""
         leaves = self._leaves
         can_be = (leaves.square > 0) & (self._divided < MOST_DIVIDED)[leaves.group]
         self._places = np.flatnonzero(can_be & self.worth_a_look(leaves))
+        self.chosen = leaves.at(self._places)
         return bool(len(self._places))
 
     def worth_a_look(self, leaves: Leaves) -> Bools:
@@ -263,8 +281,7 @@ class Front:
         )
         is_there = places[:-1] < number[:, None]
         parents, place = np.nonzero(is_there)
-        firsts = np.array([self.numbers.first_child(each) for each in chosen.node.tolist()])
-        node = firsts[parents] + place
+        node = self.numbers.first_children(chosen.node)[parents] + place
         facts = self.numbers.facts(node)
         past = below.T - self._ps[:, None, None] * total
         off = below_below.T - 2 * self._ps[:, None, None] * below_total.T
