@@ -51,7 +51,7 @@ class DiscreteLaplace:
         """As plain values."""
         return {"scale": str(self.scale)}
 
-    @property
+    @cached_property
     def spread(self) -> float:
         """About how far it reaches: the scale."""
         return float(self.scale)

@@ -291,6 +291,34 @@ CountsBelow = Callable[[Indexes], Sequence[PointCounts]]
 """For each group, how many cells lie below each of some grid indexes."""
 
 
+@dataclass(frozen=True, eq=False)
+class OrderedCells:
+    """The grid indexes of the cells of each group, in order: whatever is counted of them takes no
+    scan, and each group can be asked about points of its own.
+    """
+
+    groups: Sequence[Indexes]
+
+    def __call__(self, points: Indexes) -> list[PointCounts]:
+        """For each group how many cells lie below each of these points, and how many there are."""
+        return [
+            PointCounts(points, cells.searchsorted(points), len(cells)) for cells in self.groups
+        ]
+
+    def of(self, groups: Sequence[int]) -> OrderedCells:
+        """Those of some groups."""
+        return OrderedCells([self.groups[group] for group in groups])
+
+    def ranks(self, group: int, firsts: Indexes, lasts: Indexes) -> Indexes:
+        """How many cells of a group lie below each of `firsts`, of which each stretch has a line;
+        after them, how many lie up to the last index of the stretch.
+        """
+        cells = self.groups[group]
+        below = cells.searchsorted(firsts)
+        upto = cells.searchsorted(lasts, "right")
+        return np.hstack((below, upto[:, None]))
+
+
 def with_lowest(windows: Windows, target: Target, *, rows: int, lowest: int) -> Windows:
     """The windows around a target rank of a table whose number of rows is public.
 

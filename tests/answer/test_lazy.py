@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
@@ -11,6 +13,7 @@ import postri
 from postri import SeededCoins, agg, by
 from postri.answer.drawn import Kept
 from postri.answer.lazy import LazySequence
+from postri.tree.drawn_tree import DrawnTree
 
 NAMES = [f"place {number % 40}" for number in range(4_000)]
 
@@ -63,3 +66,25 @@ def test_a_result_can_be_copied_and_pickled():
     for other in (deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert other.rows == result.rows
         assert other.answer("n", "place 7") == result.answer("n", "place 7")
+
+
+def test_a_release_tells_its_median_when_somebody_looks():
+    with patch.object(DrawnTree, "interval", side_effect=AssertionError("too early")):
+        released = postri.distribution(range(500), epsilon=1, coins=SeededCoins(2))
+    answer = released.answer
+    assert answer.interval is answer.interval
+    assert (answer.value, answer.interval) == (released.median.value, released.median.interval)
+
+
+def test_a_release_that_nobody_looked_at_is_copied_compared_and_stored():
+    def answer() -> postri.Answer:
+        return postri.distribution(range(500), epsilon=1, coins=SeededCoins(2)).answer
+
+    looked_at = answer()
+    assert "value" in repr(looked_at)
+    for each in (copy(answer()), pickle.loads(pickle.dumps(answer())), replace(answer(), notes=())):
+        assert (each.value, each.interval) == (looked_at.value, looked_at.interval)
+    read = postri.Distribution.from_json(postri.Distribution(answer()).to_json()).answer
+    assert str(read) == str(looked_at)
+    with pytest.raises(AttributeError, match="no width"):
+        _ = looked_at.width

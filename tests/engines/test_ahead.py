@@ -20,6 +20,7 @@ import postri
 from postri import Domain, SeededCoins
 from postri.engines.ahead import CountsAhead
 from postri.engines.engine import UsualRange
+from postri.engines.memory import engine as memory_engine
 from postri.engines.memory.engine import MemoryEngine
 from postri.engines.rows import Groups, Rows
 from postri.engines.sql.engine import SqlEngine
@@ -69,12 +70,13 @@ CELLS: dict[str, tuple[Callable[[], Any], Domain | None]] = {
     "none": (lambda: np.empty(0, np.int64), None),
 }
 ENGINES = ("memory", "DuckDB")
+IN_ORDER = "memory, in order"
 
 
 def opened(engine: str, cells: Any) -> Table:
     values = cells if isinstance(cells, pa.Array) else pa.array(cells)
     table = pa.table({"x": values, "key": pa.array(np.arange(len(values)) % 3)})
-    if engine == "memory":
+    if engine != "DuckDB":
         return postri.open(table)
     connection = duckdb.connect()
     connection.register("given", table)
@@ -122,9 +124,13 @@ def some_nodes(grid: Grid, indexes: Indexes) -> Iterator[list[TreeNode]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "name"), list(product(ENGINES, CELLS))[:: sized(5, 1)], ids=str)
-def test_all_boundaries_of_a_tree_have_the_counts_of_the_cells(engine, name):
+@pytest.mark.parametrize(
+    ("engine", "name"), list(product([*ENGINES, IN_ORDER], CELLS))[:: sized(5, 1)], ids=str
+)
+def test_all_boundaries_of_a_tree_have_the_counts_of_the_cells(engine, name, monkeypatch):
     """Few cells are followed down to single points; all are counted."""
+    if engine != IN_ORDER:
+        monkeypatch.setattr(memory_engine, "MOST_ORDERED", 0)
     make, domain = CELLS[name]
     table = opened(engine, make())
     grid = grid_of(table.type_of("x"), domain)
@@ -154,6 +160,8 @@ def test_parts_of_stretches_hold_what_lies_between_their_points(engine):
         ([-(2**20)], 2**21, 2**14),
         ([SMALLEST, SMALLEST + 64], 32, 8),
         ([LARGEST - 64], 64, 1),
+        ([SMALLEST, -64], 64, 1),
+        ([-(2**15)], 2**16, 1),
     ]:
         stretches = Stretches(np.array(firsts, np.int64), size, step)
         found = table._engine.counts_inside("x", grid, stretches, rows)
@@ -162,6 +170,32 @@ def test_parts_of_stretches_hold_what_lies_between_their_points(engine):
         points = np.unique(bounds)
         for group, counted in enumerate(table.counts_below("x", grid, points, rows)):
             assert found[group].tolist() == np.diff(counted.below(bounds), axis=1).tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("step", [1, 3, 64, 2**49])
+def test_even_points_hold_what_lies_below_them_and_fail_on_no_cell(engine, step):
+    cells = np.append(around_zero(), at_the_ends())
+    table = opened(engine, cells)
+    grid = grid_of(table.type_of("x"), None)
+    rows = table.bind(Rows())
+    points = np.arange(-300, 700, dtype=np.int64) * step - 1
+    (found,) = table.counts_below("x", grid, points, rows)
+    assert found.counts.tolist() == np.sort(cells).searchsorted(points).tolist()
+    assert found.n == len(cells)
+
+
+def test_cells_in_order_or_counted_give_the_same_release(monkeypatch):
+    table = opened("memory", lognormal(300))
+    keys = {"key": [0, 1, 2]}
+
+    def released() -> list[str]:
+        found = postri.distribution(table, "x", epsilon=1, by=keys, coins=SeededCoins(3))
+        return [each.to_json() for each in found.values()]
+
+    one = released()
+    monkeypatch.setattr(memory_engine, "MOST_ORDERED", 0)
+    assert released() == one
 
 
 @pytest.mark.slow
@@ -182,6 +216,7 @@ def test_few_scans_are_enough_for_a_release(engine, kind, name):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_release_is_the_same_whatever_the_sample_tells(engine, monkeypatch):
     """Also where it misleads, or tells nothing."""
+    monkeypatch.setattr(memory_engine, "MOST_ORDERED", 0)
     table = opened(engine, around_zero())
     kind = type(table._engine)
 

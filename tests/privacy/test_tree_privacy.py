@@ -29,7 +29,7 @@ from postri.methods.tree_release import _ExactCounts, release
 from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange
 from postri.question.question import plain_question
-from postri.tree.front import Front, Leaves, Wish
+from postri.tree.front import Front, Looked, Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import Level, TreeNode, TreeShape
 from proving import sized
@@ -88,7 +88,7 @@ class Recorder:
         self._patches.undo()
 
 
-def everything(front: Front, leaves: Leaves) -> Any:
+def everything(front: Front, leaves: Looked, is_end: Any) -> Any:
     """All nodes are worth a look, whatever was drawn."""
     return leaves.square > 0
 
@@ -248,10 +248,10 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
     original = Front.worth_a_look
     table: list[Rows] = []
 
-    def peeking(front: Front, leaves: Leaves) -> Any:
+    def peeking(front: Front, leaves: Looked, is_end: Any) -> Any:
         nodes = [front.numbers.nodes[number] for number in leaves.node]
         holds = [any(node.first <= row <= node.last for row in table[-1]) for node in nodes]
-        return original(front, leaves) & (np.array(holds) | (leaves.node == 0))
+        return original(front, leaves, is_end) & (np.array(holds) | (leaves.node == 0))
 
     monkeypatch.setattr(Front, "worth_a_look", peeking)
     found = []

@@ -49,6 +49,33 @@ class Answer:
     key: Any = None
     covers: Covers = "table"
 
+    @classmethod
+    def told_by(cls, drawn: Drawn, beta: Fraction, **fields: Any) -> Answer:
+        """One that tells what was drawn. Its value, and its interval for this beta, are made when
+        somebody looks at them: a release in each of a thousand groups may tell nobody its median.
+        """
+        answer = object.__new__(cls)
+        vars(answer).update(fields, drawn=drawn, _beta=beta)
+        return answer
+
+    if not TYPE_CHECKING:  # else every name would be taken for that of a field
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for fields that are not there yet. Nothing is drawn: both follow from what
+            was.
+            """
+            if name not in ("value", "interval") or "_beta" not in vars(self):
+                raise AttributeError(f"an answer has no {name}")
+            found = self.drawn.value if name == "value" else self.drawn.interval(self._beta)
+            vars(self)[name] = found
+            return found
+
+    def about(self, rows: Population) -> Answer:
+        """The same, about these rows."""
+        answer = object.__new__(Answer)
+        vars(answer).update(vars(self), rows=rows)
+        return answer
+
     @property
     def population(self) -> str:
         """What it is about, in words: "all rows", "rows where age < 40", "the population behind

@@ -7,6 +7,7 @@ every count that is told is exact, whatever else was counted.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +26,9 @@ from postri.window import Indexes, PointCounts
 USUAL_STRETCHES = 1 << 15
 # Elsewhere, where hardly a cell lies, a grid without octaves is divided into so many.
 FEW_STRETCHES = 1 << 9
+# A stretch without cells costs nothing where rows have no groups: with as many more beyond the
+# usual range hardly a cell is left that has to be looked up. All numbers of stretches have 16 bits.
+WIDE_STRETCHES = (1 << 16) - 2 * FEW_STRETCHES
 # So few rows in a stretch are not worth another one.
 ROWS_EACH = 16
 # Stretches are divided before somebody asks for them if there is room for so many parts of each.
@@ -100,16 +104,29 @@ class CountsAhead:
         groups = self._rows.number
         room = max(1, min(USUAL_STRETCHES, self._most_parts // 2))
         few = min(room, FEW_STRETCHES)
-        found = [point for lattice in self._lattices for point in lattice.outline(few)]
+        found = [lattice.outline(few) for lattice in self._lattices]
         usual = self._engine.usual_range(self._column, self._grid, self._rows)
         if usual is not None:
             inside = [lattice.within(usual.low, usual.high) for lattice in self._lattices]
             # Where a few rows lie, noise hides how they are spread.
             worth = max(few, usual.rows // (ROWS_EACH * groups))
             size = max(lattice.size_for(min(room, worth)) for lattice in inside)
-            found += [point for lattice in inside for point in lattice.points(size)]
-            found += [point for lattice in inside for point in lattice.fringe(size)]
+            found += [lattice.fringe(size) for lattice in inside]
+            if groups == 1 and worth >= room == USUAL_STRETCHES:
+                inside = self._widened(inside, size)
+            found += [lattice.points(size) for lattice in inside]
         return self._within_grid(found)
+
+    def _widened(self, inside: Sequence[Lattice], size: int) -> list[Lattice]:
+        """The part of each lattice that holds cells, and as much beyond it as there is room for."""
+        lengths = [max(0, lattice.last - lattice.first + 1) for lattice in inside]
+        more = WIDE_STRETCHES * size - sum(lengths)
+        widened = []
+        for lattice, part, length in zip(self._lattices, inside, lengths, strict=True):
+            if length:
+                share = more * length // sum(lengths)
+                widened.append(lattice.around(part.first, part.last, share))
+        return widened
 
     @cached_property
     def _most_parts(self) -> int:
@@ -117,10 +134,19 @@ class CountsAhead:
         most = self._engine.most_parts(self._column, self._grid, self._rows)
         return max(2, min(most, MOST_COUNTS // self._rows.number))
 
-    def _within_grid(self, points: Iterable[int]) -> Indexes:
-        grid = self._grid
-        inside = {point for point in points if grid.first <= point <= grid.last}
-        return np.array(sorted(inside), np.int64)
+    def _within_grid(self, points: Iterable[Sequence[int]]) -> Indexes:
+        """Those inside the grid, in order."""
+        first, last = self._grid.first, self._grid.last
+        found = [np.empty(0, np.int64)]
+        for each in points:
+            if isinstance(each, range):
+                # These are many, and in order.
+                some = each[bisect_left(each, first) : bisect_right(each, last)]
+                found.append(np.fromiter(some, np.int64, len(some)))
+            else:
+                inside = [point for point in each if first <= point <= last]
+                found.append(np.array(inside, np.int64))
+        return np.unique(np.concatenate(found))
 
     def _count_parts(self, lacking: Indexes) -> None:
         """A scan that divides the stretches around these points, and around all ranks near which

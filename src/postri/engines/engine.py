@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from postri.window import (
     Ends,
     Indexes,
     MiddleTotal,
+    OrderedCells,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -189,6 +190,14 @@ class Engine(Protocol):
 
     def matching(self, conditions: Sequence[Bound]) -> list[int]:
         """On how many rows each condition holds."""
+
+
+@runtime_checkable
+class OrdersCells(Protocol):
+    """An engine that may put the cells of small groups in order: that of columns in memory."""
+
+    def ordered_cells(self, column: str | None, grid: Grid, rows: Selection) -> OrderedCells | None:
+        """The cells of each group in order; None if a group has too many."""
 
 
 class Counter(Protocol):

@@ -7,6 +7,7 @@ those of one lattice, and what is counted between the points of a lattice answer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,18 +94,32 @@ class Lattice:
         points = self.last - self.first + 1
         return 1 << max(0, (-(-points // room) - 1).bit_length())
 
-    def points(self, step: int) -> list[int]:
+    def around(self, low: int, high: int, more: int) -> Lattice:
+        """The part of it between two indexes and up to so many more: as many on each side, or on
+        the other side where it ends.
+
+        >>> around = Lattice(0, 100, 0).around(10, 20, 40)
+        >>> around.first, around.last
+        (0, 50)
+        """
+        below = max(min(more, low - self.first), 0)
+        above = max(min(more, self.last - high), 0)
+        first = low - min(below, max(more // 2, more - above))
+        last = high + min(above, more - (low - first))
+        return self.within(first, last)
+
+    def points(self, step: int) -> range:
         """Those by this step, and the one before them and after them.
 
-        >>> Lattice(5, 20, -1).points(4)
+        >>> list(Lattice(5, 20, -1).points(4))
         [3, 7, 11, 15, 19, 23]
         """
         if self.first > self.last:
-            return []
+            return range(0)
         start = self.first - (self.first - self.origin) % step
-        return list(range(start, self.last + step, step))
+        return range(start, self.last + step, step)
 
-    def outline(self, room: int) -> list[int]:
+    def outline(self, room: int) -> Sequence[int]:
         """Points all over it: the octaves, or as many as there is room for."""
         if not self.octaves:
             return self.points(self.size_for(room))

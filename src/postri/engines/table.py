@@ -13,7 +13,7 @@ import numpy as np
 from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
-from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine
+from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine, OrdersCells
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import (
     EVERY_ROW,
@@ -35,6 +35,7 @@ from postri.window import (
     Ends,
     Indexes,
     MiddleTotal,
+    OrderedCells,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -349,10 +350,14 @@ class Table:
         rows: Selection,
         ps: Sequence[Fraction],
         reach: int,
-    ) -> CountsAhead:
+    ) -> CountsAhead | OrderedCells:
         """The same, for points that are asked for one after the other: most of them near the ranks
         of these quantiles, within `reach` rows.
         """
+        if isinstance(self._engine, OrdersCells):
+            ordered = self._engine.ordered_cells(column, grid, rows)
+            if ordered is not None:
+                return ordered
         return CountsAhead(self._engine, column, grid, rows, ps, reach)
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 from math import floor
-from operator import sub
 
 import numpy as np
 
@@ -32,26 +31,25 @@ def discrete_laplaces(noises: Sequence[DiscreteLaplace], wanted: Sequence[Wanted
     The difference of two geometric numbers has this law, and scale * -ln(U), rounded down, is a
     geometric number. Where 64 bits of U leave open which one, more are drawn.
     """
-    of_both = [each._replace(number=2 * each.number) for each in wanted]
-    words = words_of(of_both)
+    words = words_of([Wanted(draw, key, 2 * number) for draw, key, number in wanted])
     numbers = np.array([each.number for each in wanted])
     owner = np.repeat(np.arange(len(wanted)), 2 * numbers)
     # Where the words of each key begin.
     starts = np.cumsum(2 * numbers) - 2 * numbers
-    scales = np.array([float(noise.scale) for noise in noises])[owner]
+    scales = np.array([noise.spread for noise in noises])[owner]
     low = np.floor(least_surprise(words) * scales * (1 - OFF) - OFF)
     high = np.floor(most_surprise(words) * scales * (1 + OFF) + OFF)
     is_open = (low != high) | (low >= LARGEST)
-    geometric = np.where(is_open, 0.0, low).astype(np.int64).tolist()
+    geometric = np.where(is_open, 0.0, low).astype(np.int64).astype(object)
     for place in np.flatnonzero(is_open).tolist():
         own = int(owner[place])
         draw, key, _ = wanted[own]
         uniform = Uniform(draw, (*key, place - int(starts[own])), int(words[place]))
         geometric[place] = _geometric(uniform, noises[own].scale)
-    found: list[int] = []
-    for start, number in zip(starts.tolist(), numbers.tolist(), strict=True):
-        middle = start + number
-        found += map(sub, geometric[start:middle], geometric[middle : middle + number])
+    # Of the words of a key the first half makes the numbers that are added.
+    place = np.arange(len(words)) - starts[owner]
+    is_added = place < numbers[owner]
+    found: list[int] = (geometric[is_added] - geometric[~is_added]).tolist()
     return found
 
 

@@ -28,7 +28,7 @@ from postri.tree.forecast import reach_in_rows, rows_needed
 from postri.tree.front import Wish
 from postri.tree.noisy_tree import NoisyTree, index_within
 from postri.tree.shape import shape_of
-from postri.window import Indexes, PointCounts
+from postri.window import Indexes, OrderedCells, PointCounts
 
 # Within how many deviations of the noise of a whole budget the intervals of quantiles end, about.
 FAR = 512
@@ -152,6 +152,9 @@ def released_trees(
     groups = [each.group for each in counted]
     reach = ceil(FAR * sqrt(noise.mean_square))
     counts_below = counted[0].column.counts_below(wish.ps, reach)
+    if isinstance(counts_below, OrderedCells):
+        ordered = counts_below.of(groups)
+        return release(shape_of(grid), noise, len(groups), ordered, wish, coins)
 
     def below(points: Indexes) -> list[PointCounts]:
         found = counts_below(points)

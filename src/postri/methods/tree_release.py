@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import cast
+from itertools import accumulate, chain, pairwise
+from operator import add
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.front import Front, NodeNumbers, Wish
 from postri.tree.noisy_tree import NoisyTree, TreeNoise
 from postri.tree.shape import TreeNode, TreeShape
-from postri.window import CountsBelow
+from postri.window import CountsBelow, OrderedCells
 
 # This many groups are looked at together.
 GROUPS_AT_ONCE = 64
@@ -40,7 +41,9 @@ def release(
     trees = [NoisyTree(shape, TreeNoise(noise)) for _ in range(groups)]
     draws = [coins.draw() for _ in range(groups)]
     numbers = NodeNumbers(shape, TreeNoise(noise), wish.edges)
-    exact = _ExactCounts(shape, counts_below, groups)
+    exact: _ExactCounts | _OrderedCounts = _ExactCounts(shape, counts_below, groups)
+    if isinstance(counts_below, OrderedCells):
+        exact = _OrderedCounts(shape, counts_below)
     parts = []
     for start in range(0, groups, GROUPS_AT_ONCE):
         together = slice(start, start + GROUPS_AT_ONCE)
@@ -65,7 +68,7 @@ class _Part:
     draws: Sequence[Draw]
     start: int
 
-    def draw(self, numbers: NodeNumbers, exact: _ExactCounts) -> None:
+    def draw(self, numbers: NodeNumbers, exact: _ExactCounts | _OrderedCounts) -> None:
         """Draw the noisy counts of the children of all nodes that were chosen."""
         chosen = self.front.chosen
         nodes = [numbers.nodes[number] for number in chosen.node.tolist()]
@@ -91,10 +94,75 @@ def with_noise(
     ]
     noises = [tree.noise.below(tree.shape, node) for node in nodes]
     if isinstance(tree.noise.whole, DiscreteLaplace):
-        drawn = iter(discrete_laplaces(cast("list[DiscreteLaplace]", noises), wanted))
+        drawn = discrete_laplaces(cast("list[DiscreteLaplace]", noises), wanted)
     else:
-        drawn = iter(gaussian_numbers(cast("list[DiscreteGaussian]", noises), wanted))
-    return [[count + next(drawn) for count in own] for own in counts]
+        drawn = gaussian_numbers(cast("list[DiscreteGaussian]", noises), wanted)
+    noisy = list(map(add, chain.from_iterable(counts), drawn))
+    ends = accumulate(map(len, counts), initial=0)
+    return [noisy[start:end] for start, end in pairwise(ends)]
+
+
+class _Children(NamedTuple):
+    """Of some nodes: where the children of each begin, where others have more its last child once
+    more; the last index of each; and how many children it has.
+    """
+
+    firsts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, shape: TreeShape, nodes: Sequence[TreeNode]) -> _Children:
+        starts = [[child.first for child in shape.children(node)] for node in nodes]
+        most = max(map(len, starts))
+        filled = [each + each[-1:] * (most - len(each)) for each in starts]
+        lasts = [node.last for node in nodes]
+        numbers = list(map(len, starts))
+        return cls(*(np.array(each, np.int64) for each in (filled, lasts, numbers)))
+
+    def at(self, places: Sequence[int]) -> _Children:
+        """Those of some of the nodes, which may be there more than once."""
+        return _Children._make(each[places] for each in self)
+
+    def counts(self, ranks: NDArray[np.int64]) -> list[list[int]]:
+        """How many rows each child holds, by the rows below each first index, and up to the last
+        one.
+        """
+        beyond = np.arange(ranks.shape[1]) >= self.numbers[:, None]
+        filled = np.where(beyond, ranks[:, -1:], ranks)
+        counts: list[list[int]] = np.diff(filled, axis=1).tolist()
+        if self.numbers.min() == ranks.shape[1] - 1:
+            return counts
+        return [own[:number] for own, number in zip(counts, self.numbers.tolist(), strict=True)]
+
+
+def _children_of(shape: TreeShape, nodes: Sequence[TreeNode]) -> _Children:
+    """Those of nodes of which many are there more than once."""
+    different = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
+    return _Children.of(shape, list(different)).at([different[node] for node in nodes])
+
+
+@dataclass(frozen=True)
+class _OrderedCounts:
+    """Counts of cells that are in order: each group is asked for its own nodes alone."""
+
+    shape: TreeShape
+    cells: OrderedCells
+
+    def fetch(self, nodes: Sequence[TreeNode]) -> None:
+        """All is there."""
+
+    def children(self, nodes: Sequence[TreeNode], groups: NDArray[np.intp]) -> list[list[int]]:
+        """How many rows each child of these nodes holds, each in its group; the nodes of a group
+        follow one another.
+        """
+        found = _children_of(self.shape, nodes)
+        begins = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        ranks = [
+            self.cells.ranks(int(groups[start]), found.firsts[start:end], found.lasts[start:end])
+            for start, end in pairwise([*begins, len(nodes)])
+        ]
+        return found.counts(np.concatenate(ranks))
 
 
 class _ExactCounts:
@@ -132,26 +200,13 @@ class _ExactCounts:
 
     def children(self, nodes: Sequence[TreeNode], groups: NDArray[np.intp]) -> list[list[int]]:
         """How many rows each child of these nodes holds, each in its group."""
-        different = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
-        lines = self._lines(list(different))[[different[node] for node in nodes]]
-        counts = np.diff(self._table[lines, groups[:, None]], axis=1).tolist()
-        return [
-            own[: len(self._shape.children(node))] for own, node in zip(counts, nodes, strict=True)
-        ]
-
-    def _lines(self, nodes: Sequence[TreeNode]) -> NDArray[np.intp]:
-        """For each node the lines of the table at which its children begin, and the one at which
-        the last one ends, repeated where others have more children.
-        """
-        starts = [[child.first for child in self._shape.children(node)] for node in nodes]
-        most = max(map(len, starts))
-        filled = [each + each[-1:] * (most - len(each)) for each in starts]
-        lines = np.empty((len(nodes), most + 1), np.intp)
-        lines[:, :-1] = self._points.searchsorted(np.array(filled, np.int64))
+        found = _children_of(self._shape, nodes)
+        ranks = np.empty((len(nodes), found.firsts.shape[1] + 1), np.int64)
+        lines = self._points.searchsorted(found.firsts)
+        ranks[:, :-1] = self._table[lines, groups[:, None]]
+        # All rows lie up to the grid's end: the last line of the table.
         last = self._shape.grid.last
-        ends = [min(node.last, last - 1) + 1 for node in nodes]
-        lines[:, -1] = self._points.searchsorted(np.array(ends, np.int64))
-        lines[[node.last == last for node in nodes], -1] = len(self._points)
-        numbers = np.array([len(each) for each in starts])
-        beyond = np.arange(most + 1) >= numbers[:, None]
-        return np.where(beyond, lines[:, -1:], lines)
+        ends = self._points.searchsorted(np.minimum(found.lasts, last - 1) + 1)
+        ends[found.lasts == last] = len(self._points)
+        ranks[:, -1] = self._table[ends, groups]
+        return found.counts(ranks)

@@ -215,7 +215,7 @@ def about(
                 "sampled": answer.covers == "population",
             }
             about_rows = Population(**{**common, **own})
-            told.append(Answer(**{**vars(answer), "rows": about_rows}))
+            told.append(answer.about(about_rows))
         return told
 
     return LazySequence(len(keys), in_group)

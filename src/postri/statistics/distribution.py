@@ -113,9 +113,9 @@ class ColumnDistribution(Statistic):
 
 
 def _released(drawn: DrawnTree, terms: Terms, coins: Coins) -> Answer:
-    return Answer(
-        value=drawn.value,
-        interval=drawn.interval(terms.beta),
+    return Answer.told_by(
+        drawn,
+        terms.beta,
         confidence=float(terms.confidence),
         spend=Spend(terms.epsilon, Fraction(0), terms.rho),
         protect=terms.protect,
@@ -124,7 +124,6 @@ def _released(drawn: DrawnTree, terms: Terms, coins: Coins) -> Answer:
         private=coins.private,
         notes=terms.notes,
         statistic=ColumnDistribution.title,
-        drawn=drawn,
     )
 
 

@@ -22,6 +22,7 @@ from postri.engines.postgres.source import PostgresSource
 from postri.engines.rows import Groups, Rows, Units, bind
 from postri.engines.spark.source import SparkSource
 from postri.engines.sql.engine import SqlEngine
+from postri.engines.stretches import Stretches
 from postri.expressions import Predicate
 from postri.expressions.grouping import Discovery
 from postri.grid import grid_of
@@ -33,7 +34,10 @@ SMALL = 1_000
 COLUMNS = ("fare", "tip", "day", "city", "rider")
 TIPS = Domain(0, 100, step="0.01")
 EVEN = np.arange(100, 1000, 100)
+BINARY = np.arange(64, 1000, 64)
 UNEVEN = np.array([1, 2, 4, 8, 16, 32, 64])
+COARSE = Stretches(np.array([128, 320, 384]), 64, 8)
+SINGLE = Stretches(np.array([128, 320, 384]), 64, 1)
 ENDS = [(100, 900), (200, 800), (300, 700)]
 MEDIAN = Target(Fraction(1, 2), 50)
 
@@ -147,10 +151,14 @@ QUESTIONS = {
     "middles_of_floats": Question("tip", Rows(), what="middles"),
     "middles_of_units": Question("fare", Rows(units=Units("rider", 3)), what="middles"),
     "even_points": Question("fare", Rows(where=OSLO), what="even points"),
+    "binary_points": Question("fare", Rows(), what="binary points"),
     "uneven_points": Question("fare", Rows(), what="uneven points"),
     "points_of_groups": Question("fare", Rows(groups=CITIES), what="uneven points"),
     "points_of_floats": Question("tip", Rows(), what="even points"),
     "points_of_units": Question("fare", Rows(units=Units("rider", 3)), what="uneven points"),
+    "parts": Question("fare", Rows(where=OSLO), what="parts"),
+    "single_points": Question("fare", Rows(), what="single points"),
+    "single_points_of_groups": Question("fare", Rows(groups=CITIES), what="single points"),
     "numbers_of_units": Question(
         "fare", Rows(where=OSLO, groups=CITIES, units=Units("rider", 3)), what="units"
     ),
@@ -176,7 +184,10 @@ def statements(engine_name: str, question: Question) -> list[str]:
         "squares": lambda: engine.square_totals(question.column, grid, rows),
         "middles": lambda: engine.middle_totals(question.column, grid, ENDS[: rows.number], rows),
         "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),
+        "binary points": lambda: engine.counts_below(question.column, grid, BINARY, rows),
         "uneven points": lambda: engine.counts_below(question.column, grid, UNEVEN, rows),
+        "parts": lambda: engine.counts_inside(question.column, grid, COARSE, rows),
+        "single points": lambda: engine.counts_inside(question.column, grid, SINGLE, rows),
         "sizes": lambda: engine.sizes(question.column, rows),
         "units": lambda: engine.unit_counts(rows),
         "keys": lambda: engine.key_sizes(rows),

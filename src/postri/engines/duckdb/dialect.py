@@ -114,6 +114,30 @@ HISTOGRAM = """
 """
 
 
+# The bucket of a cell where all but the first and the last are alike, less one, and the largest
+# number of 16 bits for the first one. Each branch has 16 bits: as such buckets are counted in an
+# array, whatever cells lie outside. To add one to every row would take a third more time.
+SHORT_BUCKET = """
+    CASE
+        WHEN {cell} < {first} THEN CAST(65535 AS USMALLINT)
+        WHEN {cell} >= {last} THEN CAST({above} AS USMALLINT)
+        ELSE CAST({quotient} AS USMALLINT)
+    END
+"""
+NEXT_NUMBER = "(CAST(bucket AS INTEGER) + 1) % 65536 AS bucket"
+# All whole numbers of some stretches, with their places one after the other.
+PLACES = """
+    (
+        SELECT unnest(range(first, first + {length})) AS spot,
+            CAST(unnest(range(line * {length}, (line + 1) * {length})) AS {type}) AS place
+        FROM (
+            SELECT unnest(firsts::{list_type}) AS first, unnest(range({number})) AS line
+            FROM (VALUES ({firsts})) AS texts(firsts)
+        ) AS stretches
+    ) AS places
+"""
+
+
 class DuckDialect:
     """DuckDB."""
 
@@ -217,11 +241,9 @@ class DuckDialect:
         if not cells.cuts:
             return bucket_counts_by("0", cells)
         if cells.step is not None:
-            bucket = even_bucket(cells, cells.step, self)
             if len(cells.cuts) < SHORT:
-                # Numbers of 16 bits are counted in an array, whatever cells lie outside.
-                bucket = f"CAST({bucket} AS USMALLINT)"
-            return bucket_counts_by(bucket, cells)
+                return bucket_counts_by(_short_bucket(cells, cells.step, self), cells, NEXT_NUMBER)
+            return bucket_counts_by(even_bucket(cells, cells.step, self), cells)
         lasts = self.list_of_literals(cells.lasts)
         group = "0 AS grp"
         by_group = ""
@@ -235,6 +257,20 @@ class DuckDialect:
             lasts=f"{lasts.text}::{lasts.type}",
             relation=cells.relation,
             by_group=by_group,
+        )
+
+    def numbered_places(self, firsts: Sequence[int], length: int) -> str:
+        """All whole numbers from each of these on, in a relation `places`."""
+        listed = self.list_of_integers(firsts)
+        # Numbers of 16 bits are counted in an array.
+        declared = "USMALLINT" if len(firsts) * length <= SHORT else "BIGINT"
+        return filled(
+            PLACES,
+            length=length,
+            type=declared,
+            number=len(firsts),
+            firsts=listed.text,
+            list_type=listed.type,
         )
 
     def order_statistics(
@@ -430,6 +466,24 @@ class DuckDialect:
             f"coalesce(TRY({reader}({cell})), {beyond})",
             moments=moments,
         )
+
+
+def _short_bucket(cells: BucketedCells, step: int, dialect: DuckDialect) -> str:
+    """The number of a cell's bucket less one, of fewer than 2^16."""
+    first = cells.literal(cells.cuts[0])
+    away = f"({cells.cell} - {first})"
+    quotient = dialect.divided(away, step)
+    if step.bit_count() == 1:
+        # Quicker. Statistics of the table do not tell the range of a shift, but the type does.
+        quotient = f"({away} >> {step.bit_length() - 1})"
+    return filled(
+        SHORT_BUCKET,
+        cell=cells.cell,
+        first=first,
+        last=cells.literal(cells.cuts[-1]),
+        above=len(cells.cuts) - 1,
+        quotient=quotient,
+    )
 
 
 def _quoted(text: str) -> str:

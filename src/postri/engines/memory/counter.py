@@ -138,6 +138,11 @@ class MemoryCounter:
         ]
         return np.concatenate([np.empty(0, np.int64), *parts])
 
+    def ordered(self) -> Indexes:
+        """The indexes of all cells, in order."""
+        check_cancelled()
+        return np.sort(self.every(1))
+
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
             yield from chunk.stretches()
@@ -154,8 +159,7 @@ class MemoryCounter:
         if self.rows > FEW_CELLS:
             return find_windows(self, self.reading.grid, targets, FEW_CELLS)[0]
         # To put few cells in order takes less time than to ask where their window should lie.
-        check_cancelled()
-        indexes = np.sort(self.every(1))
+        indexes = self.ordered()
         begins = np.ones(len(indexes), np.bool_)
         np.not_equal(indexes[1:], indexes[:-1], out=begins[1:])
         (starts,) = begins.nonzero()

@@ -39,6 +39,7 @@ from postri.window import (
     Ends,
     Indexes,
     MiddleTotal,
+    OrderedCells,
     PointCounts,
     RankWindow,
     SquareTotal,
@@ -50,6 +51,9 @@ from postri.window import (
 NO_GROUP = -1
 # By about how many cells the usual range is told.
 TOLD_BY = 1 << 14
+# Cells of which a group has at most this many are put in order, where many points are counted: that
+# takes as long as a few scans.
+MOST_ORDERED = 1 << 17
 
 
 class MemoryEngine:
@@ -159,6 +163,15 @@ class MemoryEngine:
         counters = self._kept_counters(column, grid, rows)
         thresholds = counters[0].thresholds(points)
         return [counter.counts_below(thresholds) for counter in counters]
+
+    def ordered_cells(
+        self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
+    ) -> OrderedCells | None:
+        """The cells of each group in order, if none has many."""
+        counters = self._kept_counters(column, grid, rows)
+        if max(counter.rows for counter in counters) > MOST_ORDERED:
+            return None
+        return OrderedCells([counter.ordered() for counter in counters])
 
     def usual_range(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW

@@ -106,6 +106,10 @@ class PostgresDialect:
         lists = ", ".join(f"ARRAY[{', '.join(cells)}]" for cells in columns.values())
         return f"unnest({lists}) AS {name}({', '.join(columns)})"
 
+    def numbered_places(self, firsts: Sequence[int], length: int) -> str | None:
+        """Rows are found by divisions."""
+        return None
+
     def buckets_raw(self, declared: ColumnType) -> bool:
         """Decimals are: their widths differ, so that `width_bucket` walks along all of them to come
         to one.

@@ -115,6 +115,10 @@ class SparkDialect:
         rows = ", ".join(f"({', '.join(cells)})" for cells in zip(*columns.values(), strict=True))
         return f"(VALUES {rows}) AS {name}({', '.join(columns)})"
 
+    def numbered_places(self, firsts: Sequence[int], length: int) -> str | None:
+        """Rows are found by divisions."""
+        return None
+
     def buckets_raw(self, declared: ColumnType) -> bool:
         """All are, as in all that Spark counts."""
         return True

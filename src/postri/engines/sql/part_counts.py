@@ -12,7 +12,7 @@ import numpy as np
 from postri.engines.engine import Bracket
 from postri.engines.reading import Reading
 from postri.engines.sql.dialect import filled
-from postri.engines.sql.index_keys import LARGEST, IndexKeys, keys_of
+from postri.engines.sql.index_keys import LARGEST, SMALLEST, IndexKeys, keys_of
 from postri.engines.sql.point_counts import point_counts
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.units import Columns
@@ -34,6 +34,13 @@ PART_COUNTS = """
         ) AS placed JOIN {stretches} ON {stretch} = stretches.number
     ) AS parts
     GROUP BY {own_group}part
+"""
+# Where the parts are single points, DuckDB finds the rows by a list of all of them: it makes a
+# filter of the list, and drops other rows where it reads the table.
+SINGLE_POINTS = """
+    SELECT {group}, place, count(*) AS number
+    FROM (SELECT {own_group}{key} AS spot FROM {relation}) AS spots JOIN {places} USING (spot)
+    GROUP BY {own_group}place
 """
 
 
@@ -57,8 +64,15 @@ def part_counts(
         return _counts_between_points(relation, columns, row_source, reading, stretches)
     shape = (row_source.rows.number, len(stretches.firsts), stretches.parts)
     found = np.zeros(shape, np.int64)
-    groups, places, numbers = columns(_statement(relation, row_source, keys, stretches))
-    lines = stretches.numbers.searchsorted(places // stretches.parts)
+    listed = _listed_places(row_source, keys, stretches)
+    if listed is not None:
+        statement = _statement_by_places(relation, row_source, keys, listed)
+        groups, short, numbers = columns(statement)
+        places = short.astype(np.int64)
+        lines = places // stretches.size
+    else:
+        groups, places, numbers = columns(_statement(relation, row_source, keys, stretches))
+        lines = stretches.numbers.searchsorted(places // stretches.parts)
     found[groups, lines, places % stretches.parts] = numbers
     return found
 
@@ -79,17 +93,42 @@ def _keys(row_source: RowSource, reading: Reading, bracket: Bracket) -> IndexKey
     return keys
 
 
+def _listed_places(row_source: RowSource, keys: IndexKeys, stretches: Stretches) -> str | None:
+    """All keys of the stretches, where a list of them is the quicker way to their rows."""
+    assert keys.shift is not None
+    first, end = stretches.first - keys.shift, stretches.end - keys.shift
+    if stretches.step > 1 or first < SMALLEST or end > LARGEST:
+        return None
+    firsts = [each - keys.shift for each in stretches.firsts.tolist()]
+    return row_source.dialect.numbered_places(firsts, stretches.size)
+
+
+def _statement_by_places(relation: str, row_source: RowSource, keys: IndexKeys, places: str) -> str:
+    group, own_group = _group_columns(row_source)
+    return filled(
+        SINGLE_POINTS,
+        group=group,
+        own_group=own_group,
+        key=keys.key,
+        relation=row_source.raws_that_count(relation),
+        places=places,
+    )
+
+
+def _group_columns(row_source: RowSource) -> tuple[str, str]:
+    """The group of a row as it is told, and as it is counted by."""
+    if row_source.rows.number > 1:
+        return "grp", "grp, "
+    return "0 AS grp", ""
+
+
 def _statement(relation: str, row_source: RowSource, keys: IndexKeys, stretches: Stretches) -> str:
     dialect = row_source.dialect
     assert keys.shift is not None
     numbers = [dialect.integer(str(each), unsigned=False) for each in stretches.numbers.tolist()]
     first = stretches.first - keys.shift
     end = stretches.end - keys.shift
-    group = "0 AS grp"
-    own_group = ""
-    if row_source.rows.number > 1:
-        group = "grp"
-        own_group = "grp, "
+    group, own_group = _group_columns(row_source)
     return filled(
         PART_COUNTS,
         group=group,

@@ -1,7 +1,8 @@
-SELECT 0 AS grp, bucket, count(*) AS number
+SELECT 0 AS grp, (CAST(bucket AS INTEGER) + 1) % 65536 AS bucket, count(*) AS number
 FROM (
-    SELECT CAST(CAST(CASE WHEN raw < CAST(100 AS BIGINT) THEN 0 WHEN raw >= CAST(900 AS BIGINT) THEN
-            9 ELSE ((raw - CAST(100 AS BIGINT)) // 100) + 1 END AS BIGINT) AS USMALLINT) AS bucket
+    SELECT CASE WHEN raw < CAST(100 AS BIGINT) THEN CAST(65535 AS USMALLINT) WHEN raw >= CAST(900 AS
+            BIGINT) THEN CAST(8 AS USMALLINT) ELSE CAST(((raw - CAST(100 AS BIGINT)) // 100) AS
+            USMALLINT) END AS bucket
     FROM (
         SELECT cell AS raw, grp
         FROM (

@@ -1,0 +1,30 @@
+SELECT 0 AS grp, part, count(*) AS number
+FROM (
+    SELECT (place DIV 8) AS part
+    FROM (
+        SELECT CASE WHEN spot >= 128 AND spot < 448 THEN spot - 128 END AS place
+        FROM (
+            SELECT CAST(raw AS BIGINT) AS spot
+            FROM (
+                SELECT cell AS raw, grp
+                FROM (
+                    SELECT cell, 0 AS grp
+                    FROM (
+                        SELECT CAST(`fare` AS BIGINT) AS cell
+                        FROM {source}
+                        WHERE (coalesce(((((CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000
+                                THEN CASE WHEN char_length(CAST(`city` AS STRING)) <= 10000 THEN
+                                CAST(`city` AS STRING) END END)) = CAST(X'4f736c6f' AS STRING)) AND
+                                ((CAST(unix_date(`day`) AS BIGINT)) >= (19723))), FALSE))
+                    ) AS cells
+                    WHERE cell IS NOT NULL
+                ) AS kept
+            ) AS raws
+        ) AS spots
+        WHERE spot >= 128 AND spot < 448
+    ) AS placed
+        JOIN (
+        VALUES (CAST(0 AS BIGINT)), (CAST(3 AS BIGINT)), (CAST(4 AS BIGINT))
+    ) AS stretches(number) ON (place DIV 64) = stretches.number
+) AS parts
+GROUP BY part;
