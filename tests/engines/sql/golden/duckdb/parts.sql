@@ -11,7 +11,7 @@ FROM (
                     SELECT cell, 0 AS grp
                     FROM (
                         SELECT CAST("fare" AS BIGINT) AS cell
-                        FROM source
+                        FROM "taxis"."main"."trips"
                         WHERE (coalesce(((((CASE WHEN length((CAST("city" AS VARCHAR) COLLATE
                                 "binary")) <= 10000 THEN (CAST("city" AS VARCHAR) COLLATE "binary")
                                 END COLLATE "binary")) = (('Oslo') COLLATE "binary")) AND ((date_diff('day',

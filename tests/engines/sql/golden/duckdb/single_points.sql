@@ -7,7 +7,7 @@ FROM (
             SELECT cell, 0 AS grp
             FROM (
                 SELECT CAST("fare" AS BIGINT) AS cell
-                FROM source
+                FROM "taxis"."main"."trips"
             ) AS cells
             WHERE cell IS NOT NULL
         ) AS kept

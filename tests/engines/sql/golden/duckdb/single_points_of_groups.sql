@@ -9,7 +9,7 @@ FROM (
                 SELECT CAST("fare" AS BIGINT) AS cell,
                     (CASE WHEN length((CAST("city" AS VARCHAR) COLLATE "binary")) <= 10000 THEN (CAST("city"
                         AS VARCHAR) COLLATE "binary") END COLLATE "binary") AS key0
-                FROM source
+                FROM "taxis"."main"."trips"
             ) AS cells
                 JOIN (
                 SELECT unnest([(('Oslo') COLLATE "binary"), (('Bergen') COLLATE "binary"), (('Bodø')
