@@ -117,11 +117,13 @@ class Wanted(NamedTuple):
     number: int
 
 
-def words_of(wanted: Sequence[Wanted]) -> Words:
-    """The words of several keys, one after the other; those of the operating system at once."""
+def words_of(wanted: Sequence[Wanted], times: int = 1) -> Words:
+    """The words of several keys, so many times as are wanted, one after the other; those of the
+    operating system at once.
+    """
     if all(isinstance(each.draw, SystemCoins) for each in wanted):
-        return SystemCoins().words((), sum(each.number for each in wanted))
-    return np.concatenate([each.draw.words(each.key, each.number) for each in wanted])
+        return SystemCoins().words((), times * sum(each.number for each in wanted))
+    return np.concatenate([draw.words(key, times * number) for draw, key, number in wanted])
 
 
 def secret_bytes(number: int) -> bytes:

@@ -31,7 +31,7 @@ def discrete_laplaces(noises: Sequence[DiscreteLaplace], wanted: Sequence[Wanted
     The difference of two geometric numbers has this law, and scale * -ln(U), rounded down, is a
     geometric number. Where 64 bits of U leave open which one, more are drawn.
     """
-    words = words_of([Wanted(draw, key, 2 * number) for draw, key, number in wanted])
+    words = words_of(wanted, times=2)
     numbers = np.array([each.number for each in wanted])
     owner = np.repeat(np.arange(len(wanted)), 2 * numbers)
     # Where the words of each key begin.

@@ -92,7 +92,9 @@ def with_noise(
         Wanted(draw, ("tree", node.depth, node.first, node.last), len(own))
         for draw, node, own in zip(draws, nodes, counts, strict=True)
     ]
-    noises = [tree.noise.below(tree.shape, node) for node in nodes]
+    # Groups have most of their nodes in common.
+    noise_below = {node: tree.noise.below(tree.shape, node) for node in dict.fromkeys(nodes)}
+    noises = [noise_below[node] for node in nodes]
     if isinstance(tree.noise.whole, DiscreteLaplace):
         drawn = discrete_laplaces(cast("list[DiscreteLaplace]", noises), wanted)
     else:
