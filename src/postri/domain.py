@@ -114,7 +114,8 @@ def days(point: date) -> int:
 
 def microseconds(moment: datetime) -> int:
     """A moment as microseconds since 1970-01-01 (UTC)."""
-    return (_naive(moment) - EPOCH) // ONE_MICROSECOND
+    # The moment of pandas that is none has no whole number, and is refused here.
+    return int((_naive(moment) - EPOCH) // ONE_MICROSECOND)
 
 
 def _naive(moment: datetime) -> datetime:

@@ -127,7 +127,7 @@ def holds(window: RankWindow, p: Fraction, half: int) -> bool:
     return window.n == 0 or (window.below < low and high <= window.n - window.above)
 
 
-class Stretches(NamedTuple):
+class Slices(NamedTuple):
     """For each group the places of its atoms in the arrays of a stack: from the first to before the
     second.
     """
@@ -147,7 +147,7 @@ class WindowStack:
     indexes: Indexes
     before: Indexes
     upto: Indexes
-    stretches: Stretches
+    stretches: Slices
     n: Sequence[int]
 
     @classmethod
@@ -171,17 +171,17 @@ class WindowStack:
             indexes=np.concatenate([window.indexes for window in windows]),
             before=upto - counts,
             upto=upto,
-            stretches=Stretches(starts, ends),
+            stretches=Slices(starts, ends),
             n=n,
         )
 
-    def cut(self, p: Fraction, halves: Sequence[int]) -> Stretches:
+    def cut(self, p: Fraction, halves: Sequence[int]) -> Slices:
         """The atoms of each window cut to so many rows on each side, as `trim` cuts it."""
         lows, highs = self._rank_ranges(p, halves)
         first = self._keys_upto.searchsorted(lows + self._apart)
         end = self._keys_before.searchsorted(highs + self._apart)
         starts, ends = self.stretches
-        return Stretches(first.clip(starts, ends), end.clip(starts, ends))
+        return Slices(first.clip(starts, ends), end.clip(starts, ends))
 
     def _rank_ranges(self, p: Fraction, halves: Sequence[int]) -> tuple[Indexes, Indexes]:
         """The `rank_range` of each window."""

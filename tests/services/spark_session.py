@@ -58,9 +58,6 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     # Nobody looks at the history of a thousand queries, which fills the memory.
     "spark.sql.ui.retainedExecutions": "1",
-    "spark.ui.retainedJobs": "1",
-    "spark.ui.retainedStages": "1",
-    "spark.ui.retainedTasks": "1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

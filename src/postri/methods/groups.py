@@ -34,7 +34,7 @@ from postri.methods.links import (
 from postri.methods.method import Span
 from postri.methods.scores import fits_int64, target_units, units_per_row
 from postri.methods.value import SHAPES, Shape, ValueStep
-from postri.window import Indexes, Stretches, Windows, WindowStack
+from postri.window import Indexes, Slices, Windows, WindowStack
 
 if TYPE_CHECKING:
     from postri.methods.depth import Depth, DepthSteps
@@ -124,7 +124,7 @@ class ManyGroups:
             values.append((index, shape))
         return values
 
-    def _value_stretches(self, stack: WindowStack) -> Stretches:
+    def _value_stretches(self, stack: WindowStack) -> Slices:
         """The atoms that the value step looks at first."""
         steps = self.steps
         near = stack.cut(steps.value.p, [steps.near_rows] * len(stack.n))
@@ -167,7 +167,7 @@ class StackedSegments:
     n: Sequence[int]
 
     @classmethod
-    def of(cls, stack: WindowStack, stretches: Stretches, grid: Grid) -> StackedSegments:
+    def of(cls, stack: WindowStack, stretches: Slices, grid: Grid) -> StackedSegments:
         """The segments of the whole grid: gap, atom, gap, ..., atom, gap, without the empty
         gaps.
         """
@@ -362,7 +362,7 @@ class StackedLinks:
         return ManyReadings.around(self.step, scales)
 
     @cached_property
-    def _stretches(self) -> Stretches:
+    def _stretches(self) -> Slices:
         """The atoms that almost always decide: see `Links.half`."""
         step = self.step
         last = np.maximum(self._left_ends, self._right_ends)

@@ -330,9 +330,7 @@ ODD_NAMES = (
 
 @pytest.mark.parametrize("name", ODD_NAMES[: sized(4, None)])
 def test_odd_names_work(spark, name):
-    frame = spark.session.createDataFrame([(1, 2), (3, 4)], "first bigint, second bigint").toDF(
-        "first", name
-    )
+    frame = spark.frame(pa.table({"first": [1, 3], "second": [2, 4]})).toDF("first", name)
     assert postri.open(frame, vouched=True).columns == ["first", name]
     assert window(frame, name).indexes.tolist() == [2, 4]
 
@@ -344,9 +342,7 @@ def test_a_name_in_which_spark_replaces_a_variable_is_refused(spark):
 
 
 def test_columns_that_spark_does_not_tell_apart_are_refused_and_others_are_not(spark):
-    frame = spark.session.createDataFrame([(1, 2, 3)], "a bigint, b bigint, c bigint").toDF(
-        "a", "A", "b"
-    )
+    frame = spark.frame(pa.table({"a": [1], "b": [2], "c": [3]})).toDF("a", "A", "b")
     for name in ("a", "A"):
         with pytest.raises(InputError, match=f"more than one column that Spark takes for '{name}'"):
             window(frame, name)
