@@ -70,7 +70,7 @@ BLOCKS_OF_TABLE = 1 << 19
 BLOCKS_OF_GROUP = 1 << 12
 MOST_OF_TABLE = 1 / 8
 # Where groups take two passes, a wider bracket costs less.
-FEWER_OF_GROUP = 1 << 11
+FEWER_OF_GROUP = 1 << 10
 # How many a sample of single rows has: of a table, and of each group.
 SINGLE_ROWS = 1 << 16
 ROWS_OF_GROUP = 1 << 9
