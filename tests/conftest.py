@@ -36,7 +36,7 @@ settings.load_profile("same")
 
 SERVICES = {"postgres", "spark", "chromium", "terminal"}
 # A file that has one of these names looks at less outside `make prove`, or starts programs warm.
-TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "most_of", "spark_session")
+TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "most_of", "SOME_ENGINES", "spark_session")
 TWO_SIZES += ("start", "served", "serving")
 # They start servers, draw again and again, or run whole experiments.
 SLOW_FOLDERS = ("audit", "coverage", "deploy", "research", "web")

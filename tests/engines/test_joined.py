@@ -24,7 +24,7 @@ from postri.expressions.lookup import looked_up
 from postri.expressions.reader import read_expression
 from postri.grid import grid_of
 from postri.window import Target, Total
-from services.real_tables import LOADERS, Place, loaded, marks
+from services.real_tables import SOME_ENGINES, Place, loaded, marks
 
 # Names that databases would stumble over, and keys that nobody has, in no order.
 NAMES = ["a", "B", "", "it's", 'a "b" \\c', "é", "\U0001f600", "public_key", "zz", "${x}", "{0}"]
@@ -98,7 +98,7 @@ def opened(request, tmp_path_factory) -> Callable[[str], Table]:
     return cache(lambda engine: joined(loaded(engine, TABLE, place)))
 
 
-ENGINES = [pytest.param(engine, marks=marks(engine)) for engine in LOADERS]
+ENGINES = [pytest.param(engine, marks=marks(engine)) for engine in SOME_ENGINES]
 CONDITIONS: dict[str, Callable[[dict[str, Any]], bool | None]] = {
     '"p.seats" > 100': lambda row: row["seats"] is not None and row["seats"] > 100,
     '"p.maker" IS NULL': lambda row: row["maker"] is None,

@@ -16,7 +16,7 @@ from postri.engines.rows import Groups, Rows, Units
 from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.expressions.reader import read_expression
-from services.real_tables import LOADERS, Place, loaded, marks
+from services.real_tables import SOME_ENGINES, Place, loaded, marks
 
 MOST = 10
 # A character is a code point: of one byte, two, three or four, or one that joins another.
@@ -47,7 +47,7 @@ PREDICATES = {
     "CASE WHEN t > '' THEN FALSE ELSE TRUE END": lambda t: t is None,
     "u = t": lambda t: t is not None,
 }
-ENGINES = [pytest.param(engine, marks=marks(engine)) for engine in LOADERS]
+ENGINES = [pytest.param(engine, marks=marks(engine)) for engine in SOME_ENGINES]
 
 
 def texts_table(texts: list[str | None]) -> pa.Table:
