@@ -35,6 +35,7 @@ def test_there_is_one_for_each_person():
     assert [path.stem for path in NOTEBOOKS] == ["analyst", "researcher", "steward"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_shows_what_it_keeps(runner, path):
     """Answers are drawn anew, so numbers differ; what kind of thing a cell shows does not."""

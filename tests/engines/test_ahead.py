@@ -185,6 +185,7 @@ def test_even_points_hold_what_lies_below_them_and_fail_on_no_cell(engine, step)
     assert found.n == len(cells)
 
 
+@pytest.mark.slow
 def test_cells_in_order_or_counted_give_the_same_release(monkeypatch):
     table = opened("memory", lognormal(300))
     keys = {"key": [0, 1, 2]}

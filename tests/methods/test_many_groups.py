@@ -150,6 +150,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_groups_draw_together_what_each_draws_alone(
     alone: Counter[str], figures: Callable[[str], None]
 ):

@@ -95,6 +95,7 @@ def test_the_filters_leave_many_rows_and_few(engine: MemoryEngine) -> None:
     assert min(left) * FEW_LEFT < ROWS <= max(left) * FEW_LEFT
 
 
+@pytest.mark.slow
 def test_what_is_kept_has_a_bound(engine: MemoryEngine) -> None:
     most = 4 * ROWS
     filters = Filters(engine._column, most)
