@@ -112,6 +112,8 @@ SAMPLED_ROWS = """
     (SELECT * FROM {relation} USING SAMPLE {size} ROWS (reservoir)) AS sampled
 """
 FAILED = "DuckDB failed while it counted; the data may be damaged or have changed"
+# What DuckDB says, in a plain RuntimeError, if it hears a Ctrl-C before Python does.
+INTERRUPTED = "Query interrupted"
 
 
 @dataclass(frozen=True)
@@ -145,8 +147,9 @@ class Database:
     def __init__(self, paths: Sequence[str]) -> None:
         self._connection = duckdb.connect(":memory:", config=dict(CONFIG))
         self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
-        for setting in LOCKED:
-            self._connection.execute(setting)
+        with hearing_interrupts():
+            for setting in LOCKED:
+                self._connection.execute(setting)
         # These settings are the connection's own, so it is the one that works: one query at a time.
         self._turn = Lock()
 
@@ -233,8 +236,7 @@ class RelationSource:
                 yield still
         finally:
             if began:
-                with suppress(Exception):
-                    connection.execute("ROLLBACK")
+                _put_back(connection, "ROLLBACK")
 
     def statement(self, scan: Scan) -> str:
         """Groups of a table take two passes over it.
@@ -337,11 +339,17 @@ def _begin(connection: duckdb.DuckDBPyConnection) -> bool:
     """Begin a transaction, unless the connection is in one: that one reads one snapshot too, and is
     the user's to end.
     """
-    with _beginning, suppress(Exception):
+    with _beginning, suppress(duckdb.Error), hearing_interrupts():
         # Inside a transaction it stays the same. To try BEGIN there would undo what the user did.
         first, second = (connection.execute(TRANSACTION).fetchall() for _ in range(2))
         if first != second:
-            connection.execute(BEGIN)
+            try:
+                with hearing_interrupts():
+                    connection.execute(BEGIN)
+            except KeyboardInterrupt:
+                # It may have begun.
+                _put_back(connection, "ROLLBACK")
+                raise
             return True
     return False
 
@@ -355,29 +363,53 @@ def _counting_in_arrays(connection: duckdb.DuckDBPyConnection) -> Iterator[None]
     """
     key = id(connection)
     is_set = False
-    with _beginning, suppress(Exception):
-        # Of several questions at once the first has seen the setting of the user.
-        usual, users = _in_arrays.get(key, (0, 0))
-        if not users:
-            if not _settings:
-                _settings.update(name for (name,) in connection.execute(SETTINGS).fetchall())
-            if not _settings >= OF_BITS:
-                raise LookupError
-            ((found,),) = connection.execute(BITS_OF_GROUPS).fetchall()
-            usual = int(found)
-            connection.execute(SET_BITS.format(max(MOST_BITS, usual)))
-        _in_arrays[key] = (usual, users + 1)
-        is_set = True
     try:
+        with _beginning, suppress(duckdb.Error, LookupError), hearing_interrupts():
+            # Of several questions at once the first has seen the setting of the user.
+            usual, users = _in_arrays.get(key, (0, 0))
+            if not users:
+                if not _settings:
+                    _settings.update(name for (name,) in connection.execute(SETTINGS).fetchall())
+                if not _settings >= OF_BITS:
+                    raise LookupError
+                usual = int(connection.execute(BITS_OF_GROUPS).fetchall()[0][0])
+            _in_arrays[key] = (usual, users + 1)
+            is_set = True
+            if not users:
+                connection.execute(SET_BITS.format(max(MOST_BITS, usual)))
         yield
     finally:
         if is_set:
-            with _beginning, suppress(Exception):
+            with _beginning:
                 usual, users = _in_arrays.pop(key)
                 if users > 1:
                     _in_arrays[key] = (usual, users - 1)
                 else:
-                    connection.execute(SET_BITS.format(usual))
+                    _put_back(connection, SET_BITS.format(usual))
+
+
+def _put_back(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """Leave a connection as it was, though an interrupt may come meanwhile."""
+    try:
+        with suppress(duckdb.Error), hearing_interrupts():
+            connection.execute(statement)
+    except KeyboardInterrupt:
+        with suppress(duckdb.Error):
+            connection.execute(statement)
+        raise
+
+
+@contextmanager
+def hearing_interrupts() -> Iterator[None]:
+    """Short statements on this thread: a Ctrl-C in one of them is a Ctrl-C, and no failure that
+    somebody could take for the database's.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def relation_engine(relation: duckdb.DuckDBPyRelation) -> SqlEngine:
@@ -401,10 +433,8 @@ def quietly(work: Callable[[], Any], failure: PostriError) -> Any:
     """What the work returns; whatever it says when it fails may carry a cell, so that stays in
     here.
     """
-    try:
+    with suppress(Exception), hearing_interrupts():
         return work()
-    except Exception:
-        pass
     # Raised outside that block, so that the message stays out of the chain.
     raise failure
 
@@ -436,8 +466,9 @@ def _relation_of(database: Any, table: str) -> duckdb.DuckDBPyRelation:
         lambda: duckdb.connect(path, read_only=True, config=config),
         SourceError(f"DuckDB cannot open {path!r}"),
     )
-    for setting in TELLING:
-        connection.execute(setting)
+    with hearing_interrupts():
+        for setting in TELLING:
+            connection.execute(setting)
     return _table(connection, table, missing)
 
 
