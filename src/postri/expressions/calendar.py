@@ -192,8 +192,11 @@ class CalendarStep(Node):
         return Vector(step + self.first, found.valid)
 
     def sql(self, writer: Writer) -> str:
+        return self.among(writer, FIRST_DAY, LAST_DAY)
+
+    def among(self, writer: Writer, low: int, high: int) -> str:
         if self._is_day:
-            days = self.operand.in_days(writer)
+            days = self.operand.in_days(writer, low, high)
             if days is not None:
                 return days
         text = f"({self.operand.sql(writer)} - ({self.start}))"

@@ -88,11 +88,11 @@ class Clamped(Node):
             f"{self.low} ELSE {raw} END)"
         )
 
-    def in_days(self, writer: Writer) -> str | None:
+    def in_days(self, writer: Writer, first: int, last: int) -> str | None:
         moments = writer.moments(self.cell.input)
         if moments is None:
             return None
-        return moments.days(self.low, self.high)
+        return moments.days(self.low, self.high, first=first, last=last)
 
     def inside(self, writer: Writer, low: int, high: int) -> str:
         moments = writer.moments(self.cell.input)

@@ -186,8 +186,10 @@ class Moments(Protocol):
         it fail.
         """
 
-    def days(self, low: int, high: int) -> str | None:
-        """The days since 1970 of the same, if they are faster to tell than the raw cells."""
+    def days(self, low: int, high: int, *, first: int, last: int) -> str | None:
+        """The days since 1970 of the same, for whoever looks for those from `first` to `last`
+        alone, if they are faster to tell than the raw cells. Others may be any day beyond these.
+        """
 
     def inside(self, low: int, high: int) -> str:
         """Whether a raw cell is at least `low` and at most `high`."""
@@ -276,6 +278,14 @@ class Node(ABC):
         """Whether it is at least `low` and at most `high`, as a condition; of one that is whole."""
         return f"{self.sql(writer)} BETWEEN {low} AND {high}"
 
-    def in_days(self, writer: Writer) -> str | None:
-        """The days since 1970 of moments, if the table tells them faster than by a division."""
+    def among(self, writer: Writer, low: int, high: int) -> str:
+        """Its text for whoever looks for the values from `low` to `high` alone: others may have any
+        value beyond these; of one that is whole.
+        """
+        return self.sql(writer)
+
+    def in_days(self, writer: Writer, first: int, last: int) -> str | None:
+        """The days since 1970 of moments, for whoever looks for those from `first` to `last` alone,
+        if the table tells them faster than by a division.
+        """
         return None

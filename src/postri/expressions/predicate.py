@@ -165,6 +165,18 @@ class Value:
         """The same as an expression in SQL. `cells` tells how a column is read."""
         return self.node.sql(Writer(dialect, cells))
 
+    def among_sql(
+        self,
+        dialect: ExpressionDialect,
+        cells: Callable[[Input], RawCells],
+        low: int,
+        high: int,
+    ) -> str:
+        """The raw value, which is whole, for whoever looks for those from `low` to `high` alone:
+        others may have any value beyond these.
+        """
+        return self.node.among(Writer(dialect, cells), low, high)
+
     def inside_sql(
         self,
         dialect: ExpressionDialect,

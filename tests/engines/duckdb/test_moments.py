@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import pytest
 
 import postri
 from postri import SeededCoins, agg, by
-from postri.engines.duckdb.source import relation_engine
+from postri.engines.duckdb.source import RelationSource, relation_engine
 from postri.engines.engine import SMALL
 from postri.engines.rows import EVERY_ROW
 from postri.expressions import Value
@@ -70,6 +72,55 @@ def test_a_range_of_keys_holds_on_the_rows_whose_key_is_in_it(declared, name):
                 query = f"SELECT count(*) FROM moments WHERE {inside}"
                 ((number,),) = relation.query("moments", query).fetchall()
                 assert number == sum(low <= each <= high for each in keys if each is not None)
+                among = value.among_sql(cells.dialect, cells.input_cells, low, high)
+                texts = relation.query("moments", f"SELECT {among} FROM moments").fetchall()
+                for (found,), each in zip(texts, keys, strict=True):
+                    if each is not None and low <= each <= high:
+                        assert found == each
+                    else:
+                        assert found is None or not low <= found <= high
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_plain"),
+    [
+        ("2013-01-01", "2013-01-31", True),
+        ("0001-01-10", "0001-02-10", True),
+        ("9999-11-01", "9999-12-20", True),
+        ("0001-01-01", "0001-01-31", False),
+        ("9999-12-01", "9999-12-31", False),
+    ],
+)
+def test_only_days_at_an_end_of_the_calendar_are_compared_with_it(first, last, is_plain):
+    """Elsewhere DuckDB knows between which days the rows lie, and counts by them in an array."""
+    days = {"day": by.day("t", first, last)}
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"CREATE TABLE trips AS SELECT CAST('{first} 12:00' AS TIMESTAMP) AS t, "
+            f"i % 100 AS x FROM range({SMALL + 1_000}) AS numbers(i)"
+        )
+        rows = connection.table("trips").to_arrow_table()
+        statements = []
+        run = RelationSource.columns
+
+        def noted(self: RelationSource, query: str) -> Any:
+            statements.append(query)
+            return run(self, query)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RelationSource, "columns", noted)
+            ours = postri.ask(
+                connection.table("trips"),
+                {"mid": agg.median("x")},
+                by=days,
+                epsilon=1,
+                coins=SeededCoins(3),
+            )
+    theirs = postri.ask(rows, {"mid": agg.median("x")}, by=days, epsilon=1, coins=SeededCoins(3))
+    assert ours.rows == theirs.rows
+    keyed = [text for text in statements if "AS key0" in text]
+    assert keyed
+    assert all(('WHEN "t" >' in text) != is_plain for text in keyed)
 
 
 def test_moments_without_end_are_in_no_day_of_a_large_table():

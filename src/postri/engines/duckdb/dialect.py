@@ -67,16 +67,21 @@ class Microseconds:
             f"ELSE TRY(epoch_us({self.cell})) END)"
         )
 
-    def days(self, low: int, high: int) -> str | None:
+    def days(self, low: int, high: int, *, first: int, last: int) -> str | None:
         """The day of a moment without a time zone, whose date does not follow the session's. That
         of an infinity is infinitely far, and no error, whatever is read before it is compared.
         """
         if self.zone:
             return None
+        days = f"CAST({self.cell} AS DATE) - DATE '1970-01-01'"
+        # On its first and its last day stand all cells beyond. Without them DuckDB knows between
+        # which days all rows lie, and counts by day in an array.
+        if low // DAY < first and last < high // DAY:
+            return f"({days})"
         return (
             f"(CASE WHEN {self.cell} > {self._literal(high)} THEN {high // DAY} "
             f"WHEN {self.cell} < {self._literal(low)} THEN {low // DAY} "
-            f"ELSE CAST({self.cell} AS DATE) - DATE '1970-01-01' END)"
+            f"ELSE {days} END)"
         )
 
     def inside(self, low: int, high: int) -> str:

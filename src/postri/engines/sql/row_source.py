@@ -321,7 +321,10 @@ class RowSource:
     def _raw_key(self, key: KeyColumn) -> str:
         """The raw cell of a key column; a moment beyond the calendar is as good as its end."""
         if key.value is not None:
-            return key.value.sql(self.dialect, self.input_cells)
+            raws = [raw for raw in key.raws if isinstance(raw, int)]
+            if not raws:
+                return key.value.sql(self.dialect, self.input_cells)
+            return key.value.among_sql(self.dialect, self.input_cells, min(raws), max(raws))
         raw = self._cells_of(key.column).raw
         if key.ends is None:
             return raw
