@@ -7,10 +7,11 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections import Counter
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,7 @@ from proving import PROVE
 from repeatable_coins import seed_system_coins
 from services.postgres_server import postgres
 from services.spark_session import spark, spark_connect
+from warm_start import start_forking
 
 # The fixtures of servers that tests of several folders ask for.
 __all__ = ["postgres", "spark", "spark_connect"]
@@ -37,7 +39,9 @@ settings.load_profile("same")
 SERVICES = {"postgres", "spark", "chromium", "terminal"}
 # A file that has one of these names looks at less outside `make prove`, or starts programs warm.
 TWO_SIZES = ("PROVE", "sized", "examples", "some_of", "most_of", "SOME_ENGINES", "spark_session")
-TWO_SIZES += ("start", "served", "serving")
+TWO_SIZES += ("start", "served", "serving", "warm_program")
+# The tests that `make test-fast` asks for.
+QUICK = "not slow"
 # They start servers, draw again and again, or run whole experiments.
 SLOW_FOLDERS = ("audit", "coverage", "deploy", "research", "web")
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
@@ -66,6 +70,13 @@ def figures(record_property: Callable[[str, object], None]) -> Callable[[str], N
     return lambda line: record_property("figures", line)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The workers of a run share the process that their programs are forked from."""
+    shares_out = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
+    if shares_out and config.option.markexpr != QUICK and not PROVE:
+        start_forking()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Which test runs on which worker of `pytest -n`."""
@@ -76,7 +87,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What is slow as a whole is not even imported where the quick ones are asked for."""
-    if config.option.markexpr != "not slow":
+    if config.option.markexpr != QUICK:
         return None
     if collection_path.parent == TESTS and collection_path.name in SLOW_FOLDERS:
         return True
@@ -101,20 +112,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test with the mark `one_in` all cases but every n-th."""
-    seen: Counter[str] = Counter()
-    kept: list[pytest.Item] = []
+    """Of a test with the mark `one_in` all cases but one in so many, and at least one.
+
+    Which ones follows from their names: with every n-th a parameter could be left out as a whole.
+    """
+    cases: dict[str, list[str]] = {}
+    for item in items:
+        if item.get_closest_marker("one_in"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
     left_out: list[pytest.Item] = []
+    kept: list[pytest.Item] = []
+    chosen: dict[str, set[str]] = {}
     for item in items:
         mark = item.get_closest_marker("one_in")
         test = item.nodeid.partition("[")[0]
-        if mark is None or seen[test] % mark.args[0] == 0:
+        if mark is not None and test not in chosen:
+            number = ceil(len(cases[test]) / mark.args[0])
+            chosen[test] = set(sorted(cases[test], key=_place)[:number])
+        if mark is None or item.nodeid in chosen[test]:
             kept.append(item)
         else:
             left_out.append(item)
-        seen[test] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
+
+
+def _place(case: str) -> int:
+    """By the name alone, as its coins: a test that moves to another folder keeps its cases."""
+    return crc32(case.rpartition("::")[2].encode())
 
 
 def pytest_collection_finish() -> None:

@@ -39,6 +39,7 @@ LIFELINE = 0
 # Where the process that forks listens, for programs that it has forked.
 PLACE = "POSTRI_TEST_WARM_START"
 COLD_START = subprocess.Popen
+CLIENT = Path(__file__).with_name("warm_client.py")
 
 
 class WarmStart:
@@ -144,31 +145,38 @@ def started(words: Sequence[str], **how: Any) -> Any:
     return WarmStart(words, **how)
 
 
+def warm_program(script: Path) -> str:
+    """A program in Python as a command for shell scripts: warm, or under `make prove` itself."""
+    if PROVE:
+        return str(script)
+    return f"{sys.executable} -I {CLIENT} {_place()} {script}"
+
+
 _starting = Lock()
+
+
+def start_forking() -> None:
+    """Start the process that forks, for this one and all that it starts; it takes a while."""
+    place = Path(tempfile.mkdtemp(prefix="postri-warm-")) / "socket"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, __file__, str(place)]
+    forking = COLD_START(command, stdin=subprocess.PIPE, env=environment)
+    # It ends when this one does, however; in the usual way it is also waited for.
+    atexit.register(forking.communicate)
+    os.environ[PLACE] = str(place)
 
 
 def _place() -> str:
     """Where the process that forks listens; it is started when it is first asked for."""
     with _starting:
         if PLACE not in os.environ:
-            os.environ[PLACE] = _forking()
-    return os.environ[PLACE]
-
-
-def _forking() -> str:
-    """Start the process that forks: where it listens."""
-    place = Path(tempfile.mkdtemp(prefix="postri-warm-")) / "socket"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, __file__, str(place)]
-    forking = COLD_START(command, stdin=subprocess.PIPE, env=environment)
+            start_forking()
+    place = os.environ[PLACE]
     deadline = time.monotonic() + 120
-    while not place.exists():
-        assert forking.poll() is None, "the process that forks has ended"
+    while not os.path.exists(place):
         assert time.monotonic() < deadline, "the process that forks does not listen"
         time.sleep(0.01)
-    # It ends when this one does, however; in the usual way it is also waited for.
-    atexit.register(forking.communicate)
-    return str(place)
+    return place
 
 
 # ---- the process that forks

@@ -54,6 +54,7 @@ def swapped_names() -> list[object]:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_caught_and_gone_afterwards(bug):
     before = swapped_names()

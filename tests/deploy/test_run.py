@@ -26,6 +26,7 @@ from postri import connect
 from postri.ledger import open_ledger
 from program import POSTRI
 from services.postgres_server import SECRET
+from warm_start import warm_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -61,7 +62,7 @@ def surroundings(folder, path, **more):
 def run(folder, path, step, **more):
     return subprocess.run(
         [str(RUN), step],
-        env=surroundings(folder, path, **more),
+        env=surroundings(folder, path, POSTRI_PROGRAM=warm_program(POSTRI), **more),
         capture_output=True,
         text=True,
         timeout=300,

@@ -123,6 +123,7 @@ def some_nodes(grid: Grid, indexes: Indexes) -> Iterator[list[TreeNode]]:
         ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"), list(product([*ENGINES, IN_ORDER], CELLS))[:: sized(5, 1)], ids=str
@@ -213,6 +214,7 @@ def test_few_scans_are_enough_for_a_release(engine, kind, name):
     assert len(scans.asked) <= 4
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_release_is_the_same_whatever_the_sample_tells(engine, monkeypatch):

@@ -52,6 +52,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), SEEN)
 def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):

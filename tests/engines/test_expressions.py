@@ -258,7 +258,7 @@ def selection(table: Table, asked: Asked) -> Selection:
 # ---- every engine
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -351,6 +351,7 @@ def large_windows(name: str, grid: Grid) -> list[tuple]:
     return [window(group, QUANTILES[0], 60) for group in counts]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["Arrow", "DuckDB", "Parquet files", "PostgreSQL"])
 def test_computed_columns_of_large_tables_are_sampled(engine, request, tmp_path):

@@ -116,12 +116,14 @@ CONDITIONS: dict[str, Callable[[dict[str, Any]], bool | None]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_predicate_sees_what_stands_beside_a_row(engine, opened):
     found = opened(engine).matching([Predicate.parse(text) for text in CONDITIONS])
     assert found == [sum(map(bool, map(holds, FOUND))) for holds in CONDITIONS.values()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_keys_counts_sums_and_windows_see_it_too(engine, opened):

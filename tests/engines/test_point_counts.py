@@ -105,7 +105,7 @@ def asked_of(engine: str) -> list[str]:
     ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"),
@@ -144,6 +144,7 @@ EXTREMES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"),

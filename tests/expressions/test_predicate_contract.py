@@ -550,6 +550,7 @@ QUICK = ["duckdb_table", "duckdb_parquet"]
 ENGINES = [*QUICK, "postgres_table", "spark_frame"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_in_memory_a_function_has_its_meaning_on_extreme_cells(function):
     for text in FUNCTIONS[function]:
@@ -561,6 +562,7 @@ def test_in_memory_a_function_has_its_meaning_on_extreme_cells(function):
 
 # Spark is asked every fifth function, and interprets where it does not compile: `make prove` asks
 # it all.
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("function", "engine"),
     [
@@ -576,7 +578,7 @@ def test_a_function_fails_on_no_cell_and_selects_the_same_rows(function, engine,
         assert mask == in_memory(PREDICATES[text]), text
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("engine", ENGINES[:-1])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_filter_selects_the_same_rows(function, engine, request):
@@ -687,6 +689,7 @@ NESTED = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_deep_as_allowed_is_not_too_deep_for_a_database(engine, request):
     # Spark's analysis of one takes up to twenty seconds.
@@ -698,6 +701,7 @@ def test_as_deep_as_allowed_is_not_too_deep_for_a_database(engine, request):
     assert max(len(table.sql(predicate)) for predicate in predicates) < 20_000
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_long_as_allowed_is_not_too_long_for_a_database(engine, request):
     table = request.getfixturevalue(engine)

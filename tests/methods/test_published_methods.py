@@ -291,6 +291,7 @@ DRAWN: list[Method] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", DRAWN, ids=lambda method: method.name)
 def test_every_answer_is_as_likely_as_it_should_be(method: Method, figures: Figures):

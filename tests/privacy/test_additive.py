@@ -184,7 +184,7 @@ def test_one_row_moves_what_is_drawn_by_epsilon_at_most_and_somewhere_by_all_of_
     assert found == (0 if public else budget)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @noises(LAPLACE)
 @ROW_CHANGES
 @pytest.mark.parametrize("aggregate", AGGREGATES)
@@ -201,6 +201,7 @@ def test_the_same_holds_for_all_groups_together(aggregate, change, gaussian, bud
     assert found == budget
 
 
+@pytest.mark.one_in(2)
 @noises(GAUSSIAN)
 @ROW_CHANGES
 @pytest.mark.parametrize("aggregate", ["count()", "sum", "mean"])
@@ -264,7 +265,7 @@ def test_the_check_would_find_a_number_of_rows_that_is_taken_for_public():
     assert found > 10**8
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "change", [AddOrRemoveUnits("id", rows=2), ReplaceUnits("id", rows=2)], ids=str
 )
@@ -304,6 +305,7 @@ def test_one_unit_moves_what_is_drawn_by_epsilon_at_most(
     assert 0 < max(loss(one, other) for one, other in pairs) <= budget
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)], ids=str
@@ -321,6 +323,7 @@ def test_the_sampler_draws_from_the_discrete_laplace_distribution(scale):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(49, 4), Fraction(1600)], ids=str)
 def test_the_sampler_draws_from_the_discrete_gaussian_distribution(variance):

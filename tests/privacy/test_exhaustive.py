@@ -106,7 +106,7 @@ ALL_CASES = [*one_row_cases(), *two_row_cases(), *default_domain_cases()]
 NAMES = [f"{case}-{'default' if case.grid.anchor == 0 else 'given'}" for case in ALL_CASES]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL_CASES, ids=NAMES)
 def test_neighbours_and_quantiles_are_safe_on_every_table(
@@ -171,6 +171,7 @@ def test_few_tables_pass_without_a_bug(case: Case):
     assert findings.covers()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(
     "protect",

@@ -163,6 +163,7 @@ def careful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return careful
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_opening_all_hidden_runs_chooses_the_same(

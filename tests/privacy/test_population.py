@@ -61,6 +61,7 @@ def _forgotten() -> Iterator[None]:
     kept.clear()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PRIVACY, ids=str)
 def test_neighbours_are_safe_on_every_table(case: Case, figures: Callable[[str], None]):

@@ -120,6 +120,7 @@ def test_the_least_epsilon_of_every_statistic(form, concentrated):
     assert_least(statistic, wish, found, concentrated=concentrated, protect=protect)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("protect", [ONE_ROW, ReplaceRows(2)], ids=str)
 @pytest.mark.parametrize("confidence", [0.9, 0.999])

@@ -143,6 +143,7 @@ LONGEST = 2_000
 LONG = 900
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_question_is_refused_for_nothing_or_answered_and_read_again(size, tmp_path):
     path = write_policy(tmp_path, budget="100000")

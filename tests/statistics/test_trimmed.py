@@ -104,6 +104,7 @@ def largest_loss(change: object, *, gaussian: bool) -> Fraction:
     return worst
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [False, True], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("change", CHANGES, ids=str)
@@ -211,7 +212,7 @@ HARD = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HARD)

@@ -55,6 +55,7 @@ def one_column(folder: Path, texts: list[str]) -> Path:
     return path
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("declared", [None, "integer"])
 @pytest.mark.parametrize(

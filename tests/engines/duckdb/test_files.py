@@ -258,7 +258,7 @@ FORMS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("step", ["0.01", "0.00000001"], ids=["coarse", "fine"])
 def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returned, form, step):

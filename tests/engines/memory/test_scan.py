@@ -88,6 +88,7 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "cores", lambda: 3)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
 @pytest.mark.parametrize("bracket", BRACKETS)
