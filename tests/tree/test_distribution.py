@@ -144,7 +144,7 @@ def test_a_count_holds_also_where_the_noise_decides_how_finely_it_is_told(
     figures: Callable[[str], None],
 ):
     """So many misses by luck: once in ten million runs, were each one in twenty."""
-    runs = sized(150, 5_000)
+    runs = sized(80, 5_000)
     missed = count_misses(runs)
     figures(f"{missed} of {runs} missed, beta 0.05")
     assert binom.sf(missed - 1, runs, 0.05) > 1e-7
@@ -157,8 +157,8 @@ def test_one_beta_for_all_places_where_a_count_may_be_told_is_caught(
 ):
     """Each of them fails in one run of twenty, but noise that is too low ends the division."""
     monkeypatch.setattr(TreeShape, "chance_at", lambda *_: Fraction(1))
-    runs = sized(600, 3_000)
-    assert binom.sf(count_misses(runs) - 1, runs, 0.05) < 1e-7
+    runs = sized(200, 3_000)
+    assert binom.sf(count_misses(runs) - 1, runs, 0.05) < sized(1e-3, 1e-7)
 
 
 # Order.
