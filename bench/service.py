@@ -85,7 +85,7 @@ def service_latency() -> dict[str, float]:
 
 
 # A small table, how many questions are asked of it one after the other, and how often.
-FEW_ROWS, SMALL, SMALL_TURNS = 1_000, 100, 3
+FEW_ROWS, SMALL, SMALL_TURNS = 1_000, 100, 6
 # Files that were written in this moment are opened anew for each question. In seconds.
 UNTIL_SETTLED = SETTLED / 1e9 + 0.5
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-from contextlib import contextmanager
+from concurrent.futures import wait
+from contextlib import closing, contextmanager
 
 import pytest
 from serving import QUESTION, WORKERS, in_thread, odd_workers, until, write_policy
@@ -20,7 +21,7 @@ from postri.question import read_wording
 from postri.session.past import CHANGED
 from postri.session.wire import past_fields
 from postri.web.past_texts import PastText, PastTexts
-from postri.web.service import ServedSession, Service
+from postri.web.service import QUIET, ServedSession, Service
 from postri.web.tokens import Tokens
 
 SQL = {"sql": "SELECT city, COUNT(*) AS n FROM bank WHERE x < 40 GROUP BY city", "epsilon": "1/4"}
@@ -73,6 +74,12 @@ def texts_are_made(service):
     service._texts_thread.submit(lambda: None).result()
 
 
+def texts_of(path):
+    """How many texts are ready."""
+    with closing(sqlite3.connect(read_policy(path).past_texts)) as connection:
+        return connection.execute("SELECT count(*) FROM texts").fetchone()[0]
+
+
 class TestReady:
     def test_a_page_parses_nothing(self, tmp_path, parsed):
         with opened(write_policy(tmp_path)) as session:
@@ -118,6 +125,23 @@ class TestReady:
                 connection.execute("DELETE FROM texts")
             ask(session(), other)
             assert page(session()) == before == page_made_anew(session())
+
+    def test_texts_wait_while_somebody_asks_and_keep_no_service_from_its_end(self, tmp_path):
+        path = write_policy(tmp_path)
+        with opened(path) as session:
+            service = session()._service
+            # A question that does not end before the service does.
+            service.scans._questions.add(object())
+            session().answer(read_wording(QUESTION))
+            made = service._texts_thread.submit(lambda: None)
+            wait([made], timeout=4 * QUIET)
+            assert not made.done()
+            service.scans._questions.clear()
+            made.result()
+            service.scans._questions.add(object())
+            session().answer(read_wording(SQL))
+        # The last one was made at the end, or not at all.
+        assert texts_of(path) in (1, 2)
 
     def test_pages_follow_one_another(self, tmp_path):
         with opened(write_policy(tmp_path)) as session:

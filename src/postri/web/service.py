@@ -69,6 +69,8 @@ LISTS_WAITING_EACH = 16
 # How many answers may wait until their texts for the history are made ready; others are made when
 # somebody reads them.
 TEXTS_WAITING = 256
+# How often the thread that makes them looks whether somebody still asks, in seconds.
+QUIET = 0.05
 # Less room on the disk than this is no room: a few entries and the journal must fit.
 LEAST_ROOM = 1 << 20
 PROBE = b"\0" * 4096
@@ -211,6 +213,7 @@ class Service:
         self._list_threads = CapacityLimiter(LISTS)
         self._texts_thread = ThreadPoolExecutor(1, "texts")
         self._texts_to_make = BoundedSemaphore(TEXTS_WAITING)
+        self._closing = Event()
         self._lists = FairQueue(LISTS, LISTS_WAITING, LISTS_WAITING_EACH)
         folders = {file.parent for file in policy.ledger_files}
         self.readiness = Readiness(
@@ -281,13 +284,16 @@ class Service:
         return await to_thread.run_sync(partial(work, *given), limiter=self._short_threads)
 
     def later(self, work: Callable[[], object]) -> None:
-        """Do something on a thread of its own when there is time, and whether it fails or not; or
-        not at all, if much of it waits already.
+        """Do something on a thread of its own when no question runs, and whether it fails or not;
+        or not at all, if much of it waits already.
         """
         if not self._texts_to_make.acquire(blocking=False):
             return
 
         def do() -> None:
+            # Whoever asks goes first: a text that is not ready is made when it is looked at.
+            while self.scans.running and not self._closing.wait(QUIET):
+                pass
             with suppress(Exception):
                 work()
 
@@ -370,6 +376,7 @@ class Service:
 
     def close(self) -> None:
         """Let go of the files."""
+        self._closing.set()
         if self._is_owner:
             self.workers.close()
         self._texts_thread.shutdown(cancel_futures=True)
