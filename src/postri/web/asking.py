@@ -62,8 +62,7 @@ def asking_routes(service: Service) -> APIRouter:
             )
         finally:
             await departure.leave()
-            # Who has the reply finds the question in the history and in the budget.
-            await service.do(service.public.reply_leaves)
+            await service.reply_leaves()
         visit_of(request).answered = "new"
         if result.recorded:
             visit_of(request).answered = "recorded"

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from threading import BoundedSemaphore, Event, Lock
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -213,7 +213,7 @@ class Service:
         self._list_threads = CapacityLimiter(LISTS)
         self._texts_thread = ThreadPoolExecutor(1, "texts")
         self._texts_to_make = BoundedSemaphore(TEXTS_WAITING)
-        self._closing = Event()
+        self._is_closed = False
         self._lists = FairQueue(LISTS, LISTS_WAITING, LISTS_WAITING_EACH)
         folders = {file.parent for file in policy.ledger_files}
         self.readiness = Readiness(
@@ -283,6 +283,12 @@ class Service:
         """Do something short on a thread: it may wait for the disk."""
         return await to_thread.run_sync(partial(work, *given), limiter=self._short_threads)
 
+    async def reply_leaves(self) -> None:
+        """Before a reply leaves: who has it finds its question in the history and in the budget."""
+        # Without a grid everybody looks for themselves.
+        if self.public.has_grid:
+            await self.do(self.public.reply_leaves)
+
     def later(self, work: Callable[[], object]) -> None:
         """Do something on a thread of its own when no question runs, and whether it fails or not;
         or not at all, if much of it waits already.
@@ -292,8 +298,8 @@ class Service:
 
         def do() -> None:
             # Whoever asks goes first: a text that is not ready is made when it is looked at.
-            while self.scans.running and not self._closing.wait(QUIET):
-                pass
+            while self.scans.running and not self._is_closed:
+                sleep(QUIET)
             with suppress(Exception):
                 work()
 
@@ -376,7 +382,7 @@ class Service:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._closing.set()
+        self._is_closed = True
         if self._is_owner:
             self.workers.close()
         self._texts_thread.shutdown(cancel_futures=True)

@@ -156,7 +156,7 @@ def _ledger_routes(service: Service) -> APIRouter:
                 "not_found", "the policy has no such dataset; GET /v1/datasets lists them"
             )
         looked_at = await service.do(service.ledger.open_again, name)
-        await service.do(service.public.reply_leaves)
+        await service.reply_leaves()
         return reply(
             {"dataset": name, "unanswered": [unanswered_fields(each) for each in looked_at]}
         )

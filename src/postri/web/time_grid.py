@@ -160,6 +160,11 @@ class PublicView:
         self._last: View | None = None
         self._lock = Lock()
 
+    @property
+    def has_grid(self) -> bool:
+        """Whether there are points; without any the ledger is told as it is."""
+        return self._step > 0
+
     def now(self) -> View:
         """The view of the last point; without a grid, that of this moment."""
         last = self._last
