@@ -229,7 +229,9 @@ def research() -> dict[str, float]:
 
 
 def target_of(name: str, value: float) -> str:
-    """The target of a figure, and whether it was missed."""
+    """The target of a figure, and whether it was missed; nothing for one that has none."""
+    if name not in LEAST and name not in LIMITS:
+        return ""
     if name in LEAST:
         return f"at least {LEAST[name]:g}{'' if value >= LEAST[name] else '   MISSED'}"
     return f"at most {LIMITS[name]:g}{'' if value <= LIMITS[name] else '   MISSED'}"
