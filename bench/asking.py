@@ -32,7 +32,7 @@ def make_year(rows: int) -> Path:
     return path
 
 
-def asked_next(rows: int = 10_000_000, repeats: int = 9) -> dict[str, float]:
+def asked_next(rows: int = 10_000_000, repeats: int = 15) -> dict[str, float]:
     """How many times as long a private answer takes."""
     with duckdb.connect(str(make_year(rows)), read_only=True) as connection:
         days = {"day": by.day("t", "2013-01-01", "2013-12-31")}
