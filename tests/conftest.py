@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from math import ceil
 from pathlib import Path
@@ -116,30 +117,24 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     Which ones follows from their names: with every n-th a parameter could be left out as a whole.
     """
-    cases: dict[str, list[str]] = {}
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    share: dict[str, int] = {}
     for item in items:
-        if item.get_closest_marker("one_in"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
+        if mark := item.get_closest_marker("one_in"):
+            test = item.nodeid.partition("[")[0]
+            cases[test].append(item)
+            share[test] = mark.args[0]
     left_out: list[pytest.Item] = []
-    kept: list[pytest.Item] = []
-    chosen: dict[str, set[str]] = {}
-    for item in items:
-        mark = item.get_closest_marker("one_in")
-        test = item.nodeid.partition("[")[0]
-        if mark is not None and test not in chosen:
-            number = ceil(len(cases[test]) / mark.args[0])
-            chosen[test] = set(sorted(cases[test], key=_place)[:number])
-        if mark is None or item.nodeid in chosen[test]:
-            kept.append(item)
-        else:
-            left_out.append(item)
-    items[:] = kept
+    for test, those in cases.items():
+        left_out += sorted(those, key=_place)[ceil(len(those) / share[test]) :]
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
     config.hook.pytest_deselected(items=left_out)
 
 
-def _place(case: str) -> int:
+def _place(case: pytest.Item) -> int:
     """By the name alone, as its coins: a test that moves to another folder keeps its cases."""
-    return crc32(case.rpartition("::")[2].encode())
+    return crc32(case.name.encode())
 
 
 def pytest_collection_finish() -> None:

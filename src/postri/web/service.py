@@ -297,7 +297,8 @@ class Service:
             return
 
         def do() -> None:
-            # Whoever asks goes first: a text that is not ready is made when it is looked at.
+            # Whoever asks goes first: a text that is not ready is made when it is looked at. A
+            # question runs until its reply may leave, so nobody learns how long a scan took.
             while self.scans.running and not self._is_closed:
                 sleep(QUIET)
             with suppress(Exception):

@@ -74,8 +74,8 @@ class Microseconds:
         if self.zone:
             return None
         days = f"CAST({self.cell} AS DATE) - DATE '1970-01-01'"
-        # On its first and its last day stand all cells beyond. Without them DuckDB knows between
-        # which days all rows lie, and counts by day in an array.
+        # On the first and on the last day of the calendar stand all cells beyond it. Where nobody
+        # looks for these two, DuckDB knows between which days all rows lie, and counts in an array.
         if low // DAY < first and last < high // DAY:
             return f"({days})"
         return (

@@ -146,8 +146,8 @@ class Database:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._connection = duckdb.connect(":memory:", config=dict(CONFIG))
-        self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
         with hearing_interrupts():
+            self._connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
             for setting in LOCKED:
                 self._connection.execute(setting)
         # These settings are the connection's own, so it is the one that works: one query at a time.
@@ -394,7 +394,7 @@ def _put_back(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
         with suppress(duckdb.Error), hearing_interrupts():
             connection.execute(statement)
     except KeyboardInterrupt:
-        with suppress(duckdb.Error):
+        with suppress(duckdb.Error), hearing_interrupts():
             connection.execute(statement)
         raise
 

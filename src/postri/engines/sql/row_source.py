@@ -226,8 +226,8 @@ class RowSource:
         """
         spans = []
         for key in self.rows.keys:
-            raws = [raw for raw in key.raws if isinstance(raw, int)]
-            if not raws or not (_is_integer(key.type) or key.value is not None):
+            span = _span(key)
+            if span is None or not (_is_integer(key.type) or key.value is not None):
                 return []
             # A column that is computed does not stand in the table.
             if key.column in self.computed and key.value is None:
@@ -235,7 +235,7 @@ class RowSource:
             name = self.dialect.name(key.column)
             if key.value is not None:
                 name = self._raw_key(key)
-            spans.append((name, min(raws), max(raws)))
+            spans.append((name, *span))
         return spans
 
     def _dense_cells(self, relation: str) -> str:
@@ -321,10 +321,10 @@ class RowSource:
     def _raw_key(self, key: KeyColumn) -> str:
         """The raw cell of a key column; a moment beyond the calendar is as good as its end."""
         if key.value is not None:
-            raws = [raw for raw in key.raws if isinstance(raw, int)]
-            if not raws:
+            span = _span(key)
+            if span is None:
                 return key.value.sql(self.dialect, self.input_cells)
-            return key.value.among_sql(self.dialect, self.input_cells, min(raws), max(raws))
+            return key.value.among_sql(self.dialect, self.input_cells, *span)
         raw = self._cells_of(key.column).raw
         if key.ends is None:
             return raw
@@ -371,6 +371,14 @@ def _where(conditions: Sequence[str]) -> str:
     if not conditions:
         return ""
     return f" WHERE {' AND '.join(conditions)}"
+
+
+def _span(key: KeyColumn) -> tuple[int, int] | None:
+    """The least and the largest key of a column that is a whole number; None if none is."""
+    raws = [raw for raw in key.raws if isinstance(raw, int)]
+    if not raws:
+        return None
+    return min(raws), max(raws)
 
 
 def _is_integer(declared: ColumnType) -> bool:
