@@ -49,6 +49,9 @@ SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 
+# Until all tests are collected, hardly anything that was made is garbage.
+gc.disable()
+
 
 @pytest.fixture(scope="session")
 def tables() -> Path:
@@ -141,6 +144,7 @@ def pytest_collection_finish() -> None:
     """What was imported stays: a test that collects garbage need not look through it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
