@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from compare.findings import Kept, Pair, pairs, shown_peer
 from compare.measures import Figure as Measured
@@ -108,7 +110,7 @@ def _dots(title: str, points: Sequence[tuple[Pair, float, bool]], folder: Path, 
             ax.plot([place], [height], "X", color=BROKEN, markersize=8)
     if not all(stands for _, _, stands in points):
         ax.plot([], [], "X", color=BROKEN, markersize=8, label="promise broken")
-    ax.set_xscale("log")
+    _ratio_axis(ax, [place for _, place, _ in points])
     ax.set_yticks(range(len(lines)), [f"{table}, {epsilon:g}" for table, epsilon in lines])
     ax.set_ylim(len(lines) - 0.5, -0.5)
     ax.set_title(title, loc="left", fontsize=10, color=INK)
@@ -121,3 +123,19 @@ def _dots(title: str, points: Sequence[tuple[Pair, float, bool]], folder: Path, 
         bbox_to_anchor=(0.4, -0.9 / len(lines) - 0.06),
     )
     save_canvas(canvas, folder, name)
+
+
+def _ratio_axis(ax: Any, places: Sequence[float]) -> None:
+    """An axis of ratios: plain numbers at few ticks, from a half to twice at least, so that what
+    is nearly the same looks so.
+    """
+    ticker: Any = import_module("matplotlib.ticker")
+    low, high = min([*places, 0.5]), max([*places, 2.0])
+    ax.set_xscale("log")
+    ax.set_xlim(low / 1.25, high * 1.25)
+    steps = (1, 2, 5)
+    if high / low > 50:
+        steps = (1,)
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=steps, numticks=8))
+    ax.xaxis.set_major_formatter(lambda tick, _: f"{tick:,.10g}")
+    ax.xaxis.set_minor_formatter(ticker.NullFormatter())

@@ -20,10 +20,14 @@ from postri.privacy import split_spend
 from postri.window import Target
 
 mpl.use("Agg")
+from matplotlib.ticker import MaxNLocator
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "clock.png"
 ROWS, SEED = 1_000, 4
 BLUE, ORANGE, GREY = "#2f6f9f", "#c8641e", "#8a8a8a"
+# Inches, and points of texts that can be read where the picture is as wide as a phone.
+WIDTH, HEIGHT, DPI = 6.4, 7.6, 150
+HEADLINE, WORDS = 11.5, 11
 TERMS = QuantileTerms(
     Fraction(1, 2), split_spend(Fraction(1), Fraction(1, 2)), Fraction(1, 20), AddOrRemoveRows(1)
 )
@@ -56,12 +60,14 @@ def draw(axes: Any, rows: Any, value: int, shape: Shape, title: str, words: str)
     axes.annotate(
         words,
         (times[crossing], running[crossing]),
-        (times[crossing] + 0.9, 0.82),
+        (times[crossing] + 1.1, 0.82),
         arrowprops={"arrowstyle": "-", "color": GREY},
     )
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(title, fontsize=HEADLINE, loc="left")
     axes.set_ylim(0, 2.1)
-    axes.set_xlim(times[crossing] - 11, times[crossing] + 6)
+    # Room for the legend on the left of E, and for the words on its right.
+    axes.set_xlim(times[crossing] - 13, times[crossing] + 9)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("time y; a link of offset b is passed at 5 ln(1 + b)")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -71,9 +77,10 @@ def main() -> None:
 
     smooth = np.random.default_rng(SEED).normal(50_000, 12_000, ROWS).astype(np.int64)
     few = np.repeat([100, 162, 180, 350], [300, 202, 300, 198])
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.2), dpi=120, sharey=True)
+    pyplot.rcParams["font.size"] = WORDS
+    figure, (above, below) = pyplot.subplots(2, 1, figsize=(WIDTH, HEIGHT), dpi=DPI)
     draw(
-        left,
+        above,
         smooth,
         int(np.median(smooth)),
         "even",
@@ -81,14 +88,14 @@ def main() -> None:
         "the crossing: from here on\nthe clock runs out, at rate 1",
     )
     draw(
-        right,
+        below,
         few,
         162,
         "right",
         "four values: 162 holds the median by two rows, 180 by 302",
         "E jumps where the interval\nreaches 180: most runs stop",
     )
-    left.legend(frameon=False, loc="upper left")
+    above.legend(frameon=False, loc="upper left")
     figure.tight_layout()
     figure.savefig(PICTURE)
     print(PICTURE)

@@ -22,6 +22,9 @@ TARGET = len(VALUES) / 2
 POINTS = np.arange(1, 33)
 LOW, HIGH = 9, 18
 SEED = 4
+# Inches, and points of texts that can be read where the picture is as wide as a phone.
+WIDTH, HEIGHT, DPI = 6.4, 4.2, 150
+HEADLINE, WORDS = 11.5, 11
 # A node of the tree, and one that is added up.
 LIGHT = {False: "#e8eef3", True: "#f0b48a"}
 
@@ -55,12 +58,12 @@ def draw_depth(axes: Any) -> None:
     for place, count in ((LOW, below(LOW)), (HIGH, up_to(HIGH))):
         axes.annotate("", (place, TARGET), (place, count), arrowprops=arrow)
     words = {"va": "center", "color": ORANGE}
-    to_left = f"L = t - #{{x < {LOW}}} = {left:g} rows"
+    to_left = f"L = t - #{{x < {LOW}}}\n= {left:g} rows"
     to_right = f"R = #{{x ≤ {HIGH}}} - t = {right:g} rows"
     axes.text(LOW - 0.5, TARGET - left / 2, to_left, ha="right", **words)
     axes.text(HIGH + 0.5, TARGET + right / 2, to_right, ha="left", **words)
     title = f"The depth of [{LOW}, {HIGH}] is the lesser of both: {min(left, right):g} rows"
-    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_title(title, loc="left", fontsize=HEADLINE)
     plain_axes(axes, "points of the grid", "rows")
 
 
@@ -81,11 +84,11 @@ def draw_noisy_max(axes: Any) -> None:
         va="center",
     )
     axes.set_title(
-        "One row moves each score by half a row at most: noise of a few rows hides it",
+        "One row moves each score by half a row at most:\nnoise of a few rows hides it",
         loc="left",
-        fontsize=10,
+        fontsize=HEADLINE,
     )
-    axes.legend(frameon=False, fontsize=9, loc="lower center")
+    axes.legend(frameon=False, loc="lower center")
     plain_axes(axes, "points of the grid", "rows")
 
 
@@ -106,23 +109,26 @@ def draw_tree(axes: Any) -> None:
             )
             axes.add_patch(box)
             noisy = count + round(noise.laplace(0, 1))
-            axes.text(place + width / 2, -level, noisy, ha="center", va="center", fontsize=9)
-    axes.axvline(point, color="black", lw=1)
-    axes.text(point + 0.15, 0.62, "a point of the grid", fontsize=9)
+            # The line of the point passes below the numbers.
+            around = {"fc": colour, "ec": "none", "pad": 1.5}
+            axes.text(place + width / 2, -level, noisy, ha="center", va="center", bbox=around)
+    axes.axvline(point, color="black", lw=1, zorder=2)
+    axes.text(point + 0.15, 0.62, "a point of the grid")
     axes.set_xlim(0, last)
     axes.set_ylim(-levels - 0.6, 0.9)
     axes.axis("off")
     axes.set_title(
-        "The rows below any point are the sum of few noisy counts: one or none of each level",
+        "The rows below any point are the sum of few noisy counts:\none or none of each level",
         loc="left",
-        fontsize=10,
+        fontsize=HEADLINE,
     )
 
 
 def main() -> None:
+    pyplot.rcParams["font.size"] = WORDS
     pictures = {"depth": draw_depth, "noisy-max": draw_noisy_max, "tree": draw_tree}
     for name, draw in pictures.items():
-        figure, axes = pyplot.subplots(figsize=(8, 3.8), dpi=120)
+        figure, axes = pyplot.subplots(figsize=(WIDTH, HEIGHT), dpi=DPI)
         draw(axes)
         figure.tight_layout()
         figure.savefig(IMAGES / f"{name}.png")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
 
 from postri.answer import Answer, Answers, Plan, Result
@@ -241,6 +242,7 @@ def quantile(
     coins: Coins | None = None,
 ) -> Answer | Result:
     """The private p-quantile of a column: 0.9 is the 90th percentile. Otherwise like `median`."""
+    _check_order("quantile", p, column)
     statistic = Quantile(column, domain, check_share(p, "p"), check_covers(covers))
     return _one_or_groups(
         "quantile",
@@ -288,6 +290,7 @@ def quantiles(
     of noisy counts: whichever is narrower by the forecast, which is the tree from some quantiles
     on.
     """
+    _check_order("quantiles", ps, column)
     checked = check_shares(ps, "ps")
     whose = check_covers(covers)
     question = _question(
@@ -533,7 +536,7 @@ def trimmed_mean(
     from postri.statistics.trimmed import TrimmedMean
 
     return _one(
-        TrimmedMean(column, domain, check_outer(p)),
+        TrimmedMean(column, domain, _outer("trimmed_mean", p, column)),
         source,
         epsilon=epsilon,
         where=where,
@@ -561,7 +564,7 @@ def winsorized_mean(
     from postri.statistics.trimmed import WinsorizedMean
 
     return _one(
-        WinsorizedMean(column, domain, check_outer(p)),
+        WinsorizedMean(column, domain, _outer("winsorized_mean", p, column)),
         source,
         epsilon=epsilon,
         where=where,
@@ -1011,6 +1014,19 @@ def _result(question: Question, source: Any) -> Result:
 def _answers(question: Question, source: Any) -> list[Answer]:
     """Open the source, count, draw: the answers of a question without groups."""
     return question.bound(_table(source)).answers()[0]
+
+
+def _check_order(name: str, p: object, column: object) -> None:
+    """InputError if a column and a number stand in each other's place, as nobody can mean it."""
+    if isinstance(p, str) and column is not None and not isinstance(column, str):
+        raise InputError(
+            f"the number stands before the column here: {name}(source, {column}, {p!r})"
+        )
+
+
+def _outer(name: str, p: Number, column: str | None) -> Fraction:
+    _check_order(name, p, column)
+    return check_outer(p)
 
 
 def _check_count(number: object, name: str, least: int) -> None:

@@ -145,3 +145,11 @@ def test_a_statistic_brings_what_it_draws_and_its_words(answers, monkeypatch):
     assert " A dozen has twelve rows. " in answer.explain()
     with pytest.raises(ValueError, match="already"):
         register_drawn("dozens", type("Others", (Dozens,), {}))
+
+
+@pytest.mark.parametrize(("edges", "lines"), [([0, 50], 2), (range(0, 101, 10), 30)])
+def test_one_row_of_many_columns_is_read_from_the_top_down(edges, lines):
+    bars = {"h": agg.histogram("x", edges=edges)}
+    result = postri.ask({"x": range(100)}, bars, epsilon=1, coins=SeededCoins(1))
+    table = str(result).partition("\nabout all rows")[0]
+    assert len(table.splitlines()) == lines

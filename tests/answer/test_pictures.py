@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 import postri
+from postri import Domain
 from postri.answer import Answer, Interval, Result
 from postri.privacy import AddOrRemoveRows, Spend
 
@@ -94,6 +95,28 @@ def test_an_empty_group_squeezes_nobody_and_has_no_dot_of_its_own(drawn):
 
 def test_the_headline_names_the_column_and_what_divides_the_rows(drawn):
     assert drawn(groups(3)).get_title(loc="left") == "median_pay by municipality"
+
+
+def test_a_title_of_ones_own_stands_above():
+    bars = postri.histogram(range(100), edges=[0, 50, 100], epsilon=1)
+    late = postri.distribution(range(100), epsilon=1, domain=Domain(0, 200))
+    for shown in (bars, late, bars.answers[0]):
+        assert shown.plot(title="Ages").get_title(loc="left") == "Ages"
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("upper", "far"), [(5_000, False), (10**9, True)])
+def test_a_band_that_the_picture_cuts_says_so(upper, far):
+    rows = postri.distribution(range(5_000), epsilon=1, domain=Domain(0, upper))
+    words = rows.plot().get_xlabel().replace("\n", " ")
+    plt.close("all")
+    assert ("goes on beyond the picture" in words) == far
+
+
+@pytest.mark.parametrize(("edges", "even"), [([0, 50, 100], True), ([0, 10, 100], False)])
+def test_bins_that_differ_in_width_say_that_they_are_drawn_alike(edges, even, drawn):
+    words = drawn(postri.histogram(range(100), edges=edges, epsilon=1)).get_xlabel()
+    assert ("differ in width" not in words.replace("\n", " ")) == even
 
 
 def test_the_headline_of_a_histogram_names_no_keys(drawn):

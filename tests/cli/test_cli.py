@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from postri.cli import app
 from program import run
 from result_columns import ANSWER_KEYS
 
@@ -247,6 +249,24 @@ def test_every_command_has_help_and_stands_in_the_readme():
         assert "Usage: postri" in run(command, "--help")[0]
         assert f"postri {command}" in readme
     assert run("--version")[0].strip() == "0.1.0"
+
+
+def test_the_list_of_commands_cuts_no_sentence_short():
+    assert "..." not in run("--help")[0].partition("Commands:")[2]
+
+
+def test_another_statistic_is_no_command_and_says_where_it_is_asked():
+    _, err = run("mean", "staff.csv", "salary", "--epsilon", 1, code=2)
+    assert "postri ask" in err and "'mean(x)'" in err
+
+
+@pytest.mark.slow
+def test_the_demo_ends_well_without_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr("postri.cli.demo.find_spec", lambda name: None)
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
+    assert done.exit_code == 0
+    assert "pip install 'postri[plot]'" in done.output
+    assert not (tmp_path / "salaries.png").exists()
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from test_mean import BETA, chance, missed
 from typer.testing import CliRunner
 
 import postri
-from bank import in_duckdb, seeded, write_policy
+from bank import STAFF_COLUMNS, dataset_text, in_duckdb, seeded, write_policy
 from postri import (
     AddOrRemoveRows,
     AddOrRemoveUnits,
@@ -27,6 +27,7 @@ from postri import (
     agg,
 )
 from postri.answer.drawn import Noisy, read_drawn
+from postri.answer.words import UNREADABLE
 from postri.audit.exact_additive import AdditiveCase, largest_loss
 from postri.cli import app
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -167,6 +168,29 @@ def test_every_surface_gives_the_same_answer(condition, tmp_path):
         assert one.interval.width / 2 <= price.forecasts["s"].reach
         n, where = (db.count("bank", epsilon=2, where=each).value for each in (None, condition))
     assert abs(Fraction(one.value) - Fraction(where, n)) < Fraction(1, 20)
+
+
+def test_a_filter_and_a_wish_of_its_own_hold_under_a_policy(tmp_path):
+    with seeded(write_policy(tmp_path)) as db:
+        assert db.ask("bank", {"s": agg.share("age < 40")}, epsilon=1).charged == 1
+        some = db.ask("bank", {"s": agg.share("age < 40", where="balance > 0")}, epsilon=1)
+        assert some.charged == 1
+        assert some.population.startswith("rows for which balance > 0")
+        text = "SELECT SHARE(age < 40) FILTER (WHERE balance > 0) AS s FROM bank"
+        assert db.sql(text, epsilon=1).charged == 0
+        wished = db.ask("bank", {"s": "share(age < 40) within 0.05"}).answer("s")
+        assert wished.epsilon < 1 and wished.interval.width <= Fraction(1, 10)
+
+
+def test_no_row_is_left_out_of_it(tmp_path):
+    (tmp_path / "staff.csv").write_text("salary,team\n" + "100,red\nnothing,red\n" * 500)
+    policy = tmp_path / "postri.toml"
+    policy.write_text(dataset_text("staff", source="staff.csv", columns=STAFF_COLUMNS))
+    with seeded(policy) as db:
+        asked = {"s": "share(salary > 50)", "n": "count(salary)"}
+        share, n = db.ask("staff", asked, epsilon=2).answers
+    assert Fraction(1, 2) in share.interval
+    assert UNREADABLE in n.notes and UNREADABLE not in share.notes
 
 
 def test_groups_and_arithmetic_in_sql(tmp_path):

@@ -136,14 +136,14 @@ class Answer:
 
         return json_text(self.to_dict())
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Draw the answer as a dot with its bar. Needs the extra `plot`.
 
         `answer.plot().figure.savefig("answer.png")` keeps the picture.
         """
         from postri.answer.picture import draw
 
-        return draw([self], ax)
+        return draw([self], ax, title=title)
 
     def _repr_html_(self) -> str:
         from postri.answer.notebook import answer_html

@@ -154,11 +154,14 @@ def _date_axis(axis: Any) -> None:
     axis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
-def draw_result(result: Result, names: Sequence[str], ax: Axes | None = None) -> Axes:
+def draw_result(
+    result: Result, names: Sequence[str], ax: Axes | None = None, title: str | None = None
+) -> Axes:
     """Draw the answers of some aggregates, group by group; those of a histogram as its bars, those
     along time as a line of dots.
     """
-    title = _headline(result, names)
+    if title is None:
+        title = _headline(result, names)
     lines = _lines(result, names)
     if lines:
         return _draw_lines(lines, ax or _axes(WIDTH, LINE_HEIGHT), title, result.epsilon)
@@ -196,7 +199,12 @@ def _headline(result: Result, names: Sequence[str]) -> str:
     return title
 
 
-def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None = None) -> Axes:
+def draw_curve(
+    quantiles: Sequence[Answer],
+    epsilon: Fraction,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
     """Draw quantiles as the share of the rows that lies below each value, with the band that their
     intervals make.
     """
@@ -232,7 +240,20 @@ def draw_curve(quantiles: Sequence[Answer], epsilon: Fraction, ax: Axes | None =
     ax.yaxis.set_major_formatter(lambda tick, _: percent(tick))
     first = quantiles[0]
     words = f"Line: released quantiles. Band: {percent(first.confidence)} interval of each."
-    return _framed(ax, "Share of the rows below", words, quantiles, epsilon, first.population)
+    if limits is not None and _reaches_beyond(quantiles, limits):
+        words += " It goes on beyond the picture."
+    if title is None:
+        title = "Share of the rows below each value"
+    return _framed(ax, title, words, quantiles, epsilon, first.population)
+
+
+def _reaches_beyond(quantiles: Sequence[Answer], limits: tuple[float, float]) -> bool:
+    """Whether an interval is cut by the picture."""
+    low, high = limits
+    return any(
+        float(answer.interval.low) < low or float(answer.interval.high) > high
+        for answer in quantiles
+    )
 
 
 def _curve_limits(quantiles: Sequence[Answer]) -> tuple[float, float] | None:
@@ -427,10 +448,18 @@ def _draw_bars(histograms: dict[str, list[Answer]], ax: Any, title: str, epsilon
         f"Bar: released number of rows. Whisker: {percent(first[0].confidence)} interval for the "
         "true one."
     )
+    if not _even(first):
+        words += " Bins differ in width, and are drawn alike."
     _framed(ax, title, words, first, epsilon, str(first[0].rows.whole))
     ax.tick_params(axis="x", labelsize=CAPTION)
     axes: Axes = ax
     return axes
+
+
+def _even(bars: Sequence[Answer]) -> bool:
+    """Whether all bins have one width."""
+    bins = [bar.bin for bar in bars if bar.bin is not None]
+    return len({each.high - each.low for each in bins}) <= 1
 
 
 def _side_by_side(

@@ -322,18 +322,20 @@ class Result:
         rows = self.rows
         return {name: [row[name] for row in rows] for name in self.columns}
 
-    def plot(self, name: str | None = None, ax: Axes | None = None) -> Axes:
+    def plot(
+        self, name: str | None = None, ax: Axes | None = None, *, title: str | None = None
+    ) -> Axes:
         """Draw dots with bars, one below the other: of one aggregate, or of all. Where a key is a
-        date or timestamp, one aggregate is drawn as a line with a band.
+        date or timestamp, one aggregate is drawn as dots with upright bars along time.
 
-        Needs the extra `plot`.
+        Needs the extra `plot`. `title` stands above in place of the names of the columns.
         """
         from postri.answer.picture import draw_result
 
         names = self.names
         if name is not None:
             names = (name,)
-        return draw_result(self, names, ax)
+        return draw_result(self, names, ax, title)
 
     def labels(self, names: Sequence[str]) -> list[tuple[str, Answer]]:
         """The answers of some aggregates, each with a label that tells it from the others."""

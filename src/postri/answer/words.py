@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"
 ROUNDED_TO_WHOLE = "rounded to whole numbers: give a domain with a step for more digits"
+# Letters of a table with one row that stands in one line.
+WIDEST = 120
 UNREADABLE = "cells that cannot be read are left out"
 # The noise of counts, sums and means, by the method that answers name.
 NOISES = {
@@ -339,6 +341,10 @@ def table(result: Result) -> str:
     """A result as lines of text: a table, and what holds for all of it."""
     cells = [list(titles(result)), *cell_texts(result)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if len(cells) == 2 and sum(widths) > WIDEST:
+        # One row of many columns, such as a histogram's, is read from the top down.
+        cells = [list(pair) for pair in zip(*cells, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in cells

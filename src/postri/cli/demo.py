@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,8 +37,13 @@ def demo(out: Out = Path("build")) -> None:
     table = postri.open(file, columns={"salary": "integer"})
     answers = [postri.median(table, column="salary", epsilon=epsilon) for epsilon in BUDGETS]
     _show(answers, truth, file)
-    _draw(answers, truth, picture)
-    typer.echo(f"\nThe picture: {picture}", err=True)
+    # A first try should end well without the extra.
+    if find_spec("matplotlib") is None:
+        words = "For a picture of these answers: pip install 'postri[plot]', and run it again."
+    else:
+        _draw(answers, truth, picture)
+        words = f"The picture: {picture}"
+    typer.echo(f"\n{words}", err=True)
 
 
 def _salaries() -> list[int]:

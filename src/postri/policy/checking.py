@@ -229,11 +229,16 @@ def _check_column(table: Table, column: ColumnPolicy, found: Findings) -> None:
 
 
 def _check_type(column: ColumnPolicy, declared: ColumnType) -> None:
-    if not agrees(column.type, declared):
-        raise InputError(
-            f"column {column.name!r} has type {column.type!r} in the policy, and the source "
-            f'declares {shown(declared.name)}; write type = "{type_name(declared)}"'
-        )
+    if agrees(column.type, declared):
+        return
+    found = type_name(declared)
+    instead = f'write type = "{found}"'
+    if found == "text":
+        instead += f", or store its cells as {column.type}s: a stored text stays a text"
+    raise InputError(
+        f"column {column.name!r} has type {column.type!r} in the policy, and the source "
+        f"declares {shown(declared.name)}; {instead}"
+    )
 
 
 def _bound_warnings(column: ColumnPolicy, declared: ColumnType) -> Iterator[Problem]:

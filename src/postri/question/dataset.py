@@ -142,7 +142,8 @@ def cautions(
     statistic: Statistic, dataset: KnownDataset, computed: Mapping[str, Computed]
 ) -> tuple[str, ...]:
     """What an answer must say of cells that may be lost, by the policy alone."""
-    if statistic.column is None:
+    # A column that a statistic brings itself has a value in every row: none is left out.
+    if statistic.column is None or statistic.computed:
         return ()
     names: tuple[str, ...] = (statistic.column,)
     if statistic.column in computed:
@@ -267,9 +268,15 @@ def _column_keys(grouping: Grouping, dataset: KnownDataset) -> tuple[Key, ...]:
     assert grouping.column is not None
     column = column_of(grouping.column.name, dataset)
     if column.keys is None:
+        instead = _with_keys(dataset)
+        if column.type in ("date", "timestamp"):
+            instead = (
+                "divide by a part of it, whose keys follow from its limits, such as "
+                f"DATE_TRUNC('month', {column.name})"
+            )
         raise InputError(
             f"{column.name!r} has no public keys in the policy, so rows cannot be divided by it; "
-            f"{_with_keys(dataset)}"
+            f"{instead}"
         )
     if grouping.listed is None:
         return column.keys

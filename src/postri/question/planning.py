@@ -17,7 +17,7 @@ from postri.cost import NOTHING, Cost, gaussian_draw, pure_draw, rho_of
 from postri.exact import plain
 from postri.ledger import ZCDP, Accountant, Pure
 from postri.methods.tree import Tree
-from postri.question.price import Price, expected_rows
+from postri.question.price import Price, brief, expected_rows
 from postri.question.question import DatasetQuestion
 from postri.question.wishes import Draws, Wisher, epsilon_at
 from postri.statistics.statistic import Asked
@@ -65,7 +65,7 @@ class Merge:
         listed = ", ".join(f"{name} of {number}" for name, number in named)
         return (
             f"merge {listed} into one distribution of {self.column} at epsilon "
-            f"{plain(self.epsilon)}: saves {told(self.saved)}"
+            f"{plain(self.epsilon)}: saves {brief(self.saved)}"
         )
 
 
@@ -85,9 +85,9 @@ class PlannedTotal:
 
     def __str__(self) -> str:
         return (
-            f"epsilon {told(self.pure)} pure, {told(self.zcdp)} under zCDP at delta "
-            f"{plain(self.delta)}; merged {told(self.merged_pure)} and {told(self.merged_zcdp)}; "
-            f"{told(self.remaining)} is left, and the policy's accountant is {self.accountant}"
+            f"epsilon {brief(self.pure)} pure, {brief(self.zcdp)} under zCDP at delta "
+            f"{plain(self.delta)}; merged {brief(self.merged_pure)} and {brief(self.merged_zcdp)}; "
+            f"{brief(self.remaining)} is left, and the policy's accountant is {self.accountant}"
         )
 
 
@@ -164,18 +164,6 @@ def reach_words(forecast: Plan | Reach | Unknown) -> str:
     if not forecast.enough:
         return "to the domain's edge"
     return f"±{PERCENTS * forecast.reach:.{DIGITS}g} percentiles"
-
-
-def told(epsilon: Fraction) -> str:
-    """An epsilon as people write it; that of zCDP has more digits than anybody needs.
-
-    >>> told(Fraction("0.125")), told(Fraction("1.234567891234"))
-    ('0.125', '1.23457')
-    """
-    text = plain(epsilon)
-    if len(text) <= 2 * DIGITS:
-        return text
-    return f"{float(epsilon):.6g}"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ from postri.question.question import DatasetQuestion
 if TYPE_CHECKING:
     from postri.ledger import Accountant, Charge, Limits
 
+# Letters of an epsilon that is told as it is.
+BRIEF = 8
+
 
 @dataclass(frozen=True)
 class Price:
@@ -65,10 +68,10 @@ class Price:
         """As lines of text, with the way to tell about how many rows match in the place where they
         are read.
         """
-        cost = f"costs epsilon {plain(self.charged)}"
+        cost = f"costs epsilon {brief(self.charged)}"
         if self.recorded:
             cost = "is recorded: costs nothing now"
-        first = f"{cost}, of {plain(self.remaining)} that is left"
+        first = f"{cost}, of {brief(self.remaining)} that is left"
         if self.refused:
             first += f"; would be refused: {self.refused}"
         forecasts = []
@@ -78,6 +81,18 @@ class Price:
                 words = forecast.told(how)
             forecasts.append(f"{name}: {words}")
         return "\n".join([first, *forecasts])
+
+
+def brief(epsilon: Fraction) -> str:
+    """An epsilon as people write it; that of zCDP has more digits than anybody needs.
+
+    >>> brief(Fraction("0.125")), brief(Fraction("1.234567891234"))
+    ('0.125', '1.23457')
+    """
+    text = plain(epsilon)
+    if len(text) <= BRIEF:
+        return text
+    return f"{float(epsilon):.6g}"
 
 
 def price_of(

@@ -34,6 +34,8 @@ WISHED = re.compile(
     r"(?P<rest>.+?)\bwithin\b\s*(?P<within>[0-9.][^()'\"]*)", re.DOTALL | re.IGNORECASE
 )
 WISH = re.compile(r"\bwithin\s+[0-9.][0-9.e]*(?:\s+(?:percentiles?|rows?)\b)?", re.IGNORECASE)
+# What nobody can answer privately, and a quantile near it.
+EXTREMES = {"min": "0.01", "max": "0.99"}
 FIRST = re.compile(r'(?P<column>"(?:[^"]|"")+"|[^",]+)\s*(?:,(?P<rest>.*))?', re.DOTALL)
 
 
@@ -291,13 +293,15 @@ def read(given: object) -> Statistic:
     if isinstance(given, str):
         found = CALL.fullmatch(given)
     if found is None:
-        wanted = f"a text such as {_examples()}"
-        # Whoever writes an object writes Python.
-        if not isinstance(given, str):
-            wanted = f"one of postri.agg, or {wanted}"
-        raise InputError(f"an aggregate must be {wanted}, got {shown(given)}")
+        raise InputError(_no_call(given))
     name = found["name"].lower()
     form = form_named(name)
+    if name in EXTREMES:
+        near = f"quantile({found['inside'] or 'x'}, {EXTREMES[name]})"
+        raise InputError(
+            f"{found['name']!r} is one person's value, so no private answer can be near it; ask "
+            f"for a quantile close to it, such as {near!r}"
+        )
     if form is None:
         names = [name for each in forms() for name in (each.name, *each.also)]
         raise InputError(f"there is no aggregate {found['name']!r}; {nearest(name, names)}")
@@ -305,6 +309,18 @@ def read(given: object) -> Statistic:
     if values is None:
         raise InputError(f"write {_examples()}, got {shown(given)}")
     return form.make(*values)
+
+
+def _no_call(given: object) -> str:
+    """What is wrong with an aggregate that is no name with parentheses."""
+    if not isinstance(given, str):
+        # Whoever writes an object writes Python.
+        wanted = f"one of postri.agg, or a text such as {_examples()}"
+        return f"an aggregate must be {wanted}, got {shown(given)}"
+    form = form_named(given.strip().lower())
+    if form is not None and form.examples:
+        return f"an aggregate has parentheses: write {form.examples[0]!r}, got {shown(given)}"
+    return f"an aggregate must be a text such as {_examples()}, got {shown(given)}"
 
 
 def _examples() -> str:

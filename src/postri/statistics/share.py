@@ -8,7 +8,7 @@ which the condition is unknown is one of the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -68,8 +68,9 @@ class RowShare(Mean):
         return {str(self.column): Case(((self.condition.expression, HOLDS),), FAILS)}
 
     def normal(self, names: Sequence[str]) -> RowShare:
-        """The same condition in normal form."""
-        return RowShare.of_condition(self.condition.normal(names))
+        """The same condition in normal form; a filter and a wish stay."""
+        condition = self.condition.normal(names)
+        return replace(self, column=f"({condition})", condition=condition)
 
     @property
     def about_grid(self) -> bool:

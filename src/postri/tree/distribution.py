@@ -317,15 +317,15 @@ class Distribution:
             groups.append(((point,), [answer]))
         return Result(("below",), ("share",), groups)
 
-    def plot(self, ax: Axes | None = None, *, bars: bool = False) -> Axes:
+    def plot(self, ax: Axes | None = None, *, bars: bool = False, title: str | None = None) -> Axes:
         """Draw the cumulative curve with its band, or a histogram's bars with whiskers. Needs the
         extra `plot`.
         """
         from postri.answer.picture import draw_curve
 
         if bars:
-            return self.histogram().plot(ax=ax)
-        return draw_curve(self.quantiles(PERCENTILES), self.epsilon, ax)
+            return self.histogram().plot(ax=ax, title=title)
+        return draw_curve(self.quantiles(PERCENTILES), self.epsilon, ax, title)
 
     def to_json(self) -> str:
         """The release as JSON, from which `from_json` makes it again."""

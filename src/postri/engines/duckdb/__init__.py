@@ -191,6 +191,10 @@ def matching_files(path: str) -> list[str]:
         paths = [path]
     elif set(path) & PATTERN:
         paths = sorted(found for found in glob(path, recursive=True) if Path(found).is_file())
+    elif path.startswith(("http://", "https://")):
+        raise InputError(
+            f"{path!r} is an address, and nothing is fetched: save the file here, and name that"
+        )
     else:
         raise InputError(f"there is no file {path!r}" + _files_beside(Path(path)))
     if not paths:

@@ -68,7 +68,7 @@ export function examplePicture() {
     "svg",
     {
       class: "dots example",
-      viewBox: `0 0 ${WIDTH} 92`,
+      viewBox: `0 0 ${WIDTH} 108`,
       role: "img",
       "aria-label": "An example: median 943, and a bar from 897 to 981",
     },
@@ -79,6 +79,7 @@ export function examplePicture() {
     svg("circle", { class: "dot", cx: 150, cy: 39, r: 7 }),
     named(70, 66, "middle", "897"),
     named(220, 66, "middle", "981"),
-    named(150, 84, "middle", "holds the exact median in 95 of 100 draws"),
+    named(150, 84, "middle", "holds the exact median"),
+    named(150, 100, "middle", "in at least 95 of 100 draws"),
   );
 }
