@@ -60,6 +60,8 @@ def _run(words: list[str]) -> None:
 
         app(prog_name="postri")
         return
+    # Threads for products of matrices, of which there are none, take a while to start and to end.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from postri.cli.files import show_quantile
 
     try:
