@@ -5,6 +5,8 @@ Results go to standard output, words to standard error.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from typing import Any
@@ -62,6 +64,8 @@ def _run(words: list[str]) -> None:
         return
     # Threads for products of matrices, of which there are none, take a while to start and to end.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # At the end Python looks for garbage when all modules are gone: no need to do so before, too.
+    atexit.register(gc.disable)
     from postri.cli.files import show_quantile
 
     try:
