@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import subprocess
@@ -148,3 +149,15 @@ def test_a_plain_command_starts_no_threads_for_matrices_unless_the_user_does(
     monkeypatch.setattr(sys, "argv", ["postri", "median", "t.csv", "x", "--epsilon", "1"])
     main()
     assert os.environ[threads] == (own or "1")
+
+
+def test_a_plain_command_leaves_garbage_collection_as_it_is_usual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    enabled: list[bool] = []
+    monkeypatch.setattr(files, "show_quantile", lambda **request: enabled.append(gc.isenabled()))
+    monkeypatch.setattr(sys, "argv", ["postri", "median", "t.csv", "x", "--epsilon", "1"])
+    main()
+    assert enabled == [False]
+    assert gc.isenabled()
