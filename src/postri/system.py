@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryFile
 from threading import Thread
 from types import FrameType
-from typing import IO, Any, cast
-from weakref import finalize
+from typing import IO, TYPE_CHECKING, Any, cast
 
 try:
     import fcntl
@@ -34,6 +30,10 @@ try:
     import resource
 except ImportError:
     resource = None  # type: ignore[assignment]  # Windows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from subprocess import Popen
 
 PRIVATE = 0o600
 # Windows would translate line ends.
@@ -131,6 +131,9 @@ def unnamed_file() -> tuple[IO[bytes], str]:
     """A file that nobody else can open, and the path by which a library of this process does; it is
     gone when it is let go, or when the process ends.
     """
+    from tempfile import NamedTemporaryFile, TemporaryFile
+    from weakref import finalize
+
     if os.path.isdir("/dev/fd"):
         file = TemporaryFile()  # noqa: SIM115  # it lives as long as whoever holds it
         return file, f"/dev/fd/{file.fileno()}"
@@ -187,10 +190,12 @@ def open_files(wanted: int) -> int:
     return min(wanted, soft)
 
 
-def start_with(descriptor: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
+def start_with(descriptor: int, words: Sequence[str]) -> Popen[bytes]:
     """Start a silent process that has this descriptor, and a pipe to this one that tells it when
     this one ends.
     """
+    import subprocess
+
     # A group of its own: Ctrl-C is for whoever waits for it.
     return subprocess.Popen(
         words,
@@ -208,8 +213,8 @@ def limit_process(memory: int) -> None:
     """
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     # The system ends this process before the one that waits for it.
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_END)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write(FIRST_TO_END)
     # A crash leaves no cells on a disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

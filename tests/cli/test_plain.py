@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import postri
-from postri.cli import app, files, plain
+from postri.cli import app, files, main, plain
 from postri.cli import quantile as commands
 from postri.cli.plain import plain_request
 
@@ -25,6 +27,20 @@ PLAIN = (
     "median t.csv x --thousands . --date-format %d.%m.%Y --timestamp-format %c --epsilon 1",
     "median t.csv x",
 )
+# Among them what reads options, which takes longer to load than an answer takes.
+NOT_LOADED = {
+    "numpy.ma",
+    "postri.engines.duckdb.guided_scan",
+    "postri.engines.lost",
+    "postri.engines.sql.units",
+    "postri.expressions.tree",
+    "postri.methods.groups",
+    "pydantic",
+    "rich",
+    "sqlglot",
+    "subprocess",
+    "typer",
+}
 FOR_TYPER = (
     "",
     "--help",
@@ -103,13 +119,45 @@ def test_every_option_that_is_read_here_is_one_of_both_commands() -> None:
     assert tuple(each.value for each in files.Type) == plain.TYPES
 
 
-def test_a_plain_command_loads_neither_typer_nor_pydantic(tmp_path: Path) -> None:
+def test_a_plain_command_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     file = tmp_path / "cells.csv"
     file.write_text("x\n" + "\n".join(map(str, range(100))) + "\n")
     words = ["postri", "median", str(file), "x", "--type", "integer", "--epsilon", "1"]
-    code = (
-        f"import sys; sys.argv = {words!r}; from postri.cli import main; main(); "
-        "sys.exit(len({'typer', 'pydantic', 'rich', 'sqlglot'} & set(sys.modules)))"
+    code = f"import sys; sys.argv = {words!r}; from postri.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("median ")
+    answer, modules = done.stdout.splitlines()
+    assert answer.startswith("median ")
+    assert not set(modules.split()) & NOT_LOADED
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("own", [None, "3"])
+def test_a_plain_command_starts_no_threads_for_matrices_unless_the_user_does(
+    own: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = "OPENBLAS_NUM_THREADS"
+    # Whatever it is set to, it is put back.
+    monkeypatch.setenv(threads, own or "")
+    if own is None:
+        monkeypatch.delenv(threads)
+    monkeypatch.setattr(files, "show_quantile", lambda **request: None)
+    monkeypatch.setattr(sys, "argv", ["postri", "median", "t.csv", "x", "--epsilon", "1"])
+    main()
+    assert os.environ[threads] == (own or "1")
+
+
+def test_a_plain_command_leaves_garbage_collection_as_it_is_usual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    enabled: list[bool] = []
+    monkeypatch.setattr(files, "show_quantile", lambda **request: enabled.append(gc.isenabled()))
+    monkeypatch.setattr(sys, "argv", ["postri", "median", "t.csv", "x", "--epsilon", "1"])
+    main()
+    assert enabled == [False]
+    assert gc.isenabled()

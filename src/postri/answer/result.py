@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -274,6 +273,8 @@ class Result:
 
         The last column says in each row which rows the answers are about.
         """
+        import csv
+
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*self.columns, self._population_title()])

@@ -5,6 +5,8 @@ Results go to standard output, words to standard error.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from typing import Any
@@ -60,6 +62,12 @@ def _run(words: list[str]) -> None:
 
         app(prog_name="postri")
         return
+    # Threads for products of matrices, of which there are none, take a while to start and to end.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # One answer leaves hardly any garbage, and at its end Python looks for it when all modules are
+    # gone: no need to do so before, too.
+    gc.disable()
+    atexit.register(gc.disable)
     from postri.cli.files import show_quantile
 
     try:
@@ -70,6 +78,8 @@ def _run(words: list[str]) -> None:
         # Nobody reads on; what is left to be written goes nowhere, until the program ends.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # see above
         sys.exit(1)
+    finally:
+        gc.enable()
 
 
 def _stop(message: str, code: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from postri.columns import ColumnType
 from postri.engines.reading import Reading
 from postri.engines.rows import KeySizes, Selection
-from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Value
 from postri.grid import Grid
@@ -36,6 +35,9 @@ from postri.window import (
     holds,
     trim,
 )
+
+if TYPE_CHECKING:
+    from postri.engines.stretches import Stretches
 
 # A table of at most this many rows is worth no guess.
 SMALL = 1 << 17

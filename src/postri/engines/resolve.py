@@ -10,7 +10,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from postri.columns import DECLARABLE, UNTYPED, ColumnType
@@ -89,6 +88,8 @@ class PolicySource(ABC):
         """The source as `postri init` writes it into a policy in this folder, and a comment."""
         if folder is None or os.path.isabs(source):
             return source, ""
+        from pathlib import Path
+
         return Path(os.path.relpath(source, folder)).as_posix(), ""
 
 

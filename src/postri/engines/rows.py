@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,17 @@ from postri.columns import BOOLEAN, TEXT, UNTYPED, ColumnType, text_type
 from postri.domain import MICROSECOND, days, kind_of, microseconds, position
 from postri.errors import InputError, nearest
 from postri.exact import as_decimal, decimal_places, exact, shown
-from postri.expressions import Bound, Predicate, Value, grouping
-from postri.expressions.grouping import Discovery, Grouping, KeyedExpression
-from postri.expressions.tree import Expression
+from postri.expressions import Bound, Predicate, Value, kinds
 
-MOST_GROUPS = grouping.MOST_KEYS
+if TYPE_CHECKING:
+    from postri.expressions.grouping import Discovery, Grouping, KeyedExpression
+    from postri.expressions.tree import Expression
 
-Key = grouping.Key
+MOST_GROUPS = kinds.MOST_KEYS
+
+Key = kinds.Key
 RawKey = int | str | Fraction | None
-Keys = Sequence[Key] | Grouping | KeyedExpression | Discovery
+Keys: TypeAlias = "Sequence[Key] | Grouping | KeyedExpression | Discovery"
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ class Groups:
 
 def group_column(name: str, keys: Keys) -> GroupColumn:
     """What divides rows under this name: keys of a column, or an expression with its own."""
+    from postri.expressions.grouping import Discovery, Grouping, KeyedExpression
+
     if isinstance(keys, Grouping):
         if keys.column is not None:
             listed = _checked_keys(name, keys.listed or ())

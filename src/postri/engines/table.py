@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from postri.columns import MAX_TEXT, ColumnType, no_order
-from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
 from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine, OrdersCells
-from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import (
     EVERY_ROW,
     MOST_GROUPS,
@@ -28,7 +26,6 @@ from postri.engines.rows import (
 from postri.errors import InputError, SourceChanged, nearest
 from postri.exact import shown
 from postri.expressions import Bound, Predicate, Value
-from postri.expressions.tree import Boolean, Expression
 from postri.grid import Grid
 from postri.window import (
     WIDER,
@@ -45,9 +42,13 @@ from postri.window import (
     trim,
 )
 
+if TYPE_CHECKING:
+    from postri.engines.ahead import CountsAhead
+    from postri.engines.lost import LostCells
+    from postri.expressions.tree import Expression
+
 # How many windows a table keeps.
 MOST_KEPT = 64
-EVERYTHING = Predicate(Boolean(True))
 # More characters than any text has.
 NO_LIMIT = 2**31 - 1
 
@@ -358,6 +359,8 @@ class Table:
             ordered = self._engine.ordered_cells(column, grid, rows)
             if ordered is not None:
                 return ordered
+        from postri.engines.ahead import CountsAhead
+
         return CountsAhead(self._engine, column, grid, rows, ps, reach)
 
     def sizes(self, column: str | None, rows: Selection) -> list[int]:
@@ -452,9 +455,12 @@ def _joined(parts: Sequence[PointCounts]) -> PointCounts:
 
 
 def _lost(engine: Engine, read: Mapping[str, Bound], most: int) -> LostCells:
+    from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
+    from postri.expressions.tree import Boolean
+
     if isinstance(engine, NumbersRows):
         return engine.lost(read, most)
-    everything = EVERYTHING.bind((), engine.type_of)
+    everything = Predicate(Boolean(True)).bind((), engine.type_of)
     rows, *counts = engine.matching([everything, *read.values()])
     empty = {column: Lost(rows - count) for column, count in zip(read, counts, strict=True)}
     return LostCells(rows, NOTHING, empty, dict.fromkeys(read, NOTHING))

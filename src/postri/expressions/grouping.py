@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from fractions import Fraction
 from itertools import islice, pairwise
 from typing import Any
@@ -22,13 +21,10 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places, shown
 from postri.expressions import tree
 from postri.expressions.calendar import FIELDS, following, in_utc, truncated
-from postri.expressions.kinds import DAY, read_moment
+from postri.expressions.kinds import DAY, MOST_KEYS, Key, read_moment
 from postri.expressions.spoken import spoken
 from postri.expressions.tree import Expression, brief
 
-MOST_KEYS = 100_000
-
-Key = str | int | Decimal | date
 # A year, a month of it, or a quarter.
 PART_OF_YEAR = re.compile(r"(\d{4})(?:-(\d\d)|-?Q([1-4]))?", re.ASCII)
 HOUR = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d", re.ASCII)

@@ -1,15 +1,20 @@
-"""The kinds of values, and the literals of dates and timestamps."""
+"""The kinds of values, the literals of dates and timestamps, and the keys of groups."""
 
 from __future__ import annotations
 
 import re
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
 
 from postri.columns import BOOLEAN, DATE, TEXT, ColumnType, float_type, timestamp_type
 from postri.domain import position
 from postri.errors import InputError
 from postri.exact import shown
+
+# What a group is known by, and how many there may be.
+Key = str | int | Decimal | date
+MOST_KEYS = 100_000
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 MOMENT = re.compile(

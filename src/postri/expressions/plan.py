@@ -8,13 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postri.columns import ColumnType
-from postri.expressions.pattern import Pattern
+
+if TYPE_CHECKING:
+    from postri.expressions.pattern import Pattern
 
 Booleans = NDArray[np.bool_]
 

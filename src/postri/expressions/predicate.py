@@ -16,7 +16,6 @@ from postri.columns import DATE, ColumnType, float_type, integer_type, timestamp
 from postri.errors import InputError
 from postri.exact import plain
 from postri.expressions.kinds import Kind
-from postri.expressions.normal import normal
 from postri.expressions.plan import (
     Booleans,
     ExpressionDialect,
@@ -28,10 +27,10 @@ from postri.expressions.plan import (
     Writer,
     inputs_in,
 )
-from postri.expressions.tree import Expression, brief, check_size, columns_of
 
 if TYPE_CHECKING:
     from postri.expressions.binding import TypeOf
+    from postri.expressions.tree import Expression
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,8 @@ class Predicate:
     expression: Expression
 
     def __post_init__(self) -> None:
+        from postri.expressions.tree import check_size
+
         check_size(self.expression)
 
     @classmethod
@@ -69,6 +70,8 @@ class Predicate:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it names, as it writes them."""
+        from postri.expressions.tree import columns_of
+
         return columns_of(self.expression)
 
     def bind(self, names: Sequence[str], type_of: Callable[[str], ColumnType]) -> Bound:
@@ -88,6 +91,7 @@ class Predicate:
         "age" < 40 AND "job" = 'cook'
         """
         from postri.expressions.binding import column_named
+        from postri.expressions.normal import normal
 
         return Predicate(normal(self.expression, lambda column: column_named(column, names)))
 
@@ -142,6 +146,7 @@ class Value:
         """
         from postri.expressions.binding import Binder
         from postri.expressions.measures import signed
+        from postri.expressions.tree import brief
 
         found, kind, inputs = Binder.bind_value(expression, names, type_of)
         if not inputs or not isinstance(found, Node):

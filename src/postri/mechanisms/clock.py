@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 LinkNumbers = NDArray[np.int64]
+# In place of a link, where floats cannot tell which it is.
+IN_DOUBT = -1
 
 # Far above the error of the float path, and still hit by few draws. A sum of ten thousand masses is
 # off by less than 1e-11, and so is a level wherever E is neither next to nothing nor beyond all.

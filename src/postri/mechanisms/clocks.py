@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from postri.mechanisms.clock import (
     CHANCE_MARGIN,
     ENOUGH,
+    IN_DOUBT,
     READING_ERROR,
     SURELY,
     TIME_MARGIN,
@@ -28,7 +29,6 @@ from postri.mechanisms.coins import Words
 from postri.mechanisms.run_out import time_of
 from postri.mechanisms.uniforms import WORD, Floats
 
-IN_DOUBT = -1
 Flags = NDArray[np.bool_]
 T = TypeVar("T", bound=np.generic)
 

@@ -27,7 +27,6 @@ from postri.methods.forecast import (
     with_irregular_rows,
     without_irregular_rows,
 )
-from postri.methods.groups import GroupDraws, ManyGroups
 from postri.methods.leeway import needed_rows
 from postri.methods.links import ClockStep
 from postri.methods.method import QuantileTerms, Span, WindowMethod
@@ -147,6 +146,8 @@ class Depth(WindowMethod):
             if len(chunk) < FEWEST_TOGETHER:
                 yield from super().draw_groups(chunk, terms, grid, coins)
                 continue
+            from postri.methods.groups import GroupDraws, ManyGroups
+
             # In the order in which they are asked for one by one.
             draws = [[GroupDraws(coins.draw(), coins.draw()) for _ in terms] for _ in chunk]
             spans = [

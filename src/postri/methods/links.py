@@ -19,8 +19,7 @@ import numpy as np
 
 from postri.exact import ceiling
 from postri.grid import Grid
-from postri.mechanisms.clock import Clock, LinkNumbers, Plateaus
-from postri.mechanisms.clocks import IN_DOUBT
+from postri.mechanisms.clock import IN_DOUBT, Clock, LinkNumbers, Plateaus
 from postri.mechanisms.coins import Coins, Key
 from postri.mechanisms.uniforms import Floats, Uniform
 from postri.methods.leeway import Leeway

@@ -1,15 +1,39 @@
-"""A question on its way: as it was put, then checked and in normal form, then bound to a table."""
+"""A question on its way: as it was put, then checked and in normal form, then bound to a table.
 
-from postri.question.dataset import Computed, KnownColumn, KnownDataset
-from postri.question.price import Price, added, price_of
-from postri.question.question import (
-    BoundQuestion,
-    DatasetQuestion,
-    Question,
-    dataset_question,
-    plain_question,
-)
-from postri.question.wording import Wording, read_wording
+A module is loaded when a name of it is first asked for: most questions have no price and no words
+of a service.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from postri.question.dataset import Computed, KnownColumn, KnownDataset
+    from postri.question.price import Price, added, price_of
+    from postri.question.question import (
+        BoundQuestion,
+        DatasetQuestion,
+        Question,
+        dataset_question,
+        plain_question,
+    )
+    from postri.question.wording import Wording, read_wording
+
+_HOMES = {
+    "postri.question.dataset": ("Computed", "KnownColumn", "KnownDataset"),
+    "postri.question.price": ("Price", "added", "price_of"),
+    "postri.question.question": (
+        "BoundQuestion",
+        "DatasetQuestion",
+        "Question",
+        "dataset_question",
+        "plain_question",
+    ),
+    "postri.question.wording": ("Wording", "read_wording"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BoundQuestion",
@@ -26,3 +50,9 @@ __all__ = [
     "price_of",
     "read_wording",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)

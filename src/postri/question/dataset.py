@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from postri.answer.words import UNREADABLE, accepted_loss
 from postri.domain import Domain
@@ -14,21 +14,14 @@ from postri.engines.rows import Key, Keys, group_column
 from postri.errors import InputError, nearest
 from postri.exact import shown
 from postri.expressions import Predicate
-from postri.expressions.calendar import in_utc
-from postri.expressions.grouping import (
-    Discovery,
-    Grouping,
-    MomentRange,
-    limits_in,
-    read_grouping,
-)
-from postri.expressions.normal import normal
-from postri.expressions.spoken import plain_names
-from postri.expressions.tree import Column, Expression, columns_of
 from postri.privacy import ProtectedChange
 from postri.statistics.statistic import Statistic
 
-By = Mapping[str, str | Grouping]
+if TYPE_CHECKING:
+    from postri.expressions.grouping import Discovery, Grouping, MomentRange
+    from postri.expressions.tree import Expression
+
+By = Mapping[str, "str | Grouping"]
 """What divides rows, by name: a column, the text of an expression, or what `postri.by` makes."""
 
 # What tells an expression from the name of a column that is not there.
@@ -147,6 +140,8 @@ def cautions(
         return ()
     names: tuple[str, ...] = (statistic.column,)
     if statistic.column in computed:
+        from postri.expressions.tree import columns_of
+
         names = columns_of(computed[statistic.column].expression)
     columns = [dataset.columns[name] for name in names if name in dataset.columns]
     lossy = [column.unreadable for column in columns if column.parsed and column.unreadable != 0]
@@ -233,6 +228,8 @@ def keys_of(by: By, dataset: KnownDataset, where: Predicate | None = None) -> di
             found[name] = replace(grouping, listed=_column_keys(grouping, dataset))
         source = group_column(name, found[name]).source
         if source in sources:
+            from postri.expressions.spoken import plain_names
+
             raise InputError(f"by names {plain_names(source)!r} twice")
         sources.add(source)
     return found
@@ -240,18 +237,23 @@ def keys_of(by: By, dataset: KnownDataset, where: Predicate | None = None) -> di
 
 def as_grouping(divides: str | Grouping, dataset: KnownDataset) -> Grouping:
     """A column of the policy, or an expression of its columns, in normal form."""
+    from postri.expressions.binding import column_named
+    from postri.expressions.grouping import Grouping, read_grouping
+    from postri.expressions.normal import normal
+    from postri.expressions.tree import Column
+
     names = list(dataset.columns)
     if isinstance(divides, str):
         if divides in dataset.columns or not EXPRESSION.search(divides):
             return Grouping(Column(column_of(divides, dataset).name, quoted=True))
         divides = read_grouping(divides)
-    from postri.expressions.binding import column_named
-
     return divides.named(lambda each: normal(each, lambda column: column_named(column, names)))
 
 
 def _discovery(grouping: Grouping, dataset: KnownDataset) -> Discovery | None:
     """A column whose keys are to be found by the policy, unless some are listed."""
+    from postri.expressions.grouping import Discovery
+
     assert grouping.column is not None
     column = column_of(grouping.column.name, dataset)
     if not column.discover or dataset.key_delta is None:
@@ -288,6 +290,9 @@ def _column_keys(grouping: Grouping, dataset: KnownDataset) -> tuple[Key, ...]:
 
 def _limits(grouping: Grouping, dataset: KnownDataset, where: Predicate | None) -> MomentRange:
     """What is public of the column from whose limits the keys follow."""
+    from postri.expressions.calendar import in_utc
+    from postri.expressions.grouping import MomentRange, limits_in
+
     column = grouping.moments
     if column is None:
         return MomentRange()

@@ -18,13 +18,13 @@ from postri.domain import Domain
 from postri.engines.rows import Key
 from postri.engines.table import Table
 from postri.errors import InputError
-from postri.expressions import Predicate, tree
-from postri.expressions.spoken import plain_names, spoken
+from postri.expressions import Predicate
 from postri.grid import grid_of
 from postri.question.dataset import KnownDataset
 from postri.statistics.statistic import Asked, Statistic
 
 if TYPE_CHECKING:
+    from postri.expressions import tree
     from postri.question.question import Question
 
 LOWEST = "a cell that cannot be read counted as the lower end of the domain"
@@ -47,6 +47,8 @@ def cells_of_table(asked: Asked, table: Table) -> CellWords:
 def _filtered(statistic: Statistic, words: CellWords) -> CellWords:
     if statistic.where is None:
         return words
+    from postri.expressions.spoken import spoken
+
     own = f"for which {spoken(statistic.where.expression)}"
     if words.which is None:
         return replace(words, which=own)
@@ -108,6 +110,8 @@ def _cells_of_expression(statistic: Statistic) -> CellWords:
     """Those of an expression, whose text is its name. Its columns are clamped before it is
     computed: what lies beyond their bounds may move it anywhere, and not to an edge alone.
     """
+    from postri.expressions.spoken import plain_names
+
     words = plain_names(str(statistic.column)[1:-1])
     which = f"on which {words} has a value"
     if statistic.fits == "any":
@@ -164,6 +168,8 @@ def misses_texts(where: Predicate, texts: Collection[str]) -> bool:
     >>> [misses_texts(Predicate.parse(text), {"t"}) for text in ("x > 1 AND t = 'a'", "t <> 'a'")]
     [False, True]
     """
+    from postri.expressions import tree
+
     known = {name.casefold() for name in texts}
     waiting = [where.expression]
     while waiting:
@@ -176,11 +182,15 @@ def misses_texts(where: Predicate, texts: Collection[str]) -> bool:
 
 
 def _names(part: tree.Expression) -> set[str]:
+    from postri.expressions import tree
+
     return {name.casefold() for name in tree.columns_of(part)}
 
 
 def _asks_for_literals(part: tree.Expression) -> bool:
     """Whether it holds where a column is one of some literals."""
+    from postri.expressions import tree
+
     if isinstance(part, tree.In):
         return isinstance(part.operand, tree.Column)
     if not isinstance(part, tree.Compare) or part.operator != "=":
@@ -225,6 +235,8 @@ def whole_population(question: Question, texts: int | None) -> Population:
     """The rows of all groups together."""
     where = None
     if question.where is not None:
+        from postri.expressions.spoken import spoken
+
         where = spoken(question.where.expression)
     rows = Population(where=where, by=question.by, texts=texts, outside=_outside(question))
     units = question.rows.units

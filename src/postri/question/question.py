@@ -7,7 +7,6 @@ result.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -16,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -42,7 +41,6 @@ from postri.engines.rows import (
 from postri.engines.table import Table
 from postri.exact import Number
 from postri.expressions import Predicate
-from postri.expressions.tree import And, Expression, columns_of
 from postri.grid import grid_of
 from postri.mechanisms.coins import Coins
 from postri.methods.method import Method, check_rows
@@ -54,7 +52,6 @@ from postri.privacy import (
     check_share,
 )
 from postri.question.dataset import By, Computed, KnownDataset, cautions, keys_of, on_dataset
-from postri.question.discovery import FoundKeys, draw_keys, keys_in, most_found, with_decider
 from postri.question.expected import PublicRows
 from postri.question.population import (
     CellWords,
@@ -77,9 +74,11 @@ from postri.question.rules import (
     shares_of,
     wishes_divide,
 )
-from postri.question.wishes import Wisher, divided_epsilons, least_epsilons
-from postri.statistics.found import FoundCount
 from postri.statistics.statistic import Asked, Batch, Statistic, Terms
+
+if TYPE_CHECKING:
+    from postri.expressions.tree import Expression
+    from postri.question.discovery import FoundKeys
 
 # What stands before an expression that divides rows, so that no column has its name.
 COMPUTED = "computed"
@@ -159,6 +158,8 @@ class Question:
         place = self._decider
         if place is None:
             return self
+        from postri.question.discovery import keys_in
+
         return self._with_found(keys_in(answers, self._answers_of[place][0]))
 
     def _with_found(self, keys: Sequence[Key]) -> Self:
@@ -180,6 +181,8 @@ class Question:
         """What a result without any row is about; None if there are rows."""
         if answers or self._decider is None:
             return None
+        from postri.statistics.found import FoundCount
+
         decider = self.asked[self._decider]
         assert isinstance(decider.statistic, FoundCount)
         empty = decider.statistic.nothing(decider.terms, self.coins)
@@ -214,6 +217,8 @@ class Question:
         filters = [each.expression for each in (self.where, own) if each is not None]
         if len(filters) < 2:
             return replace(self.rows, where=self.where or own)
+        from postri.expressions.tree import And
+
         return replace(self.rows, where=Predicate(And(tuple(filters))))
 
     @property
@@ -311,6 +316,8 @@ class Question:
         place = self._decider
         if place is None or self.groups is None or self.groups.unknown is None:
             return None
+        from postri.question.discovery import draw_keys, most_found
+
         most = most_found(self.asked, self.groups)
         return draw_keys(table, self.rows, self.groups.unknown, self.asked[place], most, self.coins)
 
@@ -425,8 +432,10 @@ class DatasetQuestion(Question):
         for filtering in (self.where, *(asked.statistic.where for asked in self.asked)):
             if filtering is not None:
                 expressions.append(filtering.expression)
-        for expression in expressions:
-            names |= set(columns_of(expression))
+        if expressions:
+            from postri.expressions.tree import columns_of
+
+            names.update(*map(columns_of, expressions))
         known = {
             name: self.dataset.columns[name].public for name in names & {*self.dataset.columns}
         }
@@ -596,6 +605,8 @@ def plain_question(
         shares = shares_of(weights, list(names))
     unknown = groups is not None and groups.unknown is not None
     if groups is not None and unknown:
+        from postri.question.discovery import with_decider
+
         check_wishes_of_groups(divides=divides)
         aggregates, shares = with_decider(aggregates, shares, groups)
     asked = []
@@ -703,6 +714,8 @@ class Choice:
 
     def wished(self, names: Sequence[str], total: Fraction | None, least: Fraction) -> list[Asked]:
         """Each with the epsilon that its wish takes, or with its part of a total."""
+        from postri.question.wishes import Wisher, divided_epsilons, least_epsilons
+
         wishers = [
             Wisher(name, each, rows)
             for name, each, rows in zip(names, self.asked, self.expected, strict=True)
@@ -931,4 +944,6 @@ def _key(key: Key) -> list[object]:
 
 
 def _text(value: object) -> str:
+    import json
+
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

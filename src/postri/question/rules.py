@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from postri.answer.within import FORMS, Within
 from postri.errors import InputError
 from postri.exact import Number, exact, shown
-from postri.expressions.grouping import Grouping
 from postri.mechanisms.coins import Coins, SystemCoins
 from postri.methods import METHODS, method_named
 from postri.methods.method import Method
 from postri.privacy import check_epsilon
 from postri.statistics.registry import read
 from postri.statistics.statistic import Statistic
+
+if TYPE_CHECKING:
+    from postri.expressions.grouping import Grouping
 
 # More rows than any table has.
 MOST_ROWS = 10**15
@@ -140,9 +143,11 @@ def check_by(by: object) -> dict[str, str | Grouping]:
 
 
 def _divides(value: object) -> str | Grouping:
-    if isinstance(value, Grouping):
+    if isinstance(value, str):
         return value
-    if not isinstance(value, str):
+    from postri.expressions.grouping import Grouping
+
+    if not isinstance(value, Grouping):
         raise InputError(
             "rows are divided by a column of the policy, by what postri.by makes, or by its text; "
             f"got {shown(value)}"

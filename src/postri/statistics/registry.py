@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Literal, NotRequired, TypedDict
 
 from postri.answer.within import Within
@@ -231,6 +230,8 @@ def load() -> None:
 
     Also what they drew can then be read back from a ledger or from a service.
     """
+    from pkgutil import iter_modules
+
     package = import_module("postri.statistics")
     for module in iter_modules(package.__path__):
         import_module(f"postri.statistics.{module.name}")

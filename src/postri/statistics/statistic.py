@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Forecast, Unknown
@@ -20,7 +20,6 @@ from postri.cost import Cost
 from postri.domain import Domain
 from postri.exact import Number
 from postri.expressions import Predicate
-from postri.expressions.tree import Expression
 from postri.grid import Grid
 from postri.mechanisms.coins import Coins
 from postri.methods.depth import Depth
@@ -38,6 +37,9 @@ from postri.window import (
     Total,
     Windows,
 )
+
+if TYPE_CHECKING:
+    from postri.expressions.tree import Expression
 
 Fits = Literal["any", "ordered", "bounded"]
 """Which columns can be asked: any; those of numbers, dates and times; numbers with bounds."""

@@ -37,10 +37,10 @@ from postri.engines.memory.arrow import (
     ArrowArray,
     ArrowArrayStream,
     ArrowSchema,
-    is_arrow,
     read_column,
 )
 from postri.engines.memory.chunk import Chunk
+from postri.engines.memory.source import is_arrow
 from postri.errors import InputError, SourceError
 
 TOLD = "which has no order of numbers; choose a column of numbers, dates or timestamps"

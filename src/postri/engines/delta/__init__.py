@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
@@ -73,6 +71,8 @@ class DeltaFolders(PolicySource):
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The folder, which all versions share, and each file, which may be read by its name."""
+        from pathlib import Path
+
         folder, _ = _located(source)
         if not os.path.isdir(folder):
             return set()
@@ -98,6 +98,8 @@ def _located(source: str) -> tuple[str, int | None]:
 
 def _folder_of(url: str) -> str:
     """The folder of a table that was opened by its URL."""
+    from urllib.parse import unquote, urlsplit
+
     parts = urlsplit(url)
     if parts.scheme != "file":
         raise InputError(

@@ -11,10 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from contextlib import suppress
-from glob import glob
-from pathlib import Path
 from time import time_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
@@ -27,8 +25,10 @@ from postri.engines.resolve import (
     engine_of,
     register,
 )
-from postri.engines.sql.dialect import qualified_name
 from postri.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What makes a path a pattern.
 PATTERN = set("*?[")
@@ -169,6 +169,8 @@ class Databases(PolicySource):
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The file and the table."""
+        from postri.engines.sql.dialect import qualified_name
+
         return {(os.path.realpath(source), qualified_name(table or "", "main"))}
 
 
@@ -178,6 +180,8 @@ def _stamp(state: os.stat_result) -> tuple[int, ...]:
 
 def _suffix(path: str) -> str:
     """The ending of a name; of a compressed file, with the one before it."""
+    from pathlib import Path
+
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix in COMPRESSED:
@@ -187,6 +191,9 @@ def _suffix(path: str) -> str:
 
 def matching_files(path: str) -> list[str]:
     """The files that a path means, in the order of their names."""
+    from glob import glob
+    from pathlib import Path
+
     if Path(path).is_file():
         paths = [path]
     elif set(path) & PATTERN:

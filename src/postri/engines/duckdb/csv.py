@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -23,22 +23,14 @@ from postri.engines.csv_format import CsvFormat
 from postri.engines.duckdb.csv_cells import DIGITS, SIGNS, TypedRecords
 from postri.engines.duckdb.csv_lines import CsvLines, LineRelation
 from postri.engines.duckdb.dialect import DuckDialect
-from postri.engines.duckdb.lost import (
-    NUMBERED_LINES,
-    NUMBERED_TEXTS,
-    in_the_file,
-    lost_of_lines,
-)
 from postri.engines.duckdb.source import Function, literal
 from postri.engines.engine import UsualRange
 from postri.engines.grammar import BLANKS, reads_whole
-from postri.engines.lost import LostCells
 from postri.engines.rows import EVERY_ROW, KeySizes, Selection
 from postri.engines.sql.dialect import MOST_BYTES, filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
 from postri.engines.sql.statements import Scan, grouped, listed
-from postri.engines.stretches import Stretches
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 from postri.grid import Grid
@@ -52,6 +44,10 @@ from postri.window import (
     Target,
     Total,
 )
+
+if TYPE_CHECKING:
+    from postri.engines.lost import LostCells
+    from postri.engines.stretches import Stretches
 
 # What a computed column is called beside typed ones, whatever name it was given.
 VALUE = "value"
@@ -334,10 +330,14 @@ class CsvEngine:
         """What is lost of lines and of cells, by one scan. Lines of several files have no numbers
         in common, so none is told.
         """
+        from postri.engines.duckdb.lost import in_the_file
+
         lost = self._lines.read(lambda lines: self._lost(lines, read, most))
         return in_the_file(lost, self._lines.handed_over())
 
     def _lost(self, lines: LineRelation, read: Mapping[str, Bound], most: int) -> LostCells:
+        from postri.engines.duckdb.lost import NUMBERED_LINES, NUMBERED_TEXTS, lost_of_lines
+
         typed = TypedRecords(self.names, self._style, self._computed)
         typed.read(wanted for condition in read.values() for wanted in condition.inputs)
         seen = {column: self.names.index(column) for column in read}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -217,6 +216,8 @@ def _zstd_library() -> tuple[Any, Callable[[Any, str], IO[bytes]]]:
 def _opened(path: str) -> IO[bytes]:
     suffix = Path(path).suffix.lower()
     if suffix == ".gz":
+        import gzip
+
         return cast(IO[bytes], gzip.open(path))
     if suffix == ".zst":
         library, opened = _zstd_library()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from postri.columns import (
     BOOLEAN,
@@ -36,7 +37,9 @@ from postri.engines.sql.dialect import (
     like,
     regular,
 )
-from postri.expressions.pattern import Pattern
+
+if TYPE_CHECKING:
+    from postri.expressions.pattern import Pattern
 
 NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
 ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")

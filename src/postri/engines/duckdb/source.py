@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from postri.engines.doubts import doubt
 from postri.engines.duckdb.dialect import DuckDialect
-from postri.engines.duckdb.guided_scan import guided
 from postri.engines.engine import SMALL
 from postri.engines.progress import cancellable, interruptibly, watched
 from postri.engines.sql.dialect import filled
@@ -244,6 +243,8 @@ class RelationSource:
         Another relation may be no snapshot, or slow to read: it takes one.
         """
         if scan.grouped and scan.sampled and self._is_table:
+            from postri.engines.duckdb.guided_scan import guided
+
             return guided(scan)
         return listed(scan)
 
@@ -448,7 +449,14 @@ def run_query(
         interruptibly(lambda: found.append(work()), connection.interrupt)
         if not found:
             raise EngineError(FAILED)
-    return [np.ma.getdata(column) for column in found[0].values()]
+    return [_unmasked(column) for column in found[0].values()]
+
+
+def _unmasked(column: Any) -> NDArray[Any]:
+    """The cells, whatever covers them. To load masked arrays takes longer than most statements."""
+    if type(column) is np.ndarray:
+        return column
+    return np.ma.getdata(column)
 
 
 def _relation_of(database: Any, table: str) -> duckdb.DuckDBPyRelation:

@@ -38,11 +38,6 @@ from postri.engines.memory.chunk import Chunk
 from postri.errors import InputError, SourceError
 
 
-def is_arrow(source: object) -> bool:
-    """Whether a source speaks the Arrow PyCapsule protocol."""
-    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
-
-
 def read_column(source: object) -> tuple[ColumnType, list[Any]]:
     """The declared type of an Arrow column, and its chunks: views where the layout allows.
 

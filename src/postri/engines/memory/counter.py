@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import cbrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from postri.engines.memory.chunk import Chunk, without_nan
 from postri.engines.memory.scan import Tally, scan
 from postri.engines.progress import check_cancelled
 from postri.engines.reading import Reading, exact_sum
-from postri.engines.stretches import Stretches
 from postri.grid import Grid
 from postri.window import (
     Indexes,
@@ -29,6 +28,9 @@ from postri.window import (
     Total,
     trim,
 )
+
+if TYPE_CHECKING:
+    from postri.engines.stretches import Stretches
 
 # A column of at most this many cells is worth no guess: to sort it takes less time.
 FEW_CELLS = 1 << 12

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from hashlib import md5
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from postri.engines.memory.columns import (
 from postri.engines.memory.counter import MemoryCounter
 from postri.engines.memory.kept import Filters
 from postri.engines.rows import EVERY_ROW, KeySizes, Selection, UnitColumn
-from postri.engines.stretches import Stretches
 from postri.errors import InputError, SourceError
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
@@ -46,6 +44,9 @@ from postri.window import (
     Target,
     Total,
 )
+
+if TYPE_CHECKING:
+    from postri.engines.stretches import Stretches
 
 # The number of a row's group where it is in none.
 NO_GROUP = -1
@@ -238,6 +239,8 @@ class MemoryEngine:
         """For each group how many units have a row in it."""
         present = np.ones(self._length(), np.bool_)
         numbers = self._group_numbers(rows, present)
+        from postri.engines.memory.unit_order import md5_of
+
         assert rows.units is not None
         units = self._column(rows.units.column).unit_texts()
         groups_of: dict[str, set[int]] = {}
@@ -360,6 +363,8 @@ def _first_of_units(
     bound: UnitColumn,
 ) -> Places:
     """At most `bound.rows` rows of each unit, by the md5 of `unit:grid index:group`."""
+    from postri.engines.memory.unit_order import md5_of
+
     rows_of: dict[str, list[tuple[str, int]]] = {}
     for place, text in zip(here, texts, strict=True):
         unit = units[place]
@@ -371,8 +376,3 @@ def _first_of_units(
         first = rows if len(rows) <= bound.rows else sorted(rows)[: bound.rows]
         kept += [place for _, place in first]
     return np.array(sorted(kept), np.intp)
-
-
-def md5_of(text: str) -> str:
-    """The digits of a fixed, public shuffle: no secret is kept by it."""
-    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -26,7 +26,6 @@ from postri.columns import (
     text_type,
     timestamp_type,
 )
-from postri.engines.memory.arrow import is_arrow, read_column
 from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.columns import Column, TextColumn, TypedColumn, UntypedColumn
 from postri.engines.memory.engine import MemoryEngine
@@ -134,7 +133,14 @@ def _column_of(source: Any, declared: ColumnType) -> Column:
     )
 
 
+def is_arrow(source: object) -> bool:
+    """Whether a source speaks the Arrow PyCapsule protocol."""
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
 def _arrow_column(source: Any) -> Column:
+    from postri.engines.memory.arrow import read_column
+
     declared, cells = read_column(source)
     if declared.kind == "text":
         return TextColumn(declared, cells)
@@ -199,6 +205,8 @@ def _category_column(source: Any) -> TextColumn:
 def _pandas_texts(source: Any) -> Sequence[str | None]:
     """Texts that pandas holds: where it holds them as Arrow does, nobody has checked them."""
     if getattr(source.dtype, "storage", "") == "pyarrow" and is_arrow(source):
+        from postri.engines.memory.arrow import read_column
+
         return read_column(source)[1]
     return _texts(source)
 

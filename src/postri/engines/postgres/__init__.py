@@ -11,7 +11,6 @@ import re
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
 from postri.engines.resolve import Declared, EngineKind, PolicySource, register
-from postri.engines.sql.dialect import qualified_name
 from postri.errors import InputError
 
 # What may hold a password, also where it is misspelt; a folder may be called host=oslo.
@@ -66,6 +65,8 @@ class PostgresTables(PolicySource):
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The host, the database and the table."""
+        from postri.engines.sql.dialect import qualified_name
+
         return {(*_server(source), qualified_name(table or "", "public"))}
 
     def written(self, source: str, folder: str | os.PathLike[str] | None) -> tuple[str, str]:

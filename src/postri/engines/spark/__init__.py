@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from glob import glob
-from pathlib import Path
 from typing import Any
 
 from postri.engines.csv_format import CsvFormat
@@ -195,6 +193,9 @@ def _server(source: str) -> str:
 
 def _files_here(path: str) -> set[str]:
     """The files of this machine that a path means, as Spark takes it: those of a folder too."""
+    from glob import glob
+    from pathlib import Path
+
     files: set[str] = set()
     for found in glob(LOCAL_FILE.sub("", path, count=1)):
         place = Path(found)

@@ -14,13 +14,15 @@ from datetime import date
 from functools import cache
 from itertools import pairwise
 from math import inf, nextafter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from postri.columns import ColumnType
 from postri.engines.reading import Raw
 from postri.errors import InputError
-from postri.expressions.pattern import ESCAPE, Pattern
 from postri.expressions.plan import ExpressionDialect, Moments
+
+if TYPE_CHECKING:
+    from postri.expressions.pattern import Pattern
 
 # A decimal of more digits does not fit a whole number of 64 bits.
 MOST_DIGITS = 18
@@ -293,6 +295,8 @@ def short_text(text: str, number_of_bytes: str, characters: str, most: int) -> s
 
 def like(text: str, literal: str) -> str:
     """A comparison with a pattern that uses the escape character of all patterns."""
+    from postri.expressions.pattern import ESCAPE
+
     return f"({text} LIKE {literal} ESCAPE '{ESCAPE}')"
 
 

@@ -3,7 +3,8 @@ lies below a point, and the counts near the window.
 
 The counts are cut to the window inside the database, so that no more returns than the window needs.
 Rows are never sorted: only the few distinct keys of a bracket are. All groups share the scans. What
-databases write differently is in their `Dialect`.
+databases write differently is in their `Dialect`. What counts other things than windows is loaded
+when they are asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from numpy.typing import NDArray
 
@@ -30,23 +31,10 @@ from postri.engines.reading import Reading
 from postri.engines.rows import EVERY_ROW, KeySizes, Selection
 from postri.engines.sql.dialect import Cells, Dialect, filled
 from postri.engines.sql.index_keys import LARGEST_UNSIGNED, keys_of
-from postri.engines.sql.part_counts import divides_cells, part_counts
-from postri.engines.sql.point_counts import point_counts
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.sampling import Sample, sampled_guesses, usual_range
 from postri.engines.sql.scan_result import ScanResult
 from postri.engines.sql.statements import Scan, grouped
-from postri.engines.sql.units import (
-    bounded_windows,
-    indexed_keys,
-    key_sizes,
-    middle_totals,
-    sizes,
-    square_totals,
-    totals,
-    unit_counts,
-)
-from postri.engines.stretches import Stretches
 from postri.errors import SourceChanged
 from postri.expressions import Bound, Input, Value
 from postri.grid import Grid
@@ -60,6 +48,9 @@ from postri.window import (
     Target,
     Total,
 )
+
+if TYPE_CHECKING:
+    from postri.engines.stretches import Stretches
 
 NOTHING_COMPUTED: Mapping[str | Input, Cells] = {}
 
@@ -188,6 +179,8 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             if rows.units is not None:
+                from postri.engines.sql.units import bounded_windows
+
                 return bounded_windows(
                     source.relation, source.columns, row_source, reading, targets
                 )
@@ -195,10 +188,14 @@ class SqlEngine:
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Refuse a grid whose indexes the database cannot compute."""
+        from postri.engines.sql.units import indexed_keys
+
         indexed_keys(self._reading(column, grid), self._source.dialect)
 
     def totals(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> list[Total]:
         """For each group how many cells count, and the sum of their indexes."""
+        from postri.engines.sql.units import totals
+
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
@@ -208,6 +205,8 @@ class SqlEngine:
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW
     ) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places, and of the squares."""
+        from postri.engines.sql.units import square_totals
+
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
@@ -217,6 +216,8 @@ class SqlEngine:
         self, column: str | None, grid: Grid, ends: Sequence[Ends], rows: Selection = EVERY_ROW
     ) -> list[MiddleTotal]:
         """For each group how many cells lie below, above and between two ends of its own."""
+        from postri.engines.sql.units import middle_totals
+
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
@@ -226,6 +227,8 @@ class SqlEngine:
         self, column: str | None, grid: Grid, points: Indexes, rows: Selection = EVERY_ROW
     ) -> list[PointCounts]:
         """For each group how many cells lie below each of these grid points."""
+        from postri.engines.sql.point_counts import point_counts
+
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
@@ -246,6 +249,8 @@ class SqlEngine:
 
     def most_parts(self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW) -> int:
         """Many where a cell is put into its part by a division."""
+        from postri.engines.sql.part_counts import divides_cells
+
         reading = self._reading(column, grid)
         if divides_cells(self._row_source(column, rows), reading):
             return PARTS_BY_DIVISION
@@ -255,6 +260,8 @@ class SqlEngine:
         self, column: str | None, grid: Grid, stretches: Stretches, rows: Selection = EVERY_ROW
     ) -> Indexes:
         """For each group how many cells lie in each part of each stretch."""
+        from postri.engines.sql.part_counts import part_counts
+
         reading = self._reading(column, grid)
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
@@ -262,18 +269,24 @@ class SqlEngine:
 
     def sizes(self, column: str | None, rows: Selection = EVERY_ROW) -> list[int]:
         """For each group how many rows there are, or how many in which a column has a cell."""
+        from postri.engines.sql.units import sizes
+
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return sizes(source.relation, source.columns, row_source)
 
     def key_sizes(self, rows: Selection) -> KeySizes:
         """The raw cells of a column, and how many rows have each."""
+        from postri.engines.sql.units import key_sizes
+
         row_source = self._row_source(None, rows)
         with self._still(row_source.columns) as source:
             return key_sizes(source.relation, source.columns, row_source)
 
     def unit_counts(self, rows: Selection) -> list[int]:
         """For each group how many units have a row in it."""
+        from postri.engines.sql.units import unit_counts
+
         row_source = self._row_source(None, rows)
         with self._still(row_source.columns) as source:
             return unit_counts(source.relation, source.columns, row_source)

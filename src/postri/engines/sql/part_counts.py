@@ -7,6 +7,8 @@ are points like others.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from postri.engines.engine import Bracket
@@ -16,8 +18,10 @@ from postri.engines.sql.index_keys import LARGEST, SMALLEST, IndexKeys, keys_of
 from postri.engines.sql.point_counts import point_counts
 from postri.engines.sql.row_source import RowSource
 from postri.engines.sql.units import Columns
-from postri.engines.stretches import Stretches
 from postri.window import Indexes
+
+if TYPE_CHECKING:
+    from postri.engines.stretches import Stretches
 
 # A cell outside has no place, whatever a database computes first: so no difference is computed that
 # may not fit 64 bits. The filter says the same once more: DuckDB then knows that the CASE holds,
