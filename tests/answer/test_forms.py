@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
@@ -13,7 +14,7 @@ import postri
 from postri import AddOrRemoveRows, Answer, Domain, Interval, SeededCoins, Spend, agg
 from postri.answer import drawn, words
 from postri.answer.drawn import Noisy, read_drawn, register_drawn
-from postri.answer.forms import read_answers, write_answers
+from postri.answer.forms import json_text, read_answers, write_answers
 from postri.answer.population import ALL_ROWS
 from postri.answer.words import register_words
 from postri.noise import DiscreteGaussian, DiscreteLaplace
@@ -153,3 +154,21 @@ def test_one_row_of_many_columns_is_read_from_the_top_down(edges, lines):
     result = postri.ask({"x": range(100)}, bars, epsilon=1, coins=SeededCoins(1))
     table = str(result).partition("\nabout all rows")[0]
     assert len(table.splitlines()) == lines
+
+
+class TestJsonText:
+    def test_decimals_keep_their_digits_wherever_they_stand(self):
+        assert json_text(Decimal("12.30")) == "12.30"
+        value = {"a": [1, Decimal("12.30"), {"b": Decimal("1E+2")}], "c": date(2026, 11, 18)}
+        assert json_text(value) == '{"a": [1, 12.30, {"b": 100}], "c": "2026-11-18"}'
+
+    def test_with_and_without_a_decimal_it_is_the_same_text(self):
+        value = {"é": [True, None, 0.1, "é", (1, 2)], "t": datetime(2026, 11, 18, 5, 0, 1)}
+        text = '{"\\u00e9": [true, null, 0.1, "\\u00e9", [1, 2]], "t": "2026-11-18T05:00:01"}'
+        assert json_text(value) == text
+        assert json_text([value, Decimal(1)]) == f"[{text}, 1]"
+
+    def test_what_is_no_value_of_json_is_refused(self):
+        for value in ({"a": Fraction(1, 2)}, [Decimal(1), Fraction(1, 2)]):
+            with pytest.raises(TypeError, match="Fraction is no value of JSON"):
+                json_text(value)

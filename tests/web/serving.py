@@ -218,32 +218,35 @@ def odd_workers(how: str, place: Path) -> Iterator[Workers]:
 
 
 class HandTimer:
-    """A timer that goes off when the test says so, unless it was cancelled."""
+    """A timer of time limits that goes off when the test says so, unless it was cancelled: then
+    their clock has moved as far as it was set.
+    """
 
-    def __init__(self, seconds: float, function: Any) -> None:
+    def __init__(self, clock: list[float], seconds: float, function: Any) -> None:
         self.seconds, self._function = seconds, function
+        self._clock, self._moment = clock, clock[0] + seconds
         self.is_cancelled = False
-
-    def start(self) -> None:
-        pass
 
     def cancel(self) -> None:
         self.is_cancelled = True
 
     def fire(self) -> None:
         if not self.is_cancelled:
+            self._clock[0] = max(self._clock[0], self._moment)
             self._function()
 
 
 def timers_by_hand(monkeypatch: Any) -> list[HandTimer]:
     """The timers of questions that are asked from here on: no time runs out by itself."""
     made: list[HandTimer] = []
+    clock = [1_000.0]
 
-    def timer(seconds: float, function: Any) -> HandTimer:
-        made.append(HandTimer(seconds, function))
+    def later(seconds: float, function: Any) -> HandTimer:
+        made.append(HandTimer(clock, seconds, function))
         return made[-1]
 
-    monkeypatch.setattr(scans, "Timer", timer)
+    monkeypatch.setattr(scans, "later", later)
+    monkeypatch.setattr(scans, "monotonic", lambda: clock[0])
     return made
 
 

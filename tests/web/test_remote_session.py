@@ -12,6 +12,7 @@ from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -297,6 +298,17 @@ def test_what_a_proxy_says_of_a_service_that_is_away_is_tried_again(monkeypatch)
 
 
 @pytest.mark.slow
+def test_a_request_goes_out_in_one_piece():
+    """So that a service finds the whole of it, and wakes once."""
+    sent: list[bytes] = []
+    connection = remote_session.InOnePiece("localhost")
+    connection.sock = SimpleNamespace(sendall=sent.append)
+    connection.request("POST", "/v1/query", b'{"sql": ""}', {"Idempotency-Key": "k"})
+    (request,) = sent
+    assert request.startswith(b"POST /v1/query HTTP/1.1\r\n")
+    assert request.endswith(b'Idempotency-Key: k\r\n\r\n{"sql": ""}')
+
+
 def test_a_service_that_is_gone_says_so(tmp_path, monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr(remote_session, "sleep", waits.append)

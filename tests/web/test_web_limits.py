@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -24,7 +25,7 @@ from postri.web import requests
 from postri.web import scans as scans_module
 from postri.web.limits import OwnRate
 from postri.web.refusals import Refusal, Timeout
-from postri.web.scans import Scans
+from postri.web.scans import Scans, WaitingThreads
 
 
 @contextmanager
@@ -121,6 +122,54 @@ class TestRate:
 
 
 @pytest.mark.slow
+class TestWaitingThreads:
+    @staticmethod
+    def done(threads, number):
+        """On which threads so many pieces of work were done at once."""
+        together, found = threading.Barrier(number + 1), []
+
+        def work():
+            together.wait(60)
+            found.append(threading.current_thread())
+
+        for _ in range(number):
+            threads.run(work)
+        together.wait(60)
+        until(lambda: len(threads._waiting) >= number)
+        return set(found)
+
+    def test_the_next_work_is_done_by_a_thread_that_waits(self):
+        threads = WaitingThreads("test")
+        (first,) = self.done(threads, 1)
+        both = self.done(threads, 2)
+        assert first in both and len(both) == 2
+        assert self.done(threads, 2) == both
+
+    def test_one_that_is_stuck_holds_up_nobody(self):
+        threads, stuck = WaitingThreads("test"), threading.Event()
+        threads.run(lambda: stuck.wait(60))
+        assert len(self.done(threads, 1)) == 1
+        stuck.set()
+
+    def test_a_thread_that_waits_holds_nothing_of_its_work(self):
+        threads = WaitingThreads("test")
+        held = threading.Event()
+        gone = weakref.ref(held)
+        threads.run(held.set)
+        del held
+        until(lambda: threads._waiting and gone() is None)
+
+    def test_one_that_nobody_needs_ends(self, monkeypatch):
+        monkeypatch.setattr(scans_module, "IDLE", 0.01)
+        threads = WaitingThreads("test")
+        found = []
+        threads.run(lambda: found.append(threading.current_thread()))
+        until(lambda: found and not found[0].is_alive())
+        assert threads._waiting == []
+        threads.run(lambda: found.append(threading.current_thread()))
+        until(lambda: len(found) == 2)
+
+
 class TestScans:
     def test_too_many_questions_at_once_are_refused_before_anything_is_spent(self, tmp_path):
         path = write_policy(tmp_path, service="scans = 1\nwaiting = 1")
@@ -176,7 +225,6 @@ class TestScans:
             asked = served.later(served.ann, SLOW, Idempotency_Key="slow")
             until(lambda: served.service.ledger.unanswered("endless"))
             assert timers[0].seconds == 0.3
-            # It was set anew after the wait for who asks the same.
             timers[-1].fire()
             reply = asked.reply()
             assert (reply.status, reply.code, reply.json["spent"]) == (502, "question_failed", True)

@@ -339,8 +339,7 @@ class TestBetweenPoints:
 
         def waits():
             with waiting_for_others():
-                for timer in timers:
-                    timer.fire()
+                timers[0].fire()
             check_cancelled()
             return "answer"
 
@@ -351,18 +350,31 @@ class TestBetweenPoints:
         assert len(timers) == 2
 
     def test_the_limit_goes_on_after_a_wait(self, monkeypatch):
-        now, over, timers = 100.0, threading.Event(), timers_by_hand(monkeypatch)
+        over, timers = threading.Event(), timers_by_hand(monkeypatch)
+        now = 100.0
         monkeypatch.setattr(scans_module, "monotonic", lambda: now)
         limit = TimeLimit(2.0, over.set)
         now = 100.5
         with limit.paused():
-            assert timers[0].is_cancelled
+            now = 102.0
+            # Its clock stands still: it cannot be over before as much has passed again.
+            timers[0].fire()
             now = 200.0
-        assert [timer.seconds for timer in timers] == [2.0, 1.5]
+        now = 201.0
         timers[1].fire()
+        assert not over.is_set()
+        now = 201.5
+        timers[2].fire()
         assert over.is_set()
+        assert [timer.seconds for timer in timers] == [2.0, 1.5, 0.5]
+
+    def test_a_limit_that_ended_stops_nothing(self, monkeypatch):
+        over, timers = threading.Event(), timers_by_hand(monkeypatch)
+        limit = TimeLimit(2.0, over.set)
         limit.end()
-        assert timers[1].is_cancelled
+        assert timers[0].is_cancelled
+        timers[0].fire()
+        assert not over.is_set()
 
     def test_who_waited_for_others_starts_when_the_turn_comes(self, tmp_path, monkeypatch):
         """Else the end of another question would choose the place of this one on its grid."""

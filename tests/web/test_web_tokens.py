@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from base64 import urlsafe_b64decode
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from hashlib import sha256
@@ -94,6 +95,40 @@ def test_an_expired_or_revoked_token_does_not(tokens):
     assert tokens.verify(text) == token
     assert tokens.revoke(token.id)
     assert tokens.verify(text) is None
+
+
+class TestAtOnce:
+    def test_it_is_the_same_token_as_with_time(self, tokens):
+        made, text = tokens.add("ann", "analyst")
+        assert tokens.verify_at_once(text) == (True, made)
+        assert tokens.verify_at_once(text[:-1]) == (True, None)
+        tokens.revoke(made.id)
+        assert tokens.verify_at_once(text) == (True, None)
+
+    def test_what_another_process_revokes_is_worthless_at_once(self, tokens, file):
+        made, text = tokens.add("ann", "analyst")
+        assert tokens.verify_at_once(text) == (True, made)
+        with Tokens(file) as others:
+            others.revoke(made.id)
+        assert tokens.verify_at_once(text) == (True, None)
+
+    def test_nobody_who_has_the_file_is_waited_for(self, tokens):
+        made, text = tokens.add("ann", "analyst")
+        with ThreadPoolExecutor(1) as pool:
+            with tokens._database.writing():
+                assert pool.submit(tokens.verify_at_once, text).result(60) == (False, None)
+            assert pool.submit(tokens.verify_at_once, text).result(60) == (True, made)
+
+    def test_nor_anybody_who_writes_in_another_process(self, tokens, file):
+        made, text = tokens.add("ann", "analyst")
+        with Tokens(file) as others, others._database.writing() as connection:
+            connection.execute("DELETE FROM tokens")
+            assert tokens.verify_at_once(text) == (True, made)
+
+    def test_a_file_whose_writers_hold_up_readers_is_not_read_at_once(self, tokens):
+        _, text = tokens.add("ann", "analyst")
+        tokens._database._has_journal_ahead = False
+        assert tokens.verify_at_once(text) == (False, None)
 
 
 def test_a_token_is_revoked_once_and_for_good(tokens, monkeypatch):

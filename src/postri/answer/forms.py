@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -162,17 +163,33 @@ class PaidResult(PlainResult):
 
 def json_text(value: Any) -> str:
     """Plain values as JSON text. A decimal keeps its digits: 12.30 stays 12.30."""
-    # The standard library would write a decimal as a float or not at all.
+    with suppress(_DecimalError):
+        return json.dumps(value, default=_date_text)
+    return _text_with_decimals(value)
+
+
+class _DecimalError(Exception):
+    """The standard library would write a decimal as a float or not at all."""
+
+
+def _date_text(value: Any) -> str:
+    """What is no plain value as one, if it can be."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        raise _DecimalError
+    raise TypeError(f"{type(value).__name__} is no value of JSON")
+
+
+def _text_with_decimals(value: Any) -> str:
     if isinstance(value, dict):
-        members = (f"{json.dumps(key)}: {json_text(each)}" for key, each in value.items())
+        members = (f"{json.dumps(key)}: {_text_with_decimals(each)}" for key, each in value.items())
         return "{" + ", ".join(members) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(json_text, value)) + "]"
+        return "[" + ", ".join(map(_text_with_decimals, value)) + "]"
     if isinstance(value, Decimal):
         return format(value, "f")
-    if isinstance(value, date):
-        return json.dumps(value.isoformat())
-    return json.dumps(value)
+    return json.dumps(value, default=_date_text)
 
 
 def plain_answer(answer: Answer) -> PlainAnswer:

@@ -7,7 +7,7 @@ part of it, for that is private.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
 from postri.errors import InputError
@@ -116,7 +116,8 @@ class Population:
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self)
+        # All of them are plain already: nothing of them is copied.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_fields(cls, given: Mapping[str, Any]) -> Self:

@@ -311,6 +311,10 @@ class Book(ABC):
             return False
         return attempt.retry is None or self.retried(analyst, attempt) is not None
 
+    def has_retry(self, analyst: str, attempt: Attempt) -> bool:
+        """Whether the key was given before, with whatever wording."""
+        return self._do(RETRY, (analyst, attempt.retry)).fetchone() is not None
+
     def retried(self, analyst: str, attempt: Attempt) -> int | None:
         """The reservation of a key; RetryKeyUsed if it is that of another wording."""
         found = self._do(RETRY, (analyst, attempt.retry)).fetchone()

@@ -104,6 +104,8 @@ class SqliteFile:
         self._check = check
         self.lock = RLock()
         self._connection: sqlite3.Connection | None = None
+        # Not on all file systems.
+        self._has_journal_ahead = False
         self._closed = False
         _OPEN.add(self)
 
@@ -120,6 +122,24 @@ class SqliteFile:
         """The file at one moment. Writers go on meanwhile."""
         with self._transaction("BEGIN") as connection:
             yield connection
+
+    @contextmanager
+    def reading_at_once(self) -> Iterator[sqlite3.Connection | None]:
+        """The file at one moment if nobody is to be waited for; None otherwise.
+
+        Who writes holds up no reader of a file that has its journal ahead.
+        """
+        if not self.lock.acquire(blocking=False):
+            yield None
+            return
+        try:
+            if self._connection is None or not self._has_journal_ahead:
+                yield None
+                return
+            with self.reading() as connection:
+                yield connection
+        finally:
+            self.lock.release()
 
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
@@ -171,7 +191,7 @@ class SqliteFile:
         try:
             # First the check: a file of somebody else's keeps its mode.
             self._patiently(lambda: self._check(connection))
-            self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+            self._patiently(lambda: self._put_journal_ahead(connection))
             connection.execute("PRAGMA synchronous = NORMAL")
             if self.durable:
                 # FULL waits for the disk at every commit: what was reserved stays reserved if the
@@ -183,6 +203,10 @@ class SqliteFile:
             connection.close()
             raise
         return connection
+
+    def _put_journal_ahead(self, connection: sqlite3.Connection) -> None:
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        self._has_journal_ahead = mode == "wal"
 
     def _patiently(self, action: Callable[[], object]) -> None:
         """Do it again while the file is locked: SQLite does not wait by itself when the journal's

@@ -171,6 +171,10 @@ class StoredLedger(ABC):
         raise refused
 
     def retried(self, analyst: str, attempt: Attempt) -> Reservation | None:
+        # Most keys are new, and whoever has a new one reserves next: there the head is looked at.
+        with self._looking() as book:
+            if not book.has_retry(analyst, attempt):
+                return None
         with self._reading() as book:
             number = book.retried(analyst, attempt)
             if number is None:

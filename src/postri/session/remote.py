@@ -58,6 +58,34 @@ def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
+class InOnePiece(HTTPConnection):
+    """A connection that sends the head and the body of a request together: the other side has the
+    whole of it at once.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._pieces: list[bytes] | None = None
+
+    def request(self, *given: Any, **named: Any) -> None:
+        pieces = self._pieces = []
+        try:
+            super().request(*given, **named)
+        finally:
+            self._pieces = None
+        self.send(b"".join(pieces))
+
+    def send(self, data: Any) -> None:
+        if self._pieces is None:
+            super().send(data)
+        else:
+            self._pieces.append(data)
+
+
+class SecurelyInOnePiece(InOnePiece, HTTPSConnection):
+    """The same under TLS."""
+
+
 @dataclass(frozen=True)
 class Message:
     """What is sent. All of it is safe to send again: a question has the key of its retries."""
@@ -211,10 +239,10 @@ def _connection(url: str, patience: float) -> tuple[HTTPConnection, str]:
         ) from None
     path = quote(parts.path.rstrip("/"), safe="/%")
     if parts.scheme == "https":
-        return HTTPSConnection(parts.hostname, port, timeout=patience), path
+        return SecurelyInOnePiece(parts.hostname, port, timeout=patience), path
     if not _is_here(parts.hostname):
         raise InputError(f"http would send the token in the clear to {parts.hostname!r}: use https")
-    return HTTPConnection(parts.hostname, port, timeout=patience), path
+    return InOnePiece(parts.hostname, port, timeout=patience), path
 
 
 def _is_here(host: str) -> bool:

@@ -41,6 +41,10 @@ from postri.web.requests import (
 from postri.web.service import Service
 from postri.web.shapes import PlanRequestFields, amount_text, me_fields
 
+# Questions of so many bytes take no longer to read than a thread takes to come and go; the worst of
+# them take some milliseconds.
+SHORT_BODY = 256
+
 
 def asking_routes(service: Service) -> APIRouter:
     """The endpoints of analysts."""
@@ -116,6 +120,8 @@ def asking_routes(service: Service) -> APIRouter:
 
 async def _wording(service: Service, raw: bytes) -> Wording:
     """The question of a body. A long one takes a while to read, so a thread does it."""
+    if len(raw) <= SHORT_BODY:
+        return read_wording(as_object(raw))
     return await service.do(lambda: read_wording(as_object(raw)))
 
 

@@ -8,7 +8,7 @@ own, with rights of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import ceil
 from typing import Any, Protocol
 
@@ -106,6 +106,10 @@ class Tables(Protocol):
         """The tables at one moment."""
         ...
 
+    def reading_at_once(self) -> AbstractContextManager[Statements | None]:
+        """The same if nothing is to be waited for; None otherwise."""
+        ...
+
     def writing(self) -> AbstractContextManager[Statements]:
         """A transaction in which nobody else writes; it is committed at the end of the block."""
         ...
@@ -150,6 +154,10 @@ class ServiceDatabase:
         """The tables at one moment."""
         with self._server.reading() as transaction:
             yield _InDatabase(transaction)
+
+    def reading_at_once(self) -> AbstractContextManager[Statements | None]:
+        """A server is always waited for."""
+        return nullcontext()
 
     @contextmanager
     def writing(self) -> Iterator[Statements]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postri.errors import PostriError
@@ -17,14 +16,15 @@ from postri.web.refusals import Refusal, unauthorized
 from postri.web.requests import KEY, Visit, refused
 from postri.web.tokens import Token
 
-SECURITY = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+SECURITY = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 LONGEST_LENGTH = 20
 
@@ -86,14 +86,16 @@ class Envelope:
 
 
 def _add_headers(message: Message, path: str, visit: Visit) -> None:
-    headers = MutableHeaders(scope=message)
-    headers["X-Request-Id"] = visit.id
-    for name, value in SECURITY.items():
-        headers[name] = value
-    caching = "no-cache"
+    caching = b"no-cache"
     if is_guarded(path):
-        caching = "no-store"
-    headers["Cache-Control"] = caching
+        caching = b"no-store"
+    # No reply has any of these by itself.
+    message["headers"] = [
+        *message.get("headers", ()),
+        (b"x-request-id", visit.id.encode()),
+        *SECURITY,
+        (b"cache-control", caching),
+    ]
 
 
 def _log(visit: Visit, status: int, method: str, route: str | None) -> None:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Thread, Timer
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -21,42 +22,111 @@ Value = TypeVar("Value")
 # its place is given to another, in seconds. What runs in a worker ends at once, for that is killed;
 # a server that cannot be reached may keep a thread waiting.
 GRACE = 2.0
+# Less than this is no time, and the loop looks no sooner again at a clock that stands still. In
+# seconds.
+MOMENT = 0.001
+# How long a thread waits for the next question before it ends, in seconds.
+IDLE = 60.0
 
 
 class TimeLimit:
-    """Calls `stop` from a thread of its own when its seconds are over, unless it ends before."""
+    """Calls `stop` in the loop when its seconds are over, unless it ends before.
+
+    The loop looks when the time could be over at the earliest, and looks again if there was a pause
+    meanwhile: so a pause, on whatever thread, need not wake it.
+    """
 
     def __init__(self, seconds: float, stop: Callable[[], object]) -> None:
-        self._rest = seconds
+        # How much was left at a moment of the clock; at no moment while it stands still. One value,
+        # for the loop may look while a thread changes it.
+        self._left: tuple[float, float | None] = (seconds, monotonic())
         self._stop = stop
-        self._start()
+        self._next_look = later(seconds, self._look)
 
-    def _start(self) -> None:
-        self._since = monotonic()
-        self._timer = Timer(self._rest, self._stop)
-        self._timer.daemon = True
-        self._timer.start()
+    def _rest(self) -> float:
+        rest, since = self._left
+        if since is not None:
+            rest -= monotonic() - since
+        return max(0.0, rest)
+
+    def _look(self) -> None:
+        rest = self._rest()
+        is_paused = self._left[1] is None
+        if is_paused or rest > MOMENT:
+            self._next_look = later(max(rest, MOMENT), self._look)
+        else:
+            self._stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """The time of this block does not count."""
-        self.end()
-        self._rest = max(0.0, self._rest - (monotonic() - self._since))
+        self._left = (self._rest(), None)
         try:
             yield
         finally:
-            self._start()
+            self._left = (self._left[0], monotonic())
 
     def end(self) -> None:
         """Call nothing any more."""
-        self._timer.cancel()
+        self._next_look.cancel()
+
+
+def later(seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:
+    """Do something in the loop that runs here, after some seconds."""
+    return asyncio.get_running_loop().call_later(seconds, work)
+
+
+class WaitingThreads:
+    """Threads that wait for more work when theirs is done: one that waits begins sooner than one
+    that has to be started. There are as many as ever worked at once, and those that nobody needs
+    end after a while.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = Lock()
+        # Of each thread that waits, the one that has waited least last.
+        self._waiting: list[SimpleQueue[Callable[[], object]]] = []
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Do it on a thread on which nothing else is done meanwhile. It raises nothing."""
+        with self._lock:
+            inbox = self._waiting.pop() if self._waiting else None
+        if inbox is not None:
+            inbox.put(work)
+            return
+        # Handed over like all others: a thread holds its arguments until it ends.
+        inbox = SimpleQueue()
+        inbox.put(work)
+        Thread(target=self._serve, args=(inbox,), name=self._name, daemon=True).start()
+
+    def _serve(self, inbox: SimpleQueue[Callable[[], object]]) -> None:
+        while self._does_one(inbox):
+            pass
+
+    def _does_one(self, inbox: SimpleQueue[Callable[[], object]]) -> bool:
+        """Whether there was work to do before the thread had waited for too long."""
+        try:
+            work = inbox.get(timeout=IDLE)
+        except Empty:
+            with self._lock:
+                if inbox in self._waiting:
+                    self._waiting.remove(inbox)
+                    return False
+            # Somebody has taken it in this moment.
+            work = inbox.get()
+        work()
+        with self._lock:
+            self._waiting.append(inbox)
+        return True
 
 
 class PendingQuestion:
     """A question on its way: it waits for its turn, then a thread finds its outcome."""
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, threads: WaitingThreads) -> None:
         self.cancel = Cancel(timeout)
+        self._threads = threads
         self._loop = asyncio.get_running_loop()
         self._outcome: asyncio.Future[Any] | None = None
 
@@ -88,7 +158,7 @@ class PendingQuestion:
                 error = raised
             self._in_loop(partial(settle, found, error))
 
-        Thread(target=run, name="scan", daemon=True).start()
+        self._threads.run(run)
         return await outcome
 
     def stop(self, kind: type[PostriError]) -> None:
@@ -125,6 +195,7 @@ class Scans:
     def __init__(self, scans: int, waiting: int, waiting_each: int, timeout: float) -> None:
         self._queue = FairQueue(scans, waiting, waiting_each)
         self._timeout = timeout
+        self._threads = WaitingThreads("scan")
         self._questions: set[PendingQuestion] = set()
         # A loop forgets tasks that nobody else knows.
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -156,7 +227,7 @@ class Scans:
         return await asyncio.shield(task)
 
     async def _answered(self, analyst: str, work: Callable[[], Value]) -> Value:
-        question = PendingQuestion(self._timeout)
+        question = PendingQuestion(self._timeout, self._threads)
         is_over = partial(self._questions.discard, question)
         self._questions.add(question)
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import pytest
 from bank import COLUMNS, bank, dataset_text, in_duckdb, write_policy
 from postri import EngineError, InputError, SeededCoins, SourceError
 from postri.engines import duckdb as duckdb_kind
+from postri.engines.process import pool
 from postri.engines.process.engine import ProcessEngine, QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.process.worker import Desk
@@ -203,7 +206,11 @@ class TestStaying:
         return found
 
     def opener(self, desk):
-        worker = SimpleNamespace(call=self.at(desk), tell=self.at(desk))
+        do = self.at(desk)
+        numbers = itertools.count()
+        worker = SimpleNamespace(
+            call=do, tell=do, post=do, before=do, next_number=lambda: next(numbers)
+        )
         return lambda kind, *given: ProcessEngine.opened(worker, kind.name, given)
 
     def at(self, desk):
@@ -282,6 +289,56 @@ def test_no_database_stays_open_between_questions(tmp_path, workers):
         with pytest.raises(duckdb.IOException):
             duckdb.connect(str(tmp_path / "bank.duckdb"))
     duckdb.connect(str(tmp_path / "bank.duckdb")).close()
+
+
+class TestTurns:
+    """How often a worker is waited for."""
+
+    @pytest.fixture
+    def worker(self, workers):
+        worker = workers.take()
+        yield worker
+        workers.give_back(worker)
+
+    def test_what_goes_ahead_is_done_in_its_order_in_one_turn(self, tmp_path, worker, monkeypatch):
+        policy = read_policy(write_policy(tmp_path))
+        sent = []
+        dumps = pickle.dumps
+
+        def noted(calls, protocol):
+            sent.append([call for call, _ in calls])
+            return dumps(calls, protocol)
+
+        monkeypatch.setattr(pool, "pickle", SimpleNamespace(**{**vars(pickle), "dumps": noted}))
+        table = open_dataset(
+            policy,
+            policy.datasets["bank"],
+            lambda kind, *given: ProcessEngine.opened(worker, kind.name, given),
+        )
+        with table.snapshot() as still:
+            assert counted(still) == [2_000]
+        assert counted(table) == [2_000]
+        assert sent[:2] == [["open"], ["with_max_text", "ask"]]
+        assert sent[-3:] == [["begin", "ask"], ["end"], ["ask"]]
+
+    def test_what_fails_ahead_is_told_by_the_next_call_and_by_no_other(self, worker):
+        worker.before("begin", worker.next_number(), -1)
+        with pytest.raises(EngineError, match="KeyError"):
+            worker.call("clear")
+        assert worker.call("clear") is None
+
+    def test_what_was_posted_and_failed_is_told_nobody(self, worker):
+        worker.post("with_max_text", worker.next_number(), -1, 10)
+        assert worker.call("clear") is None
+
+    def test_nothing_of_a_question_goes_ahead_of_the_next_one(self, tmp_path, workers):
+        with QuestionScans(workers) as scans:
+            opened(read_policy(write_policy(tmp_path)), scans)
+            (worker,) = workers._busy
+            worker.before("begin", worker.next_number(), -1)
+        assert workers.take() is worker
+        assert worker.call("clear") is None
+        workers.give_back(worker)
 
 
 def counted(table):
@@ -400,6 +457,7 @@ def test_a_worker_holds_no_coins():
 PARENT = """
 import sys
 from pathlib import Path
+from postri.engines.process import pool
 from postri.engines.process.engine import QuestionScans
 from postri.engines.process.pool import Workers, share_of_memory
 from postri.engines.rows import Rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -46,7 +46,8 @@ class ProcessEngine:
     @classmethod
     def opened(cls, worker: Worker, kind: str, given: Sequence[Any]) -> ProcessEngine:
         """The engine of a source, by the name of its kind and what is needed to open it."""
-        number, names, doubts = worker.call("open", kind, *given)
+        number = worker.next_number()
+        names, doubts = worker.call("open", number, kind, *given)
         return cls(worker, number, names, doubts)
 
     @property
@@ -67,22 +68,25 @@ class ProcessEngine:
 
     def with_max_text(self, max_text: int) -> ProcessEngine:
         """The same table, whose texts of more characters cannot be read."""
-        return self._another(self._worker.call("with_max_text", self._number, max_text))
+        return self._another(self._worker.before, "with_max_text", max_text)
 
     def computed(self, columns: Mapping[str, Value]) -> ProcessEngine:
         """The same table, which can also be asked about these columns."""
-        return self._another(self._worker.call("computed", self._number, dict(columns)))
+        # What is wrong with them is told here, before anything is paid for.
+        return self._another(self._worker.call, "computed", dict(columns))
 
     @contextmanager
     def snapshot(self) -> Iterator[ProcessEngine]:
-        """The same table, held still in the worker while the block lasts."""
-        still = self._another(self._worker.call("begin", self._number))
+        """The same table, held still in the worker while the block lasts: from the first question
+        in it on.
+        """
+        still = self._another(self._worker.before, "begin")
         try:
             yield still
         finally:
             # A worker that is gone holds nothing any more.
             with suppress(PostriError):
-                self._worker.tell("end", still._number)
+                self._worker.post("end", still._number)
 
     def windows(
         self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
@@ -163,7 +167,10 @@ class ProcessEngine:
     def _ask(self, call: str, *given: Any) -> Any:
         return self._worker.call("ask", self._number, call, *given)
 
-    def _another(self, number: int) -> ProcessEngine:
+    def _another(self, do: Callable[..., object], call: str, *given: Any) -> ProcessEngine:
+        """What a call makes of this engine in the worker."""
+        number = self._worker.next_number()
+        do(call, number, self._number, *given)
         return ProcessEngine(self._worker, number, self._names, self._doubts)
 
 

@@ -10,14 +10,18 @@ import pickle
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from threading import Lock
 from typing import Any
 
 from postri import errors, system
 from postri.engines.progress import cancellable
 from postri.errors import EngineError, PostriError
+
+# The name of what is to be done, and what it is given.
+Call = tuple[str, Sequence[Any]]
 
 # With -P, the folder in which it is started has no say in what is loaded.
 PROGRAM = (sys.executable, "-P", "-m", "postri.engines.process.worker")
@@ -57,6 +61,10 @@ class Worker:
             self._process = system.start_with(descriptor, words)
             unless_started.pop_all()
         self._pipe = self._socket.makefile("rwb")
+        # What goes with the next call, and whether a reply is to come that nobody waited for.
+        self._ahead: list[Call] = []
+        self._is_owed = False
+        self._numbers = count()
         self.edition = 0
         """Of which edition of the policy the sources are that stay open there."""
 
@@ -77,18 +85,53 @@ class Worker:
 
     def tell(self, call: str, *given: Any) -> Any:
         """The same for what takes no time, whether the question is cancelled or not."""
-        text = pickle.dumps((call, given), pickle.HIGHEST_PROTOCOL)
-        try:
-            self._pipe.write(text)
+        self._send((call, given))
+        return self._outcome()
+
+    def post(self, call: str, *given: Any) -> None:
+        """The same without waiting for it: nobody hears whether it failed."""
+        self._send((call, given))
+        self._is_owed = True
+
+    def before(self, call: str, *given: Any) -> None:
+        """Let it be done before the next call, in one turn with it: if it fails, so does that."""
+        self._ahead.append((call, given))
+
+    def next_number(self) -> int:
+        """A number that no engine has there."""
+        return next(self._numbers)
+
+    def forget(self) -> None:
+        """Let nothing be done before the next call."""
+        self._ahead.clear()
+
+    def _send(self, call: Call) -> None:
+        if self._is_owed:
+            self._is_owed = False
+            # Whoever is gone is found out when it is asked.
+            with suppress(PostriError):
+                self._outcome()
+        calls = [*self._ahead, call]
+        self.forget()
+        with self._unless_gone():
+            self._pipe.write(pickle.dumps(calls, pickle.HIGHEST_PROTOCOL))
             self._pipe.flush()
+
+    def _outcome(self) -> Any:
+        with self._unless_gone():
             kind, found = pickle.load(self._pipe)
+        if kind is not None:
+            raise KINDS.get(kind, EngineError)(found)
+        return found
+
+    @contextmanager
+    def _unless_gone(self) -> Iterator[None]:
+        try:
+            yield
         except Exception:
             # Whatever it was, the next call would be taken for the rest of this one.
             self.kill()
             raise EngineError(GONE) from None
-        if kind is not None:
-            raise KINDS.get(kind, EngineError)(found)
-        return found
 
     def kill(self) -> None:
         """End the process at once. May be called from any thread, and more than once."""
@@ -144,6 +187,7 @@ class Workers:
         """The question is over. In place of a worker that was killed, another one is started."""
         kept: Worker | None = None
         with suppress(EngineError):
+            worker.forget()
             worker.tell("clear")
             if worker.edition != self._edition:
                 worker.edition = self._edition

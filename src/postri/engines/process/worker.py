@@ -59,15 +59,17 @@ class Desk:
     """The engines of one question, by their numbers. Some stay open for the next one."""
 
     def __init__(self) -> None:
-        self._engines: list[Engine] = []
+        self._engines: dict[int, Engine] = {}
         # What ends the snapshot of an engine, by its number.
         self._snapshots: dict[int, ExitStack] = {}
         # What of this question may stay, and what stayed of others. Engines close themselves.
         self._to_stay: list[tuple[bytes, StampedEngine]] = []
         self._staying: Staying[StampedEngine] = Staying(close=lambda _: None)
 
-    def open(self, kind: str, *given: Any) -> tuple[int, Sequence[str] | None, Sequence[str]]:
-        """The engine of a source: its number, the names of its columns, and its doubts."""
+    def open(
+        self, number: int, kind: str, *given: Any
+    ) -> tuple[Sequence[str] | None, Sequence[str]]:
+        """The engine of a source gets this number: the names of its columns, and its doubts."""
         source = policy_source_named(kind)
         key = pickle.dumps((kind, given))
         # Before it is opened: what is changed from here on has another stamp.
@@ -77,26 +79,29 @@ class Desk:
             found = StampedEngine(source.open(*given), stamp)
         if stamp is not None:
             self._to_stay.append((key, found))
-        return self._put(found.engine), found.engine.names, found.engine.doubts
+        self._engines[number] = found.engine
+        return found.engine.names, found.engine.doubts
 
-    def with_max_text(self, number: int, max_text: int) -> int:
-        """The same table, whose texts of more characters cannot be read."""
-        return self._put(self._engines[number].with_max_text(max_text))
+    def with_max_text(self, number: int, of: int, max_text: int) -> None:
+        """The same table as that of another number, whose texts of more characters cannot be
+        read.
+        """
+        self._engines[number] = self._engines[of].with_max_text(max_text)
 
-    def computed(self, number: int, columns: Mapping[str, Value]) -> int:
+    def computed(self, number: int, of: int, columns: Mapping[str, Value]) -> None:
         """The same table with more columns to ask about."""
-        return self._put(self._engines[number].computed(columns))
+        self._engines[number] = self._engines[of].computed(columns)
 
-    def begin(self, number: int) -> int:
+    def begin(self, number: int, of: int) -> None:
         """The same table, held still until `end`."""
         stack = ExitStack()
-        still = self._put(stack.enter_context(self._engines[number].snapshot()))
-        self._snapshots[still] = stack
-        return still
+        self._engines[number] = stack.enter_context(self._engines[of].snapshot())
+        self._snapshots[number] = stack
 
     def end(self, number: int) -> None:
-        """Let the table go that `begin` held still."""
-        self._snapshots.pop(number).close()
+        """Let the table go that `begin` held still, if it did."""
+        if number in self._snapshots:
+            self._snapshots.pop(number).close()
 
     def ask(self, number: int, call: str, *given: Any) -> Any:
         """What the engine says."""
@@ -133,10 +138,6 @@ class Desk:
         """Close what stayed open for too long."""
         self._staying.expire()
 
-    def _put(self, engine: Engine) -> int:
-        self._engines.append(engine)
-        return len(self._engines) - 1
-
 
 def serve(connection: socket.socket, pipe: socket.SocketIO | Any) -> None:
     """Do what is asked, until nobody is there to ask."""
@@ -152,16 +153,18 @@ def serve(connection: socket.socket, pipe: socket.SocketIO | Any) -> None:
         "let_go": desk.let_go,
     }
     while True:
-        # Each call is answered before the next one comes: nothing of it is read yet.
+        # Each message is answered before the next one comes: nothing of it is read yet.
         while not select([connection], [], [], desk.rest)[0]:
             desk.expire()
         try:
-            call, given = pickle.load(pipe)
+            calls = pickle.load(pipe)
         except EOFError:
             return
-        outcome = _outcome(known[call], given)
-        if outcome[0] is not None:
-            desk.failed()
+        for call, given in calls:
+            outcome = _outcome(known[call], given)
+            if outcome[0] is not None:
+                desk.failed()
+                break
         pickle.dump(outcome, pipe, pickle.HIGHEST_PROTOCOL)
         pipe.flush()
 
