@@ -91,10 +91,15 @@ RECORDS_AND_OTHERS = """
         FROM {lines}
     )
 """
-# Rows with the whole number that a text is, if DuckDB writes that number as it stands.
+# Rows with the whole number that a text is, if DuckDB writes that number as it stands. Most need not
+# be written: the text begins with a digit that is no zero, and the number has no fewer digits than
+# the text has bytes. So none of these is a sign, a point, a blank or an underscore, unless an
+# exponent makes up for it; and what that multiplies ends in two zeros.
 WITH_PLAIN = """
     (
         SELECT *, CASE
+            WHEN {text} >= '1' AND whole % 100 <> 0 AND whole >= [{powers}][strlen({text})]
+            THEN whole
             WHEN strlen({text}) <= {most} AND CAST(whole AS VARCHAR) = {text} THEN whole
         END AS plain
         FROM (
@@ -421,7 +426,8 @@ class CsvEngine:
 
     def _with_plain(self, text: str, relation: str) -> str:
         most = min(DIGITS, self._max_text)
-        return filled(WITH_PLAIN, text=text, most=most, relation=relation)
+        powers = ", ".join(f"CAST({10**digits} AS BIGINT)" for digits in range(most))
+        return filled(WITH_PLAIN, text=text, most=most, powers=powers, relation=relation)
 
     def _texts(self, typed: TypedRecords) -> list[str]:
         """The texts that typed columns are read from: as they are, and without the blanks around
