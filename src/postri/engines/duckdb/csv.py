@@ -91,10 +91,10 @@ RECORDS_AND_OTHERS = """
         FROM {lines}
     )
 """
-# Rows with the whole number that a text is, if DuckDB writes that number as it stands. Most need not
-# be written: the text begins with a digit that is no zero, and the number has no fewer digits than
-# the text has bytes. So none of these is a sign, a point, a blank or an underscore, unless an
-# exponent makes up for it; and what that multiplies ends in two zeros.
+# Rows with the whole number that a text is, if DuckDB writes that number as it stands. Most need
+# not be written: where the text begins with a digit from 1 to 9, and the number has no fewer digits
+# than the text has bytes, no sign, point, blank or underscore has room among them, unless there is
+# an exponent too; and then the number ends in two zeros.
 WITH_PLAIN = """
     (
         SELECT *, CASE
