@@ -87,10 +87,15 @@ RECORDS_AND_OTHERS = """
         FROM {lines}
     )
 """
-# Rows with the whole number that a text is, if DuckDB writes that number as it stands.
+# Rows with the whole number that a text is, if DuckDB writes that number as it stands. Most need
+# not be written: where the text begins with a digit from 1 to 9, and the number has no fewer digits
+# than the text has bytes, no sign, point, blank or underscore has room among them, unless there is
+# an exponent too; and then the number ends in two zeros.
 WITH_PLAIN = """
     (
         SELECT *, CASE
+            WHEN {text} >= '1' AND whole % 100 <> 0 AND whole >= [{powers}][strlen({text})]
+            THEN whole
             WHEN strlen({text}) <= {most} AND CAST(whole AS VARCHAR) = {text} THEN whole
         END AS plain
         FROM (
@@ -421,7 +426,8 @@ class CsvEngine:
 
     def _with_plain(self, text: str, relation: str) -> str:
         most = min(DIGITS, self._max_text)
-        return filled(WITH_PLAIN, text=text, most=most, relation=relation)
+        powers = ", ".join(f"CAST({10**digits} AS BIGINT)" for digits in range(most))
+        return filled(WITH_PLAIN, text=text, most=most, powers=powers, relation=relation)
 
     def _texts(self, typed: TypedRecords) -> list[str]:
         """The texts that typed columns are read from: as they are, and without the blanks around

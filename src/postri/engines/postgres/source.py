@@ -52,7 +52,7 @@ except ImportError:
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 # To compile the many small steps of a statement takes longer than it saves, unless there are far
 # more rows than a server likes to scan.
-UNCOMPILED = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_settings WHERE name = 'jit'"
+UNCOMPILED = "SELECT set_config('jit', 'off', true) WHERE current_setting('jit', true) IS NOT NULL"
 # The server itself ends a statement, or a transaction that nobody goes on with, after the time that
 # a question may take: also one that it could not be told to cancel. A lower limit of the role's own
 # stays.
@@ -66,9 +66,8 @@ END
 """
 # While it runs a query, the server looks every second whether anybody waits for it. Not all can.
 WATCHFUL = """
-SELECT set_config(name, '1000', false)
-FROM pg_catalog.pg_settings
-WHERE name = 'client_connection_check_interval' AND setting = '0'
+SELECT set_config('client_connection_check_interval', '1000', false)
+WHERE current_setting('client_connection_check_interval', true) = '0'
 """
 # A server that has gone away without a word is given up, unless the URL or the environment says
 # when.

@@ -16,6 +16,8 @@ from postri.expressions import Input
 # combinations as groups.
 SPREAD = 2
 
+NOT_NULL = "cell IS NOT NULL"
+
 # The cells on whose rows the predicate holds, with their keys and their unit.
 CELLS = """
     (
@@ -128,6 +130,17 @@ class RowSource:
     def cells_that_count(self, relation: str) -> str:
         """Each `cell` that counts, the number of its group, and with units the text of its unit."""
         return self._kept(relation, ["cell"])
+
+    def cells_or_nulls(self, relation: str) -> str:
+        """Each `cell`, nulls among them: for whoever compares cells, which no null passes."""
+        return filled(KEPT, columns="cell", cells=self._cells(relation, []), joins="", where="")
+
+    @property
+    def counts_unless_null(self) -> bool:
+        """Whether a row counts wherever its cell is not null: there is one group, and no other
+        condition.
+        """
+        return not self.rows.keys and self._keep == [NOT_NULL]
 
     def rows_that_count(self, relation: str) -> str:
         """The number of the group, and with units the unit, of each row in which the column has a
@@ -292,7 +305,7 @@ class RowSource:
             return self.cells.present.format("cell")
         if self.cells.type.unit is None and self.cells.type.kind != "text":
             return self.dialect.is_number("cell")
-        return "cell IS NOT NULL"
+        return NOT_NULL
 
     @property
     def _group_number(self) -> str:

@@ -94,14 +94,22 @@ CELLS_OF_STRETCH = """
     {cells}
     WHERE cell >= (SELECT first FROM stretches{i}) AND cell <= (SELECT last FROM stretches{i})
 """
+# Cells that are alike become one row where they are read.
+COUNTED_CELLS = """
+    (
+        SELECT cell, count(*) AS number
+        FROM {cells}
+        GROUP BY cell
+    ) AS counted_cells
+"""
 BELOW_STRETCH = """
-    below{i} - (SELECT {below_point} FROM cells{i})
+    below{i} - (SELECT coalesce(sum(CASE WHEN raw < {point} THEN number END), 0) FROM cells{i})
 """
 # The cells of a bracket, each in one of some dozens of buckets: nothing is sorted.
 BUCKETED_CELLS = """
-    SELECT grp, raw, {bucket} AS bucket
+    SELECT grp, raw, {numbered}{bucket} AS bucket
     FROM (
-        SELECT {group}, {raw} AS raw{ends}
+        SELECT {group}, {numbered}{raw} AS raw{ends}
         FROM {cells}
     ) AS raws
 """
@@ -110,7 +118,7 @@ BUCKET = "floor((least(greatest({raw}, {first}), {last}) - {start}) / {width})"
 BUCKETS = """
     SELECT grp, bucket, number, {under} + {upto} AS upto, n
     FROM (
-        SELECT grp, bucket, count(*) AS number
+        SELECT grp, bucket, {number} AS number
         FROM cells{i}
         GROUP BY grp, bucket
     ) AS counts
@@ -129,7 +137,7 @@ CHOSEN_BUCKETS = """
     GROUP BY grp
 """
 CELLS_NEAR = """
-    SELECT grp, raw
+    SELECT grp, {numbered}raw
     FROM cells{i}
         JOIN chosen{i} USING (grp)
     WHERE bucket >= first_bucket AND bucket <= last_bucket
@@ -144,9 +152,9 @@ ROWS_UNDER = """
 # The keys of the cells near a target, and how many cells have each.
 COUNTED_NEAR = """
     (
-        SELECT grp, place, doubt, count(*) AS number
+        SELECT grp, place, doubt, {number} AS number
         FROM (
-            SELECT grp, {key} AS place, {doubt} AS doubt
+            SELECT grp, {numbered}{key} AS place, {doubt} AS doubt
             FROM near{i}
         ) AS keyed
         GROUP BY grp, place, doubt
@@ -242,6 +250,18 @@ class Scan:
         return self.limits.joined(self.row_source.cells_that_count(self.relation))
 
     @property
+    def compared_cells(self) -> str:
+        """The same where cells are compared before they count: nulls need no test of their own."""
+        if self.row_source.counts_unless_null:
+            return self.row_source.cells_or_nulls(self.relation)
+        return self.cells
+
+    @property
+    def number_of_cells(self) -> str:
+        """How many of those there are."""
+        return "count(cell)" if self.row_source.counts_unless_null else "count(*)"
+
+    @property
     def ends(self) -> list[tuple[str, str]]:
         """The first and last cell of each bracket."""
         return [(self.limits[f"low{i}"], self.limits[f"last{i}"]) for i in range(len(self.targets))]
@@ -316,7 +336,7 @@ def filtered(scan: Scan) -> str:
     if scan.sampled and not scan.grouped:
         return _statement(scan, [_route_by_point(scan, i) for i in range(len(scan.targets))])
     routes = [
-        Route(low, {}, f"{scan.cells} WHERE {scan.inside(i)}", f"below{i}")
+        Route(low, {}, f"{scan.compared_cells} WHERE {scan.inside(i)}", f"below{i}")
         for i, (low, _) in enumerate(scan.ends)
     ]
     return _statement(scan, routes)
@@ -326,12 +346,26 @@ def filtered(scan: Scan) -> str:
 class Route:
     """How a statement comes to the cells near one target: below which point it counts, the steps
     after that, the cells, and how many rows lie under the first of them.
+
+    Cells that are `counted` differ, and have the `number` of rows beside them.
     """
 
     point: str
     steps: Mapping[str, str]
     cells: str
     under: str
+    counted: bool = False
+
+    @property
+    def numbered(self) -> str:
+        """The column with the number of rows of a cell, if there is one."""
+        return "number, " if self.counted else ""
+
+    def number(self, dialect: Dialect) -> str:
+        """The number of rows of several cells."""
+        if self.counted:
+            return dialect.integer("sum(number)", unsigned=False)
+        return "count(*)"
 
 
 def _route_by_point(scan: Scan, i: int) -> Route:
@@ -371,12 +405,13 @@ def _route_by_point(scan: Scan, i: int) -> Route:
         up=up,
         i=i,
     )
-    below_point = scan.dialect.count_of(f"raw < {ends.number(point)}")
+    cells = filled(CELLS_OF_STRETCH, cells=scan.compared_cells, i=i)
     return Route(
         ends.literal(point),
         {f"stretches{i}": stretches},
-        filled(CELLS_OF_STRETCH, cells=scan.cells, i=i),
-        filled(BELOW_STRETCH, i=i, below_point=below_point),
+        filled(COUNTED_CELLS, cells=cells),
+        filled(BELOW_STRETCH, i=i, point=ends.number(point)),
+        counted=True,
     )
 
 
@@ -388,8 +423,8 @@ def _statement(scan: Scan, routes: Sequence[Route], lists: Sequence[str] = ()) -
     steps = {
         "scanned": filled(
             SCANNED,
-            columns=", ".join([scan.group, "count(*) AS n", *below, *lists]),
-            cells=scan.cells,
+            columns=", ".join([scan.group, f"{scan.number_of_cells} AS n", *below, *lists]),
+            cells=scan.compared_cells,
             by_group=" GROUP BY grp" if scan.grouped else "",
         )
     }
@@ -397,7 +432,14 @@ def _statement(scan: Scan, routes: Sequence[Route], lists: Sequence[str] = ()) -
     keys = scan.keys
     for i, route in enumerate(routes):
         steps |= {**route.steps, **_steps_near(scan, i, route)}
-        counted = filled(COUNTED_NEAR, key=keys.key, doubt=keys.doubt, i=i)
+        counted = filled(
+            COUNTED_NEAR,
+            number=route.number(scan.dialect),
+            numbered=route.numbered,
+            key=keys.key,
+            doubt=keys.doubt,
+            i=i,
+        )
         parts.append(scan.window(i, counted))
         parts.append(filled(GROUP_TOTALS, i=i, zero=keys.zero, no_doubt=keys.no_doubt))
     return with_steps(steps, parts)
@@ -429,13 +471,20 @@ def _steps_near(scan: Scan, i: int, route: Route) -> dict[str, str]:
             BUCKETED_CELLS,
             bucket=bucket,
             group=scan.group,
+            numbered=route.numbered,
             raw=scan.row_source.raw("cell"),
             ends=ends,
             cells=route.cells,
         ),
-        f"buckets{i}": filled(BUCKETS, under=route.under, upto=filled(ROWS_UPTO_BUCKET), i=i),
+        f"buckets{i}": filled(
+            BUCKETS,
+            number=route.number(scan.dialect),
+            under=route.under,
+            upto=filled(ROWS_UPTO_BUCKET),
+            i=i,
+        ),
         f"chosen{i}": filled(CHOSEN_BUCKETS, reached=reached, begins=begins, padding=PADDING, i=i),
-        f"near{i}": filled(CELLS_NEAR, i=i),
+        f"near{i}": filled(CELLS_NEAR, numbered=route.numbered, i=i),
         f"unders{i}": filled(ROWS_UNDER, i=i),
     }
 

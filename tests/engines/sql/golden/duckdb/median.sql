@@ -1,16 +1,15 @@
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
-        count(*) AS n,
+        count(cell) AS n,
         count_if(cell < CAST(-9223372036854775808 AS BIGINT)) AS below0,
         list(cell) FILTER (WHERE (cell >= CAST(-9223372036854775808 AS BIGINT) AND cell <= CAST(9223372036854775807
             AS BIGINT))) AS inside0
     FROM (
-        SELECT cell, 0 AS grp
+        SELECT cell
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell
             FROM "taxis"."main"."trips"
         ) AS cells
-        WHERE cell IS NOT NULL
     ) AS kept
 ),
 cells0 AS MATERIALIZED (

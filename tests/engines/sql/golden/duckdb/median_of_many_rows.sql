@@ -50,17 +50,16 @@ FROM (
 
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
-        count(*) AS n,
+        count(cell) AS n,
         count_if(cell < CAST(489 AS BIGINT)) AS below0,
         list(cell) FILTER (WHERE (cell >= CAST(489 AS BIGINT) AND cell <= CAST(511 AS BIGINT))) AS
             inside0
     FROM (
-        SELECT cell, 0 AS grp
+        SELECT cell
         FROM (
             SELECT CAST("fare" AS BIGINT) AS cell
             FROM "taxis"."main"."trips"
         ) AS cells
-        WHERE cell IS NOT NULL
     ) AS kept
 ),
 cells0 AS MATERIALIZED (

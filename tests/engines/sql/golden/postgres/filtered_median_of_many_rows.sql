@@ -120,37 +120,44 @@ stretches0 AS MATERIALIZED (
 cells0 AS MATERIALIZED (
     SELECT grp,
         raw,
+        number,
         floor((least(greatest(CAST(raw AS double precision), '99.98499999999997'::double precision),
             '100.00500000000004'::double precision) - '99.97499999999995'::double precision) /
             '0.020000000000056844'::double precision) AS bucket
     FROM (
-        SELECT 0 AS grp, CAST(cell AS double precision) AS raw
+        SELECT 0 AS grp, number, CAST(cell AS double precision) AS raw
         FROM (
-            SELECT cell, 0 AS grp
+            SELECT cell, count(*) AS number
             FROM (
-                SELECT "tip" AS cell
-                FROM "public"."trips"
-                WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C")) <=
-                        40000 THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C")) <=
-                        10000 THEN (CAST("city" AS text) COLLATE "C") END END COLLATE "C")) = (CAST(E'Oslo'
-                        AS text) COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE '9999-12-31' THEN
-                        DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN DATE '0001-01-01' ELSE
-                        "day" END - DATE '1970-01-01' AS bigint)) >= (19723))), FALSE))
-            ) AS cells
-            WHERE cell < 'NaN'
-        ) AS kept
-        WHERE cell >= (SELECT first FROM stretches0) AND cell <= (SELECT last FROM stretches0)
+                SELECT cell, 0 AS grp
+                FROM (
+                    SELECT "tip" AS cell
+                    FROM "public"."trips"
+                    WHERE (coalesce(((((CASE WHEN octet_length((CAST("city" AS text) COLLATE "C"))
+                            <= 40000 THEN CASE WHEN char_length((CAST("city" AS text) COLLATE "C"))
+                            <= 10000 THEN (CAST("city" AS text) COLLATE "C") END END COLLATE "C")) =
+                            (CAST(E'Oslo' AS text) COLLATE "C")) AND ((CAST(CASE WHEN "day" > DATE
+                            '9999-12-31' THEN DATE '9999-12-31' WHEN "day" < DATE '0001-01-01' THEN
+                            DATE '0001-01-01' ELSE "day" END - DATE '1970-01-01' AS bigint)) >= (19723))),
+                            FALSE))
+                ) AS cells
+                WHERE cell < 'NaN'
+            ) AS kept
+            WHERE cell >= (SELECT first FROM stretches0) AND cell <= (SELECT last FROM stretches0)
+            GROUP BY cell
+        ) AS counted_cells
     ) AS raws
 ),
 buckets0 AS MATERIALIZED (
     SELECT grp,
         bucket,
         number,
-        below0 - (SELECT count(*) FILTER (WHERE raw < '99.995'::double precision) FROM cells0) + sum(number)
-            OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) AS upto,
+        below0 - (SELECT coalesce(sum(CASE WHEN raw < '99.995'::double precision THEN number END), 0)
+            FROM cells0) + sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED
+            PRECEDING) AS upto,
         n
     FROM (
-        SELECT grp, bucket, count(*) AS number
+        SELECT grp, bucket, CAST(sum(number) AS bigint) AS number
         FROM cells0
         GROUP BY grp, bucket
     ) AS counts
@@ -165,7 +172,7 @@ chosen0 AS MATERIALIZED (
     GROUP BY grp
 ),
 near0 AS MATERIALIZED (
-    SELECT grp, raw
+    SELECT grp, number, raw
     FROM cells0
         JOIN chosen0 USING (grp)
     WHERE bucket >= first_bucket AND bucket <= last_bucket
@@ -194,9 +201,10 @@ FROM (
                 PRECEDING) AS bigint) AS upto,
             n
         FROM (
-            SELECT grp, place, doubt, count(*) AS number
+            SELECT grp, place, doubt, CAST(sum(number) AS bigint) AS number
             FROM (
                 SELECT grp,
+                    number,
                     CASE WHEN raw < '99.995'::double precision THEN '0'::double precision WHEN raw
                         >= '99.995'::double precision THEN '10000'::double precision WHEN (abs(((raw
                         - '0.0'::double precision) / '0.01'::double precision) - floor(((raw - '0.0'::double

@@ -1,14 +1,13 @@
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
-        count(*) AS n,
+        count(cell) AS n,
         count(*) FILTER (WHERE cell < CAST(-9223372036854775808 AS bigint)) AS below0
     FROM (
-        SELECT cell, 0 AS grp
+        SELECT cell
         FROM (
             SELECT "fare" AS cell
             FROM "public"."trips"
         ) AS cells
-        WHERE cell IS NOT NULL
     ) AS kept
 ),
 cells0 AS MATERIALIZED (
@@ -20,12 +19,11 @@ cells0 AS MATERIALIZED (
     FROM (
         SELECT 0 AS grp, CAST(cell AS bigint) AS raw
         FROM (
-            SELECT cell, 0 AS grp
+            SELECT cell
             FROM (
                 SELECT "fare" AS cell
                 FROM "public"."trips"
             ) AS cells
-            WHERE cell IS NOT NULL
         ) AS kept
         WHERE (cell >= CAST(-9223372036854775808 AS bigint) AND cell <= CAST(9223372036854775807 AS
                 bigint))

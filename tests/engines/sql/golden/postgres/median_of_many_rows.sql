@@ -51,14 +51,13 @@ FROM (
 ) AS tallied;
 
 WITH scanned AS MATERIALIZED (
-    SELECT 0 AS grp, count(*) AS n, count(*) FILTER (WHERE cell < CAST(499 AS bigint)) AS below0
+    SELECT 0 AS grp, count(cell) AS n, count(*) FILTER (WHERE cell < CAST(499 AS bigint)) AS below0
     FROM (
-        SELECT cell, 0 AS grp
+        SELECT cell
         FROM (
             SELECT "fare" AS cell
             FROM "public"."trips"
         ) AS cells
-        WHERE cell IS NOT NULL
     ) AS kept
 ),
 stretches0 AS MATERIALIZED (
@@ -106,31 +105,36 @@ stretches0 AS MATERIALIZED (
 cells0 AS MATERIALIZED (
     SELECT grp,
         raw,
+        number,
         floor((least(greatest(CAST(raw AS double precision), '490.9999999999999'::double precision),
             '509.0000000000001'::double precision) - '489.9999999999998'::double precision) /
             '2.0000000000002274'::double precision) AS bucket
     FROM (
-        SELECT 0 AS grp, CAST(cell AS bigint) AS raw
+        SELECT 0 AS grp, number, CAST(cell AS bigint) AS raw
         FROM (
-            SELECT cell, 0 AS grp
+            SELECT cell, count(*) AS number
             FROM (
-                SELECT "fare" AS cell
-                FROM "public"."trips"
-            ) AS cells
-            WHERE cell IS NOT NULL
-        ) AS kept
-        WHERE cell >= (SELECT first FROM stretches0) AND cell <= (SELECT last FROM stretches0)
+                SELECT cell
+                FROM (
+                    SELECT "fare" AS cell
+                    FROM "public"."trips"
+                ) AS cells
+            ) AS kept
+            WHERE cell >= (SELECT first FROM stretches0) AND cell <= (SELECT last FROM stretches0)
+            GROUP BY cell
+        ) AS counted_cells
     ) AS raws
 ),
 buckets0 AS MATERIALIZED (
     SELECT grp,
         bucket,
         number,
-        below0 - (SELECT count(*) FILTER (WHERE raw < CAST(499 AS bigint)) FROM cells0) + sum(number)
-            OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING) AS upto,
+        below0 - (SELECT coalesce(sum(CASE WHEN raw < CAST(499 AS bigint) THEN number END), 0) FROM
+            cells0) + sum(number) OVER (PARTITION BY grp ORDER BY bucket ROWS UNBOUNDED PRECEDING)
+            AS upto,
         n
     FROM (
-        SELECT grp, bucket, count(*) AS number
+        SELECT grp, bucket, CAST(sum(number) AS bigint) AS number
         FROM cells0
         GROUP BY grp, bucket
     ) AS counts
@@ -145,7 +149,7 @@ chosen0 AS MATERIALIZED (
     GROUP BY grp
 ),
 near0 AS MATERIALIZED (
-    SELECT grp, raw
+    SELECT grp, number, raw
     FROM cells0
         JOIN chosen0 USING (grp)
     WHERE bucket >= first_bucket AND bucket <= last_bucket
@@ -168,9 +172,9 @@ FROM (
             PRECEDING) AS bigint) AS upto,
         n
     FROM (
-        SELECT grp, place, doubt, count(*) AS number
+        SELECT grp, place, doubt, CAST(sum(number) AS bigint) AS number
         FROM (
-            SELECT grp, CAST(raw AS bigint) AS place, 0 AS doubt
+            SELECT grp, number, CAST(raw AS bigint) AS place, 0 AS doubt
             FROM near0
         ) AS keyed
         GROUP BY grp, place, doubt
