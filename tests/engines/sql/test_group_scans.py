@@ -229,14 +229,14 @@ OFTEN = (
 
 
 @pytest.mark.parametrize("name", OFTEN[:: sized(2, 1)])
-def test_groups_take_one_sample_and_one_statement(name, connection, returned):
+def test_groups_take_one_sample_and_two_statements(name, connection, returned):
     """As a rule: one sample of thousands misses a window."""
     relation, queries = MANY[name].made(connection), []
     for _ in range(3):
         returned.clear()
         windows_of(postri.open(relation, vouched=True), MANY[name])
         queries.append(len(returned))
-    assert min(queries) == len(("size", "sample", "scan"))
+    assert min(queries) == len(("size", "sample", "counts at a point", "cells near it"))
 
 
 @pytest.mark.one_in(4)
@@ -269,7 +269,9 @@ def test_groups_that_a_sample_missed_are_counted_without_another_one(
     assert windows_of(postri.open(relation, vouched=True), asked) == windows_of(
         postri.open(relation.to_arrow_table()), asked
     )
-    assert len(returned) == len(("size", "sample", "scan", "scan of one group"))
+    assert len(returned) == len(
+        ("size", "sample", "counts at a point", "cells near it", "scan of one group")
+    )
 
 
 def test_a_table_may_have_the_name_of_a_step(connection):

@@ -1,17 +1,19 @@
-"""A scan of many groups as one statement, guided by a sample: all cells are counted at one point of
-each group, and few are looked at.
+"""A scan of many groups as two statements, guided by a sample: the first counts all cells at one
+point of each group, the second looks at few.
 
-How many rows lie between that point and the window is then known, and the sample's cells tell how
-far that reaches. The second pass takes the cells from the point to there, some hundreds of each
-group. For a database that reads one snapshot in a statement: DuckDB, with its own tables.
+How many rows lie between that point and the window is known after the first, and the sample's cells
+tell how far that reaches. The second takes the cells from the point to there, some hundreds of each
+group: the ends of all these stretches, as literals, keep most rows from its join. For a database
+whose statements read one snapshot: DuckDB, with its own tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +26,31 @@ from postri.engines.sql.sampling import (
     SPARE,
     SampledBracket,
     SampleRanks,
+    rows_to_spare,
     shares_below,
-    window_distances,
     window_ranks,
 )
-from postri.engines.sql.statements import LEFT_TO_SUM, PADDING, Scan, with_steps
+from postri.engines.sql.scan_result import ScanResult
+from postri.engines.sql.statements import PADDING, Scan, with_steps
 from postri.window import Indexes
+
+Columns = Callable[[str], list[NDArray[Any]]]
+Floats = NDArray[np.float64]
 
 # A group misleads if it has this many times more rows than its cells in the sample tell, and a few.
 MISLED = 4
 FEW = 64
-# A stretch is divided into so many buckets that what is left beyond the window should be a quarter
-# of the window.
+# A stretch is divided into so many buckets that what is left beyond the window should be a half of
+# it.
 FEWEST_PARTS = 8
 MOST_PARTS = 256
 # Groups and buckets are told apart by one number, the fastest to count and to join by: the group
-# times more than there are buckets.
-CODES = 1024
-# Fewer cells than any sample has: the size of one in which a target is not wanted.
-NOT_WANTED = -(2**60)
+# times more than there are buckets. Of fewer than this many, rows are counted in an array.
+SHORT = 1 << 16
+# Cells return one by one, and are counted afterwards, where no more than so many of them should
+# have one index: to count cells that are mostly distinct takes a database longer than to send them.
+MOST_ALIKE = 1.5
 DIALECT = DuckDialect()
-CLAMPS = ("least", "most", "width")
-# What a row needs to know of the stretch of its group.
-OF_STRETCH = ("point", "first", "last", "start", "bucket_width", "least", "most")
 
 LIMITS = """
     SELECT *
@@ -54,60 +58,37 @@ LIMITS = """
 """
 # For each group n, and how many cells lie below the point of each target: by keys that are dense,
 # or by a join of all rows.
-SCANNED_BY_KEY = """
-    SELECT *
-    FROM ({tallied}) AS tallied
-        SEMI JOIN limits USING (grp)
-"""
 SCANNED_BY_JOIN = """
     SELECT grp, {counts}
     FROM {cells}
     GROUP BY grp
 """
-# From which cell to which one the window of each group should lie; the point is always between
-# them. Groups that mislead are left out.
-STRETCHES = """
-    SELECT *, {start} AS start, greatest(({end} - {start}) / {parts}, width) AS bucket_width
-    FROM (
-        SELECT grp, n, below, {point} AS point, {first} AS first, {last} AS last{clamps}
-        FROM (
-            SELECT *, {down} AS down, {up} AS up
-            FROM (
-                SELECT *, below{i} AS below, greatest(size{i}, 1) AS size
-                FROM scanned
-                    JOIN limits USING (grp)
-            ) AS sampled
-            WHERE n * {share} <= {misled} * size{i} + {few}
-        ) AS aimed
-    ) AS stretches
-"""
-# Where the window lies on one side of the point, so do all its cells.
-FIRST_CELL = "CASE WHEN below < {low} THEN {point} ELSE least({point}, {mark}) END"
-LAST_CELL = "CASE WHEN below > {high} THEN {before} ELSE greatest({before}, {mark}) END"
-MARK = """
-    {marks}[least(
-        len(list_filter({spares}, lambda spare: spare < {distance})) + 1,
-        len({marks})
-    )]
-"""
 # The cells of each stretch, in some dozens of buckets, whose numbers are even below the point and
-# odd from it on. The ends of all stretches, as literals, keep most rows from the join.
+# odd from it on.
 GATHERED = """
-    SELECT grp * {codes} + {bucket} AS code, raw
+    SELECT {code} AS code, raw
     FROM (
         SELECT *, {raw} AS raw
         FROM {cells}
         WHERE cell >= first AND cell <= last AND cell >= {least} AND cell <= {most}
     ) AS raws
 """
-BUCKET = """
-    2 * CAST(floor(({spot} - start) / bucket_width) AS INTEGER)
-    + CASE WHEN cell < point THEN 0 ELSE 1 END
+# No cell makes it fail, wherever a database computes it: what lies outside of the stretch, and is
+# dropped, may be null.
+CODE = """
+    grp * {codes}
+    + 2 * TRY_CAST(floor(({spot} - {start}) / {width}) AS SMALLINT)
+    + CASE WHEN cell < {point} THEN 0 ELSE 1 END
 """
 BUCKETS = """
-    SELECT grp, n, code, bucket, number, below + {upto} - {left_of_point} AS upto
+    SELECT
+        grp, n, {width} AS width, code, bucket, number, below + {upto} - {left_of_point} AS upto
     FROM (
-        SELECT code // {codes} AS grp, code % {codes} AS bucket, code, number
+        SELECT
+            CAST(code // {codes} AS BIGINT) AS grp,
+            CAST(code % {codes} AS INTEGER) AS bucket,
+            code,
+            number
         FROM (
             SELECT code, count(*) AS number
             FROM gathered{i}
@@ -130,81 +111,132 @@ CHOSEN_BUCKETS = """
     FROM buckets{i}
     GROUP BY grp
 """
+# How many rows lie under the chosen buckets of a group, and whether those in them are few, and
+# mostly distinct.
 ROWS_UNDER = """
     SELECT
         grp,
         any_value(n) AS n,
         {under} AS under,
-        sum(CASE WHEN bucket <= last_bucket THEN number END) AS near
+        sum(number) <= least(
+            {few},
+            {alike} * any_value(width) * ((max(bucket) - min(bucket)) // 2 + 1)
+        ) AS is_few
     FROM buckets{i}
         JOIN chosen{i} USING (grp)
-    WHERE bucket >= first_bucket
+    WHERE bucket >= first_bucket AND bucket <= last_bucket
     GROUP BY grp
 """
-# The keys of the cells near the target, and how many cells have each.
-COUNTED = """
-    SELECT grp, place, {doubt_counted}, count(*) AS number
-    FROM (
-        SELECT grp, {key} AS place, {doubt} AS doubt
-        FROM (
-            SELECT grp, raw
-            FROM gathered{i}
-                JOIN (
-                    SELECT grp, code
-                    FROM buckets{i}
-                        JOIN chosen{i} USING (grp)
-                    WHERE bucket >= first_bucket AND bucket <= last_bucket
-                ) AS codes USING (code)
-        ) AS near
-    ) AS keyed
-    GROUP BY grp, place{by_doubt}
+# The codes of the chosen buckets.
+NEAR = """
+    SELECT grp, code, unders{i}.n, under, is_few
+    FROM buckets{i}
+        JOIN chosen{i} USING (grp)
+        JOIN unders{i} USING (grp)
+    WHERE bucket >= first_bucket AND bucket <= last_bucket
 """
-# Of groups with few rows near the target all keys return, and are ranked afterwards.
-ALL_KEYS_OF_FEW = """
-    SELECT
-        grp, {i} AS target, {left_to_sum} AS held, place, doubt, number, 0 AS upto, 0 AS n
-    FROM counted{i}
-        SEMI JOIN (FROM unders{i} WHERE near <= {few}) AS few USING (grp)
+# Of groups with few rows near the target the cells return, uncounted.
+CELLS_OF_FEW = """
+    SELECT grp, {i} AS target, {key} AS place, {doubt} AS doubt, 0 AS number, under AS upto
+    FROM gathered{i}
+        JOIN (FROM near{i} WHERE is_few) AS few USING (code)
 """
+# The keys of the others, and how many cells have each.
 KEYS_OF_MANY = """
-    counted{i} JOIN (FROM unders{i} WHERE near > {few}) AS many USING (grp)
+    (
+        SELECT
+            grp,
+            any_value(n) AS n,
+            any_value(under) AS under,
+            place,
+            {doubt_counted},
+            count(*) AS number
+        FROM (
+            SELECT grp, n, under, {key} AS place, {doubt} AS doubt
+            FROM gathered{i}
+                JOIN (FROM near{i} WHERE NOT is_few) AS many USING (code)
+        ) AS keyed
+        GROUP BY grp, place{by_doubt}
+    ) AS counted
 """
-GROUP_TOTALS = """
-    SELECT grp, {i}, 0, {zero}, {no_doubt}, 0, coalesce(under, 0), scanned.n
-    FROM scanned
-        LEFT JOIN unders{i} USING (grp)
+WINDOW_OF_MANY = """
+    SELECT grp, target, place, doubt, number, upto
+    FROM ({window}) AS cut
 """
 
 
-def guided(scan: Scan) -> str:
+def guided(scan: Scan, columns: Columns) -> ScanResult:
     """Two passes, of one snapshot: the second takes the few cells of each group between which its
     window lies.
     """
     targets = [GuidedTarget(scan, i) for i in range(len(scan.targets))]
-    columns = {"grp": DIALECT.list_of_integers(scan.groups)}
-    for target in targets:
-        columns |= target.columns
-    steps = {
-        "limits": filled(LIMITS, lists=DIALECT.listed_columns(columns, "limits")),
-        "scanned": _scanned(scan, targets),
-    }
+    found, n, *below = columns(_at_points(scan, targets))
+    places = np.searchsorted(scan.groups, found)
+    wanted = np.array(scan.groups)[np.minimum(places, len(scan.groups) - 1)] == found
+    totals = dict(zip(found[wanted].tolist(), n[wanted].tolist(), strict=True))
+    steps: dict[str, str] = {}
     parts = []
-    for target in targets:
-        steps |= target.steps
-        parts += target.parts
-    return with_steps(steps, parts)
+    for target, of_target in zip(targets, below, strict=True):
+        stretches = target.stretches(places[wanted], n[wanted], of_target[wanted])
+        if len(stretches.groups):
+            steps |= target.steps(stretches)
+            parts += target.parts
+    if not parts:
+        return ScanResult.nothing(totals)
+    return ScanResult.of_cells(columns(with_steps(steps, parts)), scan.keys, totals)
 
 
-def _scanned(scan: Scan, targets: list[GuidedTarget]) -> str:
+def _at_points(scan: Scan, targets: list[GuidedTarget]) -> str:
     counts = {"n": "count(*)"}
     for target in targets:
-        counts[f"below{target.i}"] = scan.dialect.count_of(f"cell < {target.point}")
-    points = [target.point for target in targets if target.common_point is None]
-    if not points:
-        return filled(SCANNED_BY_KEY, tallied=scan.row_source.tallied(scan.relation, counts))
+        below = scan.dialect.count_of(f"cell < {target.point}")
+        counts[f"below{target.i}"] = scan.dialect.integer(below, unsigned=False)
+    own = [target for target in targets if target.common_point is None]
+    if not own:
+        return scan.row_source.tallied(scan.relation, counts)
+    columns = {"grp": DIALECT.list_of_integers(scan.groups)}
+    for target in own:
+        columns[target.point] = target.point_list
+    points = [target.point for target in own]
     beside = scan.row_source.groups_beside("limits", points)
     cells = scan.row_source.cells_beside(scan.relation, f"({beside})", points)
-    return filled(SCANNED_BY_JOIN, counts=named(counts), cells=cells)
+    steps = {"limits": filled(LIMITS, lists=DIALECT.listed_columns(columns, "limits"))}
+    return with_steps(steps, [filled(SCANNED_BY_JOIN, counts=named(counts), cells=cells)])
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """From which index to which one the window of each of these groups should lie; the point, below
+    which `below` of its `n` rows lie, is always between them.
+    """
+
+    groups: Indexes
+    n: Indexes
+    below: Indexes
+    points: Indexes
+    firsts: Indexes
+    lasts: Indexes
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """How the cells of each stretch are divided: from which one on, how wide each bucket is, and to
+    which ends cells are clamped before, if any lies beyond them. There are `number` at most.
+    """
+
+    starts: Floats
+    widths: Floats
+    least: Floats
+    most: Floats
+    clamps: bool
+    number: int
+
+    @property
+    def are_common(self) -> bool:
+        """Whether all groups have the same."""
+        return not self.clamps and all(
+            each.min() == each.max() for each in (self.starts, self.widths)
+        )
 
 
 @dataclass(frozen=True)
@@ -272,7 +304,7 @@ class GuidedTarget:
         most = np.where(marks < grid.last, marks, grid.first).max(axis=1)
         return least, most
 
-    @property
+    @cached_property
     def _points(self) -> Indexes:
         """The index at which each group is counted."""
         if self.common_point is None:
@@ -288,97 +320,157 @@ class GuidedTarget:
         return ends.literal(ends.first(self.common_point))
 
     @property
-    def _before_point(self) -> str:
-        """The largest cell below it."""
-        if self.common_point is None:
-            return f"before{self.i}"
-        ends = self.scan.bracket_ends
-        return ends.literal(ends.before(self.common_point))
+    def point_list(self) -> ListText:
+        """That of each group, where they differ."""
+        return self._list(self._points, self.scan.bracket_ends.first)
 
-    @property
-    def columns(self) -> dict[str, ListText]:
-        """What differs by group: its cells in the sample, which shares of them may lie below the
-        point, the marks, and the point.
+    def stretches(self, places: Indexes, n: Indexes, below: Indexes) -> Stretches:
+        """The stretches of groups at these places among those that are wanted, which have so many
+        rows, and so many of them below their points. Groups that mislead are left out.
         """
-        i = self.i
-        ends = self.scan.bracket_ends
-        least, most = shares_below(self._ranks, self._lows, self._highs, self._points)
-        sizes = [bracket.size if bracket else NOT_WANTED for bracket in self._brackets]
-        columns = {
-            f"size{i}": DIALECT.list_of_integers(sizes),
-            f"origin{i}": _shares(least),
-            f"reached{i}": _shares(most),
-            f"lows{i}": self._list(_differing(self._lows), ends.first),
-            f"highs{i}": self._list(_differing(self._highs), ends.last),
-        }
-        if self.common_point is None:
-            columns[f"at{i}"] = self._list(self._points, ends.first)
-            columns[f"before{i}"] = self._list(self._points, ends.before)
-        clamps = [self._clamps(low, high) for low, high in self._outermost]
-        for name, each in zip(CLAMPS, zip(*clamps, strict=True), strict=True):
-            columns[f"{name}{i}"] = DIALECT.list_of_doubles(each)
-        return columns
+        ranks = self._ranks
+        found = [self._brackets[place] for place in places.tolist()]
+        sizes = np.array([each.size if each else -1 for each in found], np.int64)
+        led = (sizes >= 0) & (n * ranks.share <= MISLED * sizes + FEW)
+        places, n, below, sizes = places[led], n[led], below[led], sizes[led]
+        points = self._points[places]
+        lows, highs = self._lows[places], self._highs[places]
+        least, most = shares_below(ranks, lows, highs, points)
 
-    def _clamps(self, low: int, high: int) -> tuple[float, float, float]:
-        ends = self.scan.bracket_ends
-        first = ends.first(low)
-        last = ends.last(high)
-        if ends.single:
-            return float(first), float(last), 1.0
-        return ends.clamps(first, last)
+        p = float(ranks.target.p)
+        # How far beyond the target, as shares of the sample, each window reaches down and up.
+        first_ranks, last_ranks = p * n - self._reach, p * n + self._reach
+        to_first, to_last = first_ranks - below, last_ranks - below
+        down = p - least - to_first / n + rows_to_spare(to_first / n, sizes)
+        up = most + to_last / n - p + rows_to_spare(to_last / n, sizes)
+        # Where the window lies on one side of the point, so do all its cells.
+        firsts = np.where(to_first > 0, points, np.minimum(points, self._marks(lows, down)))
+        before = np.where(points > self.scan.reading.grid.first, points - 1, points)
+        lasts = np.where(to_last < 0, before, np.maximum(before, self._marks(highs, up)))
+        some = firsts <= lasts
+        groups = np.array(self.scan.groups)[places]
+        return Stretches(*(each[some] for each in (groups, n, below, points, firsts, lasts)))
 
-    @property
-    def _outermost(self) -> list[tuple[int, int]]:
+    def _marks(self, marks: Indexes, distances: NDArray[np.float64]) -> Indexes:
+        """The first mark of each group that lies as far from the target as its window may reach."""
+        places = np.searchsorted(self._ranks.spares, distances)
+        found: Indexes = marks[np.arange(len(marks)), np.minimum(places, marks.shape[1] - 1)]
+        return found
+
+    def buckets(self, stretches: Stretches) -> Buckets:
+        """The same for all groups, where these are so much alike that few more are needed."""
+        ends = self.scan.bracket_ends
+        places = np.searchsorted(self.scan.groups, stretches.groups)
+        outer_lows, outer_highs = (each[places] for each in self._outermost)
+        grid = self.scan.reading.grid
+        # The ends of the grid hold whatever lies beyond them.
+        beyond = (stretches.firsts == grid.first) | (stretches.lasts == grid.last)
+        beyond |= (stretches.firsts < outer_lows) | (stretches.lasts > outer_highs)
+        firsts = self._raws(stretches.firsts, ends.first)
+        lasts = self._raws(stretches.lasts, ends.last)
+        least, most, narrowest = firsts, lasts, np.ones(len(places))
+        if beyond.any() or not ends.single:
+            clamps = [
+                ends.clamps(ends.first(low), ends.last(high))
+                for low, high in zip(outer_lows.tolist(), outer_highs.tolist(), strict=True)
+            ]
+            least, most, narrowest = np.array(clamps).T
+        firsts = np.clip(firsts, least, most)
+        lasts = np.clip(lasts, least, most)
+        widths = np.maximum((lasts - firsts) / self._parts, narrowest)
+        start = firsts.min()
+        width = max(widths.min(), narrowest.max())
+        number = int((lasts.max() - start) / width) + 2
+        if number <= MOST_PARTS and not beyond.any():
+            firsts, widths = np.full_like(firsts, start), np.full_like(widths, width)
+        else:
+            number = int(((lasts - firsts) / widths).max()) + 2
+        return Buckets(firsts, widths, least, most, bool(beyond.any()), number)
+
+    @cached_property
+    def _outermost(self) -> tuple[Indexes, Indexes]:
         """The outermost cells of each group's sample between which buckets are divided; an end of
         the grid is none of them.
         """
         grid = self.scan.reading.grid
         least, most = self._outer_marks
         none = least > most
-        least = np.where(none, grid.first, least)
-        most = np.where(none, grid.last, most)
-        return list(zip(least.tolist(), most.tolist(), strict=True))
+        return np.where(none, grid.first, least), np.where(none, grid.last, most)
 
     def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> ListText:
-        """For each group the cell of its index, or the list of those of its indexes."""
+        """For each group the cell of its index."""
         ends = self.scan.bracket_ends
-        shift = self.scan.reading.shift
-        each = indexes.ravel().tolist()
-        if indexes.ndim == 1:
-            return DIALECT.list_of_literals([ends.literal(cell(index)) for index in each])
-        length = indexes.shape[1]
-        has_own_literals = self.scan.row_source.cells.literal is not None
-        if shift is None or not ends.single or has_own_literals:
-            return DIALECT.list_of_literals([ends.literal(cell(index)) for index in each], length)
-        cells = [index + shift for index in each]
-        return DIALECT.list_of_integers(cells, length, unsigned=ends.unsigned)
+        return DIALECT.list_of_literals([ends.literal(cell(index)) for index in indexes.tolist()])
 
-    @property
-    def steps(self) -> dict[str, str]:
-        """From the counts at the points to the cells near the target, and the rows under them:
-        nothing is sorted.
+    def steps(self, stretches: Stretches) -> dict[str, str]:
+        """From the stretches to the cells near the target, and the rows under them: nothing is
+        sorted.
         """
         i = self.i
         dialect = self.scan.dialect
         low, high = window_ranks(self._ranks.target, dialect)
+        buckets = self.buckets(stretches)
+        columns = self._of_rows(stretches, buckets)
+        lists = DIALECT.listed_columns(
+            {
+                "grp": DIALECT.list_of_integers(stretches.groups.tolist()),
+                "n": DIALECT.list_of_integers(stretches.n.tolist()),
+                "below": DIALECT.list_of_integers(stretches.below.tolist()),
+                **columns,
+            },
+            "lists",
+        )
+        codes = 2 * buckets.number
         return {
-            f"stretches{i}": self._stretches,
+            f"stretches{i}": filled(LIMITS, lists=lists),
             # A step of its own, so that rows are joined with it once, and not with keys before.
-            f"beside{i}": self.scan.row_source.groups_beside(f"stretches{i}", OF_STRETCH),
-            f"gathered{i}": self._gathered,
+            f"beside{i}": self.scan.row_source.groups_beside(f"stretches{i}", list(columns)),
+            f"gathered{i}": self._gathered(stretches, buckets, list(columns), codes),
             f"buckets{i}": filled(
                 BUCKETS,
                 upto=filled(ROWS_UPTO_BUCKET),
                 left_of_point=filled(ROWS_LEFT_OF_POINT),
-                codes=CODES,
+                width=self._common(buckets, "bucket_width"),
+                codes=codes,
                 i=i,
             ),
             f"chosen{i}": filled(CHOSEN_BUCKETS, low=low, high=high, padding=self._padding, i=i),
             f"unders{i}": filled(
-                ROWS_UNDER, under=dialect.integer("min(upto - number)", unsigned=False), i=i
+                ROWS_UNDER,
+                under=dialect.integer("min(upto - number)", unsigned=False),
+                few=5 * self._reach,
+                alike=dialect.double(MOST_ALIKE / self._cells_of_index),
+                i=i,
             ),
-            f"counted{i}": self._counted,
+            f"near{i}": filled(NEAR, i=i),
         }
+
+    def _of_rows(self, stretches: Stretches, buckets: Buckets) -> dict[str, ListText]:
+        """What a row needs to know of the stretch of its group."""
+        ends = self.scan.bracket_ends
+        columns = {
+            "first": self._list(stretches.firsts, ends.first),
+            "last": self._list(stretches.lasts, ends.last),
+        }
+        if self.common_point is None:
+            columns["point"] = self._list(stretches.points, ends.first)
+        if not buckets.are_common:
+            columns["start"] = DIALECT.list_of_doubles(buckets.starts.tolist())
+            columns["bucket_width"] = DIALECT.list_of_doubles(buckets.widths.tolist())
+        if buckets.clamps:
+            columns["least"] = DIALECT.list_of_doubles(buckets.least.tolist())
+            columns["most"] = DIALECT.list_of_doubles(buckets.most.tolist())
+        return columns
+
+    def _common(self, buckets: Buckets, name: str) -> str:
+        """The start or the width of buckets: a literal where all groups have the same."""
+        if not buckets.are_common:
+            return name
+        common = buckets.starts if name == "start" else buckets.widths
+        return self.scan.dialect.double(float(common[0]))
+
+    def _raws(self, indexes: Indexes, cell: Callable[[int], Raw]) -> NDArray[np.float64]:
+        return np.array([float(cell(index)) for index in indexes.tolist()])
 
     @property
     def _padding(self) -> int:
@@ -388,114 +480,77 @@ class GuidedTarget:
         return 0 if self.scan.bracket_ends.single else 2 * PADDING
 
     @property
-    def parts(self) -> list[str]:
-        """The rows that return: the counts by key, and for each group n and the rows under its
-        first key.
+    def _cells_of_index(self) -> float:
+        """How far apart the first cells of two indexes lie."""
+        reading = self.scan.reading
+        step = reading.grid.step
+        if reading.unit is not None:
+            step = step / reading.unit
+        return float(step)
 
-        Ranking takes time. Where the buckets leave few rows beyond the window, all their keys
-        return, and are ranked afterwards.
+    @property
+    def parts(self) -> list[str]:
+        """The rows that return. Ranking takes time, and so does counting. Where the buckets leave
+        few rows beyond the window, and these are mostly distinct, both is left to be done
+        afterwards.
         """
         i = self.i
-        keys = self.scan.keys
-        few = 5 * self._reach
-        return [
-            filled(ALL_KEYS_OF_FEW, i=i, left_to_sum=LEFT_TO_SUM, few=few),
-            self.scan.window(i, filled(KEYS_OF_MANY, i=i, few=few)),
-            filled(GROUP_TOTALS, i=i, zero=keys.zero, no_doubt=keys.no_doubt),
-        ]
-
-    @property
-    def _stretches(self) -> str:
-        i = self.i
-        dialect = self.scan.dialect
-        target = self._ranks.target
-        low, high = window_ranks(target, dialect)
-        down, up = window_distances(target, dialect, (f"origin{i}", f"reached{i}"), "size")
-        raw = self.scan.row_source.raw
-        first_mark = self._mark("lows", "down")
-        last_mark = self._mark("highs", "up")
-        return filled(
-            STRETCHES,
-            start=self._spot(raw("first")),
-            end=self._spot(raw("last")),
-            parts=self._parts,
-            point=self.point,
-            first=filled(FIRST_CELL, low=low, point=self.point, mark=first_mark),
-            last=filled(LAST_CELL, high=high, before=self._before_point, mark=last_mark),
-            clamps="".join(f", {name}{i} AS {name}" for name in CLAMPS),
-            down=down,
-            up=up,
-            share=dialect.double(self._ranks.share),
-            misled=MISLED,
-            few=FEW,
-            i=i,
-        )
-
-    def _mark(self, marks: str, distance: str) -> str:
-        """The first mark of a group that lies as far from the target as its window may reach."""
-        spares = DIALECT.list_of_doubles(self._ranks.spares)
-        return filled(
-            MARK,
-            marks=f"{marks}{self.i}",
-            spares=f"{spares.text}::{spares.type}",
-            distance=distance,
-        )
-
-    @property
-    def _gathered(self) -> str:
-        scan = self.scan
-        ends = scan.bracket_ends
-        return filled(
-            GATHERED,
-            codes=CODES,
-            bucket=filled(BUCKET, spot=self._spot("raw")),
-            raw=scan.row_source.raw("cell"),
-            cells=scan.row_source.cells_beside(scan.relation, f"beside{self.i}", OF_STRETCH),
-            least=ends.literal(ends.first(int(self._lows.min()))),
-            most=ends.literal(ends.last(int(self._highs.max()))),
-        )
-
-    @property
-    def _counted(self) -> str:
         keys = self.scan.keys
         doubt_counted = "doubt"
         by_doubt = ", doubt"
         if keys.doubt == keys.no_doubt:
             doubt_counted = f"{keys.no_doubt} AS doubt"
             by_doubt = ""
-        return filled(
-            COUNTED,
+        many = filled(
+            KEYS_OF_MANY,
             doubt_counted=doubt_counted,
             by_doubt=by_doubt,
             key=keys.key,
             doubt=keys.doubt,
-            i=self.i,
+            i=i,
+        )
+        return [
+            filled(CELLS_OF_FEW, key=keys.key, doubt=keys.doubt, i=i),
+            filled(WINDOW_OF_MANY, window=self.scan.window(i, many)),
+        ]
+
+    def _gathered(
+        self, stretches: Stretches, buckets: Buckets, columns: Sequence[str], codes: int
+    ) -> str:
+        scan = self.scan
+        ends = scan.bracket_ends
+        spot = scan.dialect.as_double("raw")
+        if buckets.clamps:
+            # Beyond the sample's outer cells all are alike.
+            spot = f"least(greatest({spot}, least), most)"
+        code = filled(
+            CODE,
+            codes=codes,
+            spot=spot,
+            start=self._common(buckets, "start"),
+            width=self._common(buckets, "bucket_width"),
+            point="point" if self.common_point is None else self.point,
+        )
+        if codes * scan.row_source.rows.number < SHORT:
+            code = f"TRY_CAST({code} AS USMALLINT)"
+        return filled(
+            GATHERED,
+            code=code,
+            raw=scan.row_source.raw("cell"),
+            cells=scan.row_source.cells_beside(scan.relation, f"beside{self.i}", columns),
+            least=ends.literal(ends.first(int(stretches.firsts.min()))),
+            most=ends.literal(ends.last(int(stretches.lasts.max()))),
         )
 
     @property
     def _reach(self) -> int:
         return self._ranks.target.half + SPARE
 
-    @property
+    @cached_property
     def _parts(self) -> int:
         """Into how many buckets a stretch is divided."""
         sizes = [bracket.size for bracket in self._wanted_brackets]
         share = self._ranks.share
         rows = sum(sizes) / len(sizes) / share
         stretch = 2 * self._reach + 2.5 * self._ranks.error(rows) / sqrt(share)
-        return min(max(ceil(4 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS)
-
-    def _spot(self, raw: str) -> str:
-        """Where among the buckets a cell lies: beyond the sample's outer cells all are alike."""
-        return f"least(greatest({self.scan.dialect.as_double(raw)}, least), most)"
-
-
-def _differing(marks: Indexes) -> Indexes:
-    """The marks up to the last that differs from the one before, in any group."""
-    differing = np.flatnonzero(np.diff(marks, axis=1).any(axis=0))
-    return marks[:, : 2 + int(differing.max(initial=-1))]
-
-
-def _shares(shares: NDArray[np.float64]) -> ListText:
-    """Shares of a sample, as precise as any sample is."""
-    return DIALECT.list_of_doubles(shares.round(6).tolist())
+        return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS - 2)

@@ -28,6 +28,7 @@ from postri.engines.progress import cancellable, interruptibly, watched
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import SqlEngine
 from postri.engines.sql.sampling import Sample
+from postri.engines.sql.scan_result import ScanResult
 from postri.engines.sql.statements import Scan, listed
 from postri.errors import EngineError, InputError, PostriError, SourceChanged, SourceError
 from postri.exact import shown
@@ -237,7 +238,9 @@ class RelationSource:
             if began:
                 _put_back(connection, "ROLLBACK")
 
-    def statement(self, scan: Scan) -> str:
+    statement = staticmethod(listed)
+
+    def guided(self, scan: Scan) -> ScanResult | None:
         """Groups of a table take two passes over it.
 
         Another relation may be no snapshot, or slow to read: it takes one.
@@ -245,8 +248,8 @@ class RelationSource:
         if scan.grouped and scan.sampled and self._is_table:
             from postri.engines.duckdb.guided_scan import guided
 
-            return guided(scan)
-        return listed(scan)
+            return guided(scan, self.columns)
+        return None
 
     def types(self) -> dict[str, str]:
         """The names and declared types of the columns."""

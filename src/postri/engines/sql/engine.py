@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -93,6 +93,16 @@ class Source(Protocol):
 
         Speed alone depends on them.
         """
+
+
+@runtime_checkable
+class GuidedSource(Protocol):
+    """A table inside a database whose groups may be counted by several statements, each of which
+    follows from what the one before has found.
+    """
+
+    def guided(self, scan: Scan) -> ScanResult | None:
+        """What a scan finds in this way; None if one statement is faster."""
 
 
 class SqlEngine:
@@ -345,14 +355,20 @@ class SqlCounter:
             unsigned=self._row_source.cells.type.high == LARGEST_UNSIGNED,
         )
         scan = Scan(self._row_source, self._reading, self._source.relation, targets, brackets, keys)
-        if self.groups == 1 and self.rows > SMALL and self._is_everything(whole):
-            # Everything is too much for a list.
-            statement = grouped(scan)
-        else:
-            statement = self._source.statement(scan)
-        result = ScanResult.of(self._source.columns(statement), keys)
+        result = self._found(scan, whole)
         self._check_unchanged(result, scan.groups)
         return result
+
+    def _found(self, scan: Scan, whole: Bracket) -> ScanResult:
+        source = self._source
+        if self.groups == 1 and self.rows > SMALL and self._is_everything(whole):
+            # Everything is too much for a list.
+            return ScanResult.of(source.columns(grouped(scan)), scan.keys)
+        if isinstance(source, GuidedSource):
+            result = source.guided(scan)
+            if result is not None:
+                return result
+        return ScanResult.of(source.columns(source.statement(scan)), scan.keys)
 
     def _is_everything(self, bracket: Bracket) -> bool:
         grid = self._reading.grid

@@ -225,6 +225,15 @@ def window_distances(
     return down, up
 
 
+def rows_to_spare(distances: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Which share of each sample a stretch must leave to spare that should hold this share of the
+    rows: see `window_distances`.
+    """
+    known = np.maximum(sizes, 1)
+    spare: NDArray[np.float64] = (SLACK * np.sqrt(np.abs(distances) * known + 4) + 1) / known
+    return spare
+
+
 def shares_below(
     ranks: SampleRanks, lows: Indexes, highs: Indexes, points: Indexes
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

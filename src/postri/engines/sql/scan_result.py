@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from postri.engines.engine import CountRequest, tally
 from postri.engines.sql.index_keys import IndexKeys
-from postri.engines.sql.statements import ANY, LEFT_TO_SUM
+from postri.engines.sql.statements import ANY
 from postri.window import Indexes, RankWindow, rank_range
 
 NOTHING = np.empty(0, np.int64)
@@ -37,29 +37,52 @@ class ScanResult:
         groups, targets, held, places, doubts, numbers, upto = (
             _in_order(column, order) for column in columns[:7]
         )
-        numbers = numbers.astype(np.int64)
-        upto = upto.astype(np.int64)
-        new_group = np.diff(groups, prepend=-1) != 0
-        new_target = np.diff(targets, prepend=ANY - 1) != 0
-        starts = np.flatnonzero(new_group | new_target)
-        lengths = np.diff(starts, append=len(groups))
-        # The first row of a group knows n, and the rows under those whose ranks are left to be
-        # summed.
-        left = held == LEFT_TO_SUM
-        summed = np.cumsum(np.where(left, numbers, 0))
-        under = np.repeat(upto[starts] - summed[starts], lengths)
-        ranks = np.where(left, summed + under, upto)
+        names, starts = _runs(groups, targets)
         kept = held > 0
-        ends = np.cumsum(kept)[starts + lengths - 1].tolist()
-        names = list(zip(groups[starts].tolist(), targets[starts].tolist(), strict=True))
-        runs = {
-            name: slice(start, end)
-            for name, start, end in zip(names, [0, *ends], ends, strict=False)
-        }
+        ends = np.cumsum(kept)[np.append(starts[1:], len(kept)) - 1].tolist()
         n = columns[7][order[starts]].tolist()
-        totals = {group: int(total) for (group, _), total in zip(names, n, strict=True)}
-        indexes = keys.indexes(places[kept], doubts[kept])
-        return cls(runs, totals, indexes, numbers[kept], ranks[kept])
+        return cls(
+            runs={
+                name: slice(start, end)
+                for name, start, end in zip(names, [0, *ends], ends, strict=False)
+            },
+            totals={group: int(total) for (group, _), total in zip(names, n, strict=True)},
+            indexes=keys.indexes(places[kept], doubts[kept]),
+            numbers=numbers[kept].astype(np.int64),
+            upto=upto[kept].astype(np.int64),
+        )
+
+    @classmethod
+    def of_cells(
+        cls, columns: Sequence[NDArray[Any]], keys: IndexKeys, totals: Mapping[int, int]
+    ) -> ScanResult:
+        """Columns of groups, targets, keys, their doubts, how many rows have each, and how many
+        there are up to it; of groups that have so many rows in all.
+
+        A number of 0 stands for a single cell, which is still to be counted: how many rows lie
+        under all such cells of its group and target is told in place of those up to it.
+        """
+        groups, targets, places, doubts, numbers, upto = columns
+        number = int(targets.max(initial=0)) + 1
+        codes = groups.astype(np.int64) * number + targets
+        codes, places, doubts, numbers, upto = _counted(codes, places, doubts, numbers, upto)
+        names, starts = _runs(codes // number, codes % number)
+        ends = [*starts[1:].tolist(), len(codes)]
+        return cls(
+            runs={
+                name: slice(start, end)
+                for name, start, end in zip(names, starts.tolist(), ends, strict=True)
+            },
+            totals=totals,
+            indexes=keys.indexes(places, doubts),
+            numbers=numbers,
+            upto=upto,
+        )
+
+    @classmethod
+    def nothing(cls, totals: Mapping[int, int]) -> ScanResult:
+        """No row of any window, of groups that have so many rows in all."""
+        return cls({}, totals, NOTHING, NOTHING, NOTHING)
 
     def n(self, group: int) -> int:
         """How many rows a group has; one that does not occur has none."""
@@ -107,6 +130,92 @@ class ScanResult:
         start = np.searchsorted(indexes, request.bracket.low)
         end = np.searchsorted(indexes, request.bracket.high, "right")
         return slice(run.start + int(start), run.start + int(end))
+
+
+def _runs(groups: NDArray[Any], targets: NDArray[Any]) -> tuple[list[tuple[int, int]], Indexes]:
+    """The group and target of each run of rows that have them in common, and where it begins."""
+    new_group = np.diff(groups, prepend=-1) != 0
+    new_target = np.diff(targets, prepend=ANY - 1) != 0
+    starts = np.flatnonzero(new_group | new_target)
+    names = list(zip(groups[starts].tolist(), targets[starts].tolist(), strict=True))
+    return names, starts
+
+
+Rows = tuple[Indexes, NDArray[Any], NDArray[Any], Indexes, Indexes]
+"""Codes of groups and targets, keys, doubts, how many rows have each, and how many are up to it."""
+
+
+def _counted(
+    codes: Indexes,
+    places: NDArray[Any],
+    doubts: NDArray[Any],
+    numbers: NDArray[Any],
+    upto: NDArray[Any],
+) -> Rows:
+    """The rows in order, those that are single cells counted."""
+    alone = numbers == 0
+    if alone.all():
+        return _counted_cells(codes, places, doubts, upto)
+    cells = _counted_cells(codes[alone], places[alone], doubts[alone], upto[alone])
+    others = (codes[~alone], places[~alone], doubts[~alone], numbers[~alone], upto[~alone])
+    codes, places, doubts, numbers, upto = (
+        np.concatenate(pair) for pair in zip(cells, others, strict=True)
+    )
+    order = np.lexsort((doubts, places, codes))
+    return (
+        codes[order],
+        places[order],
+        doubts[order],
+        numbers[order].astype(np.int64),
+        upto[order].astype(np.int64),
+    )
+
+
+def _counted_cells(
+    codes: Indexes, places: NDArray[Any], doubts: NDArray[Any], under: NDArray[Any]
+) -> Rows:
+    """Single cells in order, each once, with the number of rows that have it, and of those up to
+    it; `under` all cells of a code lie so many rows.
+    """
+    of_code = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    of_code[codes] = under
+    number = len(codes)
+    codes, places, doubts, starts = _distinct(codes, places, doubts)
+    ends = np.append(starts[1:], number)
+    firsts = np.flatnonzero(np.diff(codes, prepend=-1))
+    further = of_code[codes[firsts]] - starts[firsts]
+    upto = ends + further.repeat(np.diff(firsts, append=len(codes)))
+    return codes, places, doubts, ends - starts, upto
+
+
+def _distinct(
+    codes: Indexes, places: NDArray[Any], doubts: NDArray[Any]
+) -> tuple[Indexes, NDArray[Any], NDArray[Any], Indexes]:
+    """The cells that differ by code, then by key, and where each would begin if all were in order.
+
+    Where both fit one number, numbers alone are sorted, which takes a fifth of the time.
+    """
+    if places.dtype.kind in "iu" and len(places) and not doubts.any():
+        least = places.min().astype(np.uint64)
+        bits = (int(places.max()) - int(places.min())).bit_length()
+        if int(codes.max()) < 1 << (63 - bits):
+            # Distances are right however large the numbers are: they are computed modulo 2^64.
+            both = codes.astype(np.uint64) << np.uint64(bits)
+            both |= places.astype(np.uint64) - least
+            both.sort()
+            starts = np.flatnonzero(np.concatenate(([True], both[1:] != both[:-1])))
+            both = both[starts]
+            away = both & np.uint64((1 << bits) - 1)
+            told = (away + least).astype(places.dtype)
+            return (both >> np.uint64(bits)).astype(np.int64), told, doubts[: len(starts)], starts
+    order = np.lexsort((doubts, places, codes))
+    codes, places, doubts = codes[order], places[order], doubts[order]
+    new = np.ones(len(codes), dtype=bool)
+    new[1:] = False
+    for each in (codes, places, doubts):
+        new[1:] |= each[1:] != each[:-1]
+    starts = np.flatnonzero(new)
+    return codes[starts], places[starts], doubts[starts], starts
 
 
 def _in_order(column: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:

@@ -31,9 +31,6 @@ from postri.window import Target
 
 # The target of rows that belong to any of them.
 ANY = -1
-# How a row is held whose rank is left to be summed: the rows up to it are those under its group and
-# target, which a row that is not held tells, and all numbers of keys up to its own.
-LEFT_TO_SUM = 2
 # By how many buckets a window is widened: an index never lies in more than two of them.
 PADDING = 2
 
