@@ -15,6 +15,7 @@ from scipy.stats import chi2
 from postri.mechanisms import laplace as laplace_module
 from postri.mechanisms.coins import Draw, Key, SeededCoins, SystemCoins, Wanted, Words
 from postri.mechanisms.laplace import discrete_laplace, discrete_laplaces
+from postri.mechanisms.uniforms import least_surprise, most_surprise, surprises
 from postri.noise import DiscreteLaplace
 from proving import WITH_SYSTEM_COINS, sized
 
@@ -163,7 +164,7 @@ def test_a_rounded_number_is_rejected(monkeypatch: pytest.MonkeyPatch):
 def test_floats_that_are_taken_for_exact_are_caught(monkeypatch: pytest.MonkeyPatch):
     """At a border they fall on one side whatever later bits say."""
     monkeypatch.setattr(laplace_module, "OFF", 0.0)
-    monkeypatch.setattr(laplace_module, "most_surprise", laplace_module.least_surprise)
+    monkeypatch.setattr(laplace_module, "surprises", lambda words: [least_surprise(words)] * 2)
     word = borders(Fraction(1), range(3, 4))[0]
     noise = DiscreteLaplace(Fraction(1))
     found = {
@@ -171,6 +172,15 @@ def test_floats_that_are_taken_for_exact_are_caught(monkeypatch: pytest.MonkeyPa
         for more in (0, WORD - 1)
     }
     assert len(found) == 1
+
+
+def test_both_surprises_at_once_are_those_of_each():
+    """Around zero, around one, and where floats begin to leave bits out."""
+    near = [2**bits + more for bits in range(4, 64) for more in (-3, -1, 0, 1, 2, 3)]
+    words = np.array([0, 1, *near, *(WORD - 1 - each for each in near), WORD - 1], np.uint64)
+    least, most = surprises(words)
+    assert np.array_equal(least, least_surprise(words))
+    assert np.array_equal(most, most_surprise(words))
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

@@ -15,15 +15,15 @@ from postri.columns import integer_type
 from postri.grid import Grid, grid_of
 from postri.mechanisms.coins import Draw, Key, Words
 from postri.methods import tree_release
-from postri.methods.tree_release import release
+from postri.methods.tree_release import ChosenNodes, release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.distribution import PERCENTILES
-from postri.tree.front import Wish
-from postri.tree.noisy_tree import NoisyTree, TreeNoise
+from postri.tree.front import NodeNumbers, Wish
+from postri.tree.noisy_tree import TreeNoise
 from postri.tree.shape import TreeNode, TreeShape, shape_of
 from postri.window import PointCounts
 from proving import sized
-from small_trees import BINARY, children_counts, counts_below, inner_nodes
+from small_trees import BINARY, children_counts, counts_below
 
 NOISES: tuple[Noise, ...] = (DiscreteLaplace(Fraction(1, 2)), DiscreteGaussian(Fraction(1, 2)))
 UNSIGNED = grid_of(integer_type(8, signed=False), None)
@@ -47,17 +47,79 @@ def in_any_order(
     shape: TreeShape, noise: Noise, rows: list[int], draw: Draw, random: Random
 ) -> dict[TreeNode, list[int]]:
     """The noisy counts of all nodes, drawn in a random order."""
-    tree = NoisyTree(shape, TreeNoise(noise))
-    nodes = list(inner_nodes(shape))
-    random.shuffle(nodes)
+    numbers, waiting = all_numbers(shape, noise)
+    random.shuffle(waiting)
     found = {}
     # Some alone, some together with others.
-    while nodes:
-        some = [nodes.pop() for _ in range(min(len(nodes), random.randint(1, 3)))]
-        counts = [children_counts(shape, node, rows) for node in some]
-        noisy = tree_release.with_noise(tree, some, counts, [draw] * len(some))
-        found |= zip(some, noisy, strict=True)
+    while waiting:
+        some = [waiting.pop() for _ in range(min(len(waiting), random.randint(1, 3)))]
+        chosen = ChosenNodes(numbers, np.array(some), np.arange(len(some)), [draw] * len(some))
+        nodes = [numbers.node(number) for number in some]
+        own = [children_counts(shape, node, rows) for node in nodes]
+        counts = np.zeros_like(chosen.children.firsts)
+        for line, each in zip(counts, own, strict=True):
+            line[: len(each)] = each
+        noisy = tree_release.with_noise(chosen, counts).tolist()
+        for node, each, drawn in zip(nodes, own, noisy, strict=True):
+            found[node] = drawn[: len(each)]
+            assert not any(drawn[len(each) :])
     return found
+
+
+def all_numbers(shape: TreeShape, noise: Noise) -> tuple[NodeNumbers, list[int]]:
+    """The numbers of all nodes that can be divided."""
+    numbers = NodeNumbers(shape, TreeNoise(noise))
+    found = []
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        if not numbers.node(number).is_leaf:
+            found.append(number)
+            nodes = numbers.at(np.array([number]))
+            first = int(nodes.first_child[0])
+            waiting += range(first, first + int(nodes.children[0]))
+    return numbers, found
+
+
+GRIDS = {
+    **{name: shape.grid for name, shape in SHAPES.items() if name != "two children"},
+    "int64": grid_of(integer_type(64), None),
+    "uint64": grid_of(integer_type(64, signed=False), None),
+    "all of 64 bits": Grid(-(2**63), 2**63 - 1, Fraction(0), Fraction(1)),
+    "an odd number": Grid(-7, 2**40 + 5, Fraction(0), Fraction(1)),
+}
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@pytest.mark.parametrize("name", GRIDS)
+def test_numbers_tell_what_the_shape_tells(name: str, noise: Noise):
+    """Down some paths: to both ends of the grid, and to other points."""
+    shape = shape_of(GRIDS[name])
+    root = shape.root
+    edges = [root.first, (root.first + root.last) // 3]
+    numbers = NodeNumbers(shape, TreeNoise(noise), edges)
+    random = Random(1)
+    indexes = [random.randint(root.first, root.last) for _ in range(20)]
+    for index in (root.first, root.last, root.first + 1, root.last - 1, *indexes):
+        number = 0
+        node = root
+        while not node.is_leaf:
+            below = numbers.noises[int(numbers.kinds(np.array([number]))[0])]
+            assert below == TreeNoise(noise).below(shape, node)
+            told = numbers.at(np.array([number]))
+            first = int(told.first_child[0])
+            children = range(first, first + int(told.children[0]))
+            assert tuple(map(numbers.node, children)) == shape.children(node)
+            place, node = shape.child_with(node, index)
+            number = children[place]
+            facts = numbers.facts(np.array([number]))
+            assert facts.has_edge[0] == any(node.first < edge <= node.last for edge in edges)
+            assert facts.is_first[0] == (node.first == root.first)
+            assert facts.is_last[0] == (node.last == root.last)
+            square = 0.0
+            if not node.is_leaf:
+                square = TreeNoise(noise).below(shape, node).mean_square
+            assert facts.square[0] == square
 
 
 @pytest.mark.one_in(3)

@@ -17,20 +17,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, SeededCoins
 from postri.audit.tiny_tables import Rows, all_tables, neighbours
-from postri.mechanisms.coins import Wanted
+from postri.mechanisms.coins import ManyWanted, Wanted
 from postri.methods import tree as tree_method
 from postri.methods import tree_release
 from postri.methods.tree import tree_noise
-from postri.methods.tree_release import _ExactCounts, release
+from postri.methods.tree_release import ChosenNodes, release
 from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange
 from postri.question.question import plain_question
 from postri.tree.front import Front, Looked, Wish
-from postri.tree.noisy_tree import NoisyTree, TreeNoise
+from postri.tree.noisy_tree import NoisyTree
 from postri.tree.shape import Level, TreeNode, TreeShape
 from proving import sized
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
@@ -48,8 +49,7 @@ CHANGES: tuple[ProtectedChange, ...] = (
     AddOrRemoveRows(2),
     ReplaceRows(2),
 )
-Nodes = Sequence[TreeNode]
-Counts = Sequence[Sequence[int]]
+Counts = NDArray[np.int64]
 # What a count without noise costs.
 NO_NOISE = Fraction(10**9)
 
@@ -68,24 +68,39 @@ class Recorder:
         self._patches = pytest.MonkeyPatch()
         original = tree_release.with_noise
 
-        def sampler(noises: Sequence[Noise], wanted: Sequence[Wanted]) -> list[int]:
+        def laplace(noises: Sequence[Noise], which: Any, wanted: ManyWanted) -> Any:
+            self._noises = [noises[each] for each in which]
+            return np.zeros(wanted.numbers.sum(), np.int64)
+
+        def gaussian(noises: Sequence[Noise], wanted: Sequence[Wanted]) -> list[int]:
             self._noises = list(noises)
             return [0] * sum(each.number for each in wanted)
 
-        def with_noise(tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
+        def with_noise(chosen: ChosenNodes, counts: Counts) -> Any:
             self._noises = None
-            noisy = original(tree, nodes, counts, draws)
+            noisy = original(chosen, counts)
+            nodes = nodes_of(chosen)
             noises = self._noises or [None] * len(nodes)
-            self.drawn += zip(nodes, map(tuple, counts), noises, strict=True)
+            self.drawn += zip(nodes, listed(chosen, counts), noises, strict=True)
             return noisy
 
-        for name in ("discrete_laplaces", "gaussian_numbers"):
-            self._patches.setattr(tree_release, name, sampler)
+        self._patches.setattr(tree_release, "laplace_numbers", laplace)
+        self._patches.setattr(tree_release, "gaussian_numbers", gaussian)
         self._patches.setattr(tree_release, "with_noise", with_noise)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._patches.undo()
+
+
+def nodes_of(chosen: ChosenNodes) -> list[TreeNode]:
+    return [chosen.node(place) for place in range(len(chosen.number))]
+
+
+def listed(chosen: ChosenNodes, counts: Counts) -> list[tuple[int, ...]]:
+    """The counts of the children that each node has."""
+    numbers = chosen.children.numbers.tolist()
+    return [tuple(own[:number]) for own, number in zip(counts.tolist(), numbers, strict=True)]
 
 
 def everything(front: Front, leaves: Looked, is_end: Any) -> Any:
@@ -201,13 +216,13 @@ class Replayed:
     seed: int
     asked: list[TreeNode] = field(default_factory=list)
 
-    def __call__(self, tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
-        self.asked += nodes
-        return [self._of(node, len(own)) for node, own in zip(nodes, counts, strict=True)]
-
-    def _of(self, node: TreeNode, number: int) -> list[int]:
-        random = np.random.default_rng([self.seed, node.depth, node.first])
-        return [int(each) for each in random.integers(-2, 12, number)]
+    def __call__(self, chosen: ChosenNodes, counts: Counts) -> Counts:
+        self.asked += nodes_of(chosen)
+        noisy = np.zeros_like(counts)
+        for own, node, number in zip(noisy, nodes_of(chosen), chosen.children.numbers, strict=True):
+            random = np.random.default_rng([self.seed, node.depth, node.first])
+            own[:number] = random.integers(-2, 12, number)
+        return noisy
 
 
 def asked_nodes(rows: Rows, seed: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -251,7 +266,7 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
     table: list[Rows] = []
 
     def peeking(front: Front, leaves: Looked, is_end: Any) -> Any:
-        nodes = [front.numbers.nodes[number] for number in leaves.node]
+        nodes = [front.numbers.node(number) for number in leaves.node]
         holds = [any(node.first <= row <= node.last for row in table[-1]) for node in nodes]
         return original(front, leaves, is_end) & (np.array(holds) | (leaves.node == 0))
 
@@ -267,10 +282,10 @@ def test_a_look_that_depends_on_the_table_is_caught(monkeypatch: pytest.MonkeyPa
 def test_a_level_without_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
     original = tree_release.with_noise
 
-    def forgetful(tree: NoisyTree, nodes: Nodes, counts: Counts, draws: Any) -> Counts:
-        if nodes[0].depth == 1:
+    def forgetful(chosen: ChosenNodes, counts: Counts) -> Counts:
+        if chosen.node(0).depth == 1:
             return counts
-        return original(tree, nodes, counts, draws)
+        return original(chosen, counts)
 
     monkeypatch.setattr(tree_release, "with_noise", forgetful)
     protect = AddOrRemoveRows(1)
@@ -305,16 +320,18 @@ def test_shares_that_add_up_to_more_than_epsilon_are_caught():
 
 @pytest.mark.usefixtures("eager")
 def test_a_node_that_is_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch):
-    original = _ExactCounts.children
+    original = tree_release._Part.draw
 
-    def again(exact: _ExactCounts, nodes: Nodes, groups: Any) -> Counts:
-        counts = original(exact, nodes, groups)
-        if nodes[0].depth == 0:
-            tree = NoisyTree(BINARY, TreeNoise(tree_noise(EPSILON, None, protect)))
-            tree_release.with_noise(tree, nodes, counts, [SeededCoins(0).draw()])
-        return counts
+    def again(part: Any, exact: Any) -> None:
+        front = part.front
+        if front.chosen.node[0] == 0:
+            chosen = ChosenNodes(
+                front.numbers, front.chosen.node, front.chosen.group, [SeededCoins(0).draw()]
+            )
+            tree_release.with_noise(chosen, exact.children(chosen.children, chosen.group))
+        original(part, exact)
 
-    monkeypatch.setattr(_ExactCounts, "children", again)
+    monkeypatch.setattr(tree_release._Part, "draw", again)
     protect = AddOrRemoveRows(1)
     loss = largest_loss(BINARY, tree_noise(EPSILON, None, protect), protect, TABLES)
     assert loss == EPSILON * (1 + BINARY.level_below(BINARY.root).share)

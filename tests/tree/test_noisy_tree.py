@@ -4,6 +4,7 @@ between which boundaries an index lies.
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -18,7 +19,7 @@ from postri.grid import Grid, grid_of
 from postri.methods.tree_release import release
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.front import Wish
-from postri.tree.noisy_tree import NoisyTree, TreeNoise, index_within
+from postri.tree.noisy_tree import DrawnCounts, NoisyTree, TreeNoise, index_within
 from postri.tree.shape import TreeNode, shape_of
 from small_trees import BINARY, children_counts, counts_below, inner_nodes
 
@@ -104,6 +105,20 @@ def test_a_tree_reads_back(name: str, noise: Noise):
     tree = some_tree(name, noise)
     again = NoisyTree.from_fields(tree.shape.grid, noise, tree.to_fields())
     assert again.counts == tree.counts
+
+
+def test_counts_are_listed_by_node_when_somebody_looks(monkeypatch: pytest.MonkeyPatch):
+    """And a copy of a tree tells the same, whether somebody had looked before or not."""
+    with monkeypatch.context() as patches:
+        patches.setattr(DrawnCounts, "by_node", lambda drawn: pytest.fail("too early"))
+        (tree,) = release(
+            BINARY, NOISES[0], 1, counts_below((1, 2, 5)), Wish(PS, BETA), SeededCoins(3)
+        )
+    before = pickle.loads(pickle.dumps(tree))
+    assert len(tree.counts) > 1
+    assert all(type(count) is int for counts in tree.counts.values() for count in counts)
+    after = pickle.loads(pickle.dumps(tree))
+    assert before.counts == tree.counts == after.counts
 
 
 def whole_tree(rows: tuple[int, ...]) -> NoisyTree:

@@ -9,10 +9,10 @@ buffer that a fork could copy.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,13 +117,53 @@ class Wanted(NamedTuple):
     number: int
 
 
-def words_of(wanted: Sequence[Wanted], times: int = 1) -> Words:
-    """The words of several keys, so many times as are wanted, one after the other; those of the
-    operating system at once.
+@dataclass(frozen=True, eq=False)
+class ManyWanted(Sequence[Wanted]):
+    """Words that are wanted for many keys: how many for each, and of which of some draws.
+
+    A key is made from its place where somebody needs it. The operating system's coins need none.
     """
-    if all(isinstance(each.draw, SystemCoins) for each in wanted):
-        return SystemCoins().words((), times * sum(each.number for each in wanted))
-    return np.concatenate([draw.words(key, times * number) for draw, key, number in wanted])
+
+    draws: Sequence[Draw]
+    draw_of: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+    key_at: Callable[[int], Key]
+
+    @classmethod
+    def of(cls, wanted: Sequence[Wanted]) -> ManyWanted:
+        """Those that are listed."""
+        return cls(
+            [each.draw for each in wanted],
+            np.arange(len(wanted)),
+            np.array([each.number for each in wanted], np.intp),
+            lambda place: wanted[place].key,
+        )
+
+    def words(self, times: int = 1) -> Words:
+        """So many times as are wanted for each, one after the other; those of the operating system
+        at once.
+        """
+        if all(isinstance(draw, SystemCoins) for draw in self.draws):
+            return SystemCoins().words((), times * int(self.numbers.sum()))
+        return np.concatenate([draw.words(key, times * number) for draw, key, number in self])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Wanted: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Wanted]: ...
+    def __getitem__(self, place: int | slice) -> Wanted | list[Wanted]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(len(self))[place]]
+        draw = self.draws[self.draw_of[place]]
+        return Wanted(draw, self.key_at(place), int(self.numbers[place]))
+
+
+def words_of(wanted: Sequence[Wanted]) -> Words:
+    """The words of several keys, one after the other."""
+    return ManyWanted.of(wanted).words()
 
 
 def secret_bytes(number: int) -> bytes:

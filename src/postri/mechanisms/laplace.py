@@ -8,15 +8,24 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 from math import floor
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from postri.mechanisms.coins import Coins, Draw, Wanted, below, words_of
-from postri.mechanisms.uniforms import Uniform, ball, least_surprise, most_surprise
+from postri.mechanisms.coins import Coins, Draw, ManyWanted, Wanted, below
+from postri.mechanisms.uniforms import Uniform, ball, surprises
 from postri.noise import DiscreteLaplace
+
+WholeNumbers = NDArray[Any]
+"""Whole numbers of 64 bits, or Python's where one of them needs more."""
 
 # By which share of itself, and how much more, a product of floats may be off.
 OFF = 1e-12
+# Below this a float is a whole number, if it is said to be one.
+LARGEST = 2.0**52
+# A sum of a few numbers up to this one has 64 bits.
+MOST_SHORT = 1 << 60
 
 
 def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
@@ -27,34 +36,53 @@ def discrete_laplace(noise: DiscreteLaplace, coins: Coins) -> int:
 def discrete_laplaces(noises: Sequence[DiscreteLaplace], wanted: Sequence[Wanted]) -> list[int]:
     """Independent numbers, with the coins of some keys: for each as many as are wanted, of its own
     noise.
+    """
+    which = np.arange(len(wanted))
+    found: list[int] = laplace_numbers(noises, which, ManyWanted.of(wanted)).tolist()
+    return found
+
+
+def laplace_numbers(
+    noises: Sequence[DiscreteLaplace], which: NDArray[np.intp], wanted: ManyWanted
+) -> WholeNumbers:
+    """The same, where many keys share a noise: `which` of the noises each has.
 
     The difference of two geometric numbers has this law, and scale * -ln(U), rounded down, is a
     geometric number. Where 64 bits of U leave open which one, more are drawn.
     """
-    words = words_of(wanted, times=2)
-    numbers = np.array([each.number for each in wanted])
-    owner = np.repeat(np.arange(len(wanted)), 2 * numbers)
+    words = wanted.words(times=2)
+    numbers = wanted.numbers
     # Where the words of each key begin.
     starts = np.cumsum(2 * numbers) - 2 * numbers
-    scales = np.array([noise.spread for noise in noises])[owner]
-    low = np.floor(least_surprise(words) * scales * (1 - OFF) - OFF)
-    high = np.floor(most_surprise(words) * scales * (1 + OFF) + OFF)
+    spreads = np.array([noise.spread for noise in noises])
+    scales = np.repeat(spreads[which], 2 * numbers)
+    least, most = surprises(words)
+    low = np.floor(least * scales * (1 - OFF) - OFF)
+    high = np.floor(most * scales * (1 + OFF) + OFF)
     is_open = (low != high) | (low >= LARGEST)
-    geometric = np.where(is_open, 0.0, low).astype(np.int64).astype(object)
-    for place in np.flatnonzero(is_open).tolist():
-        own = int(owner[place])
-        draw, key, _ = wanted[own]
-        uniform = Uniform(draw, (*key, place - int(starts[own])), int(words[place]))
-        geometric[place] = _geometric(uniform, noises[own].scale)
+    geometric: WholeNumbers = np.where(is_open, 0.0, low).astype(np.int64)
+    places = np.flatnonzero(is_open)
+    if len(places):
+        geometric = geometric.astype(object)
+        owners = starts.searchsorted(places, "right") - 1
+        for place, owner in zip(places.tolist(), owners.tolist(), strict=True):
+            draw, key, _ = wanted[owner]
+            uniform = Uniform(draw, (*key, place - int(starts[owner])), int(words[place]))
+            geometric[place] = _geometric(uniform, noises[int(which[owner])].scale)
+        geometric = as_whole(geometric)
     # Of the words of a key the first half makes the numbers that are added.
-    place = np.arange(len(words)) - starts[owner]
-    is_added = place < numbers[owner]
-    found: list[int] = (geometric[is_added] - geometric[~is_added]).tolist()
+    halves = np.tile([True, False], len(numbers))
+    is_added = np.repeat(halves, np.repeat(numbers, 2))
+    found: WholeNumbers = geometric[is_added] - geometric[~is_added]
     return found
 
 
-# Below this a float is a whole number, if it is said to be one.
-LARGEST = 2.0**52
+def as_whole(numbers: Sequence[int] | WholeNumbers) -> WholeNumbers:
+    """Python's numbers as those of 64 bits, if all are small enough to be added."""
+    found = np.array(numbers, object)
+    if len(found) and np.abs(found).max() > MOST_SHORT:
+        return found
+    return found.astype(np.int64)
 
 
 def _geometric(uniform: Uniform, scale: Fraction) -> int:

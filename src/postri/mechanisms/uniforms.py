@@ -22,6 +22,8 @@ WORD = 2.0**64
 LAST_WORD = (1 << 64) - 1
 # From this word on, the distance of a uniform number from 1 tells its surprise more exactly.
 NEAR_ONE = 15 << 60
+# To add one to a float from here on changes nothing.
+EXACT = 1 << 54
 
 
 class Uniform:
@@ -75,6 +77,18 @@ def most_surprise(words: Words) -> Floats:
     """The surprise that they have at most; infinite for the word 0."""
     with np.errstate(divide="ignore"):
         return _surprise(words, 0.0)
+
+
+def surprises(words: Words) -> tuple[Floats, Floats]:
+    """The surprise that they have at least, and at most: both at once, for they differ only where
+    one more changes a float.
+    """
+    least = least_surprise(words)
+    most = least.copy()
+    is_exact = (words < np.uint64(EXACT)) | (~words < np.uint64(EXACT))
+    (places,) = is_exact.nonzero()
+    most[places] = most_surprise(words[places])
+    return least, most
 
 
 def most_surprise_of(word: int) -> float:

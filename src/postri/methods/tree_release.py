@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
-from operator import add
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.mechanisms.coins import Coins, Draw, Wanted
+from postri.mechanisms.coins import Coins, Draw, Key, ManyWanted
 from postri.mechanisms.gaussian import gaussian_numbers
-from postri.mechanisms.laplace import discrete_laplaces
+from postri.mechanisms.laplace import WholeNumbers, as_whole, laplace_numbers
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from postri.tree.front import Front, NodeNumbers, Wish
-from postri.tree.noisy_tree import NoisyTree, TreeNoise
+from postri.tree.front import Front, NodeNumbers, Numbers, Wish
+from postri.tree.noisy_tree import DrawnCounts, NoisyTree, TreeNoise
 from postri.tree.shape import TreeNode, TreeShape
 from postri.window import CountsBelow, OrderedCells
 
@@ -38,70 +38,83 @@ def release(
     coins: Coins,
 ) -> list[NoisyTree]:
     """For each group its tree, divided wherever the wish asks for it."""
-    trees = [NoisyTree(shape, TreeNoise(noise)) for _ in range(groups)]
     draws = [coins.draw() for _ in range(groups)]
     numbers = NodeNumbers(shape, TreeNoise(noise), wish.edges)
-    exact: _ExactCounts | _OrderedCounts = _ExactCounts(shape, counts_below, groups)
-    if isinstance(counts_below, OrderedCells):
-        exact = _OrderedCounts(shape, counts_below)
     parts = []
     for start in range(0, groups, GROUPS_AT_ONCE):
-        together = slice(start, start + GROUPS_AT_ONCE)
-        front = Front(numbers, wish, len(trees[together]))
-        parts.append(_Part(front, trees[together], draws[together], start))
-    while True:
-        parts = [part for part in parts if part.front.choose()]
-        if not parts:
-            return trees
-        wanted = set().union(*(part.front.chosen.node.tolist() for part in parts))
-        exact.fetch([numbers.nodes[number] for number in sorted(wanted)])
+        own = draws[start : start + GROUPS_AT_ONCE]
+        parts.append(_Part(Front(numbers, wish, len(own)), own, start))
+    if isinstance(counts_below, OrderedCells):
+        # Nothing is scanned: one part after the other, each while the processor has it at hand.
         for part in parts:
-            part.draw(numbers, exact)
+            _draw_together([part], numbers, _OrderedCounts(counts_below))
+    else:
+        _draw_together(parts, numbers, _ExactCounts(shape, counts_below, groups))
+    return [tree for part in parts for tree in part.trees]
 
 
-@dataclass
+def _draw_together(
+    parts: Sequence[_Part], numbers: NodeNumbers, exact: _ExactCounts | _OrderedCounts
+) -> None:
+    """Draw all that is worth a look: the parts share the scans."""
+    waiting = parts
+    while True:
+        waiting = [part for part in waiting if part.front.choose()]
+        if not waiting:
+            break
+        wanted = np.unique(np.concatenate([part.front.chosen.node for part in waiting]))
+        exact.fetch(_Children.of(numbers, wanted))
+        for part in waiting:
+            part.draw(exact)
+    for part in parts:
+        part.finish()
+
+
 class _Part:
-    """Some groups that are looked at together, from the `start`-th on."""
+    """Some groups that are looked at together, from the `start`-th on; in the end, their trees."""
 
-    front: Front
-    trees: Sequence[NoisyTree]
-    draws: Sequence[Draw]
-    start: int
+    def __init__(self, front: Front, draws: Sequence[Draw], start: int) -> None:
+        self.front = front
+        self.trees: list[NoisyTree] = []
+        self._draws = draws
+        self._start = start
+        self._drawn: list[tuple[Numbers, Numbers, WholeNumbers]] = []
 
-    def draw(self, numbers: NodeNumbers, exact: _ExactCounts | _OrderedCounts) -> None:
+    def draw(self, exact: _ExactCounts | _OrderedCounts) -> None:
         """Draw the noisy counts of the children of all nodes that were chosen."""
-        chosen = self.front.chosen
-        nodes = [numbers.nodes[number] for number in chosen.node.tolist()]
-        groups = chosen.group.tolist()
-        counts = exact.children(nodes, chosen.group + self.start)
-        noisy = with_noise(self.trees[0], nodes, counts, [self.draws[group] for group in groups])
-        for group, node, own in zip(groups, nodes, noisy, strict=True):
-            self.trees[group].divide(node, own)
+        chosen = ChosenNodes(
+            self.front.numbers, self.front.chosen.node, self.front.chosen.group, self._draws
+        )
+        counts = exact.children(chosen.children, chosen.group + self._start)
+        noisy = with_noise(chosen, counts)
+        self._drawn.append((chosen.group, chosen.number, noisy))
         self.front.divide(noisy)
 
-
-def with_noise(
-    tree: NoisyTree,
-    nodes: Sequence[TreeNode],
-    counts: Sequence[Sequence[int]],
-    draws: Sequence[Draw],
-) -> list[list[int]]:
-    """The noisy counts of the children of some nodes, each with the coins of its own draw."""
-    # By its depth too: an only child holds the same stretch as the node above it.
-    wanted = [
-        Wanted(draw, ("tree", node.depth, node.first, node.last), len(own))
-        for draw, node, own in zip(draws, nodes, counts, strict=True)
-    ]
-    # Groups have most of their nodes in common.
-    noise_below = {node: tree.noise.below(tree.shape, node) for node in dict.fromkeys(nodes)}
-    noises = [noise_below[node] for node in nodes]
-    if isinstance(tree.noise.whole, DiscreteLaplace):
-        drawn = discrete_laplaces(cast("list[DiscreteLaplace]", noises), wanted)
-    else:
-        drawn = gaussian_numbers(cast("list[DiscreteGaussian]", noises), wanted)
-    noisy = list(map(add, chain.from_iterable(counts), drawn))
-    ends = accumulate(map(len, counts), initial=0)
-    return [noisy[start:end] for start, end in pairwise(ends)]
+    def finish(self) -> None:
+        """Make the trees: each has its lines of what was drawn."""
+        numbers = self.front.numbers
+        if not self._drawn:
+            # A grid of one point has nothing to be divided.
+            self.trees = [NoisyTree(numbers.shape, numbers.noise) for _ in self._draws]
+            return
+        group = np.concatenate([each for each, _, _ in self._drawn])
+        order = np.argsort(group, kind="stable")
+        nodes = numbers.at(np.concatenate([each for _, each, _ in self._drawn])[order])
+        widest = max(noisy.shape[1] for *_, noisy in self._drawn)
+        tables = [
+            np.pad(noisy, ((0, 0), (0, widest - noisy.shape[1]))) for *_, noisy in self._drawn
+        ]
+        noisy = np.concatenate(tables)[order]
+        ends = np.searchsorted(group[order], np.arange(len(self._draws) + 1))
+        for start, end in pairwise(ends.tolist()):
+            drawn = DrawnCounts(
+                firsts=nodes.first[start:end],
+                lasts=nodes.last[start:end],
+                depths=nodes.depth[start:end],
+                children=nodes.children[start:end],
+                noisy=noisy[start:end],
+            )
+            self.trees.append(NoisyTree(numbers.shape, numbers.noise, drawn))
 
 
 class _Children(NamedTuple):
@@ -111,80 +124,112 @@ class _Children(NamedTuple):
 
     firsts: NDArray[np.int64]
     lasts: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    numbers: Numbers
 
     @classmethod
-    def of(cls, shape: TreeShape, nodes: Sequence[TreeNode]) -> _Children:
-        starts = [[child.first for child in shape.children(node)] for node in nodes]
-        most = max(map(len, starts))
-        filled = [each + each[-1:] * (most - len(each)) for each in starts]
-        lasts = [node.last for node in nodes]
-        numbers = list(map(len, starts))
-        return cls(*(np.array(each, np.int64) for each in (filled, lasts, numbers)))
+    def of(cls, numbers: NodeNumbers, nodes: Numbers) -> _Children:
+        found = numbers.at(nodes)
+        places = np.minimum(np.arange(found.children.max()), found.children[:, None] - 1)
+        firsts = numbers.firsts(found.first_child[:, None] + places)
+        return cls(firsts, found.last, found.children)
 
-    def at(self, places: Sequence[int]) -> _Children:
-        """Those of some of the nodes, which may be there more than once."""
-        return _Children._make(each[places] for each in self)
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """A line for each node: which of as many children as the most have it has."""
+        return np.arange(self.firsts.shape[1]) < self.numbers[:, None]
 
-    def counts(self, ranks: NDArray[np.int64]) -> list[list[int]]:
+    def counts(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many rows each child holds, by the rows below each first index, and up to the last
-        one.
+        one; zeros after the last child.
         """
         beyond = np.arange(ranks.shape[1]) >= self.numbers[:, None]
-        filled = np.where(beyond, ranks[:, -1:], ranks)
-        counts: list[list[int]] = np.diff(filled, axis=1).tolist()
-        if self.numbers.min() == ranks.shape[1] - 1:
-            return counts
-        return [own[:number] for own, number in zip(counts, self.numbers.tolist(), strict=True)]
+        return np.diff(np.where(beyond, ranks[:, -1:], ranks), axis=1)
 
 
-def _children_of(shape: TreeShape, nodes: Sequence[TreeNode]) -> _Children:
-    """Those of nodes of which many are there more than once."""
-    different = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
-    return _Children.of(shape, list(different)).at([different[node] for node in nodes])
+@dataclass(frozen=True, eq=False)
+class ChosenNodes:
+    """Nodes whose children get noisy counts now: their numbers, and of which groups they are.
+
+    The nodes of a group follow one another. Each group has a draw of its own.
+    """
+
+    numbers: NodeNumbers
+    number: Numbers
+    group: Numbers
+    draws: Sequence[Draw]
+
+    @cached_property
+    def children(self) -> _Children:
+        """Where their children lie."""
+        return _Children.of(self.numbers, self.number)
+
+    def node(self, place: int) -> TreeNode:
+        """One of them."""
+        return self.numbers.node(int(self.number[place]))
+
+    def key(self, place: int) -> Key:
+        """The key of the coins of one of them."""
+        node = self.node(place)
+        # By its depth too: an only child holds the same stretch as the node above it.
+        return ("tree", node.depth, node.first, node.last)
+
+
+def with_noise(chosen: ChosenNodes, counts: NDArray[np.int64]) -> WholeNumbers:
+    """The noisy counts of the children of some nodes, each with the coins of its own draw."""
+    wanted = ManyWanted(chosen.draws, chosen.group, chosen.children.numbers, chosen.key)
+    noises = chosen.numbers.noises
+    kinds = chosen.numbers.kinds(chosen.number)
+    if isinstance(chosen.numbers.noise.whole, DiscreteLaplace):
+        drawn = laplace_numbers(cast("list[DiscreteLaplace]", noises), kinds, wanted)
+    else:
+        own = [noises[kind] for kind in kinds.tolist()]
+        drawn = as_whole(gaussian_numbers(cast("list[DiscreteGaussian]", own), wanted))
+    noisy = counts.astype(drawn.dtype)
+    noisy[chosen.children.is_there] += drawn
+    return noisy
 
 
 @dataclass(frozen=True)
 class _OrderedCounts:
     """Counts of cells that are in order: each group is asked for its own nodes alone."""
 
-    shape: TreeShape
     cells: OrderedCells
 
-    def fetch(self, nodes: Sequence[TreeNode]) -> None:
+    def fetch(self, children: _Children) -> None:
         """All is there."""
 
-    def children(self, nodes: Sequence[TreeNode], groups: NDArray[np.intp]) -> list[list[int]]:
-        """How many rows each child of these nodes holds, each in its group; the nodes of a group
+    def children(self, children: _Children, groups: Numbers) -> NDArray[np.int64]:
+        """How many rows each child of some nodes holds, each in its group; the nodes of a group
         follow one another.
         """
-        found = _children_of(self.shape, nodes)
         begins = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
         ranks = [
-            self.cells.ranks(int(groups[start]), found.firsts[start:end], found.lasts[start:end])
-            for start, end in pairwise([*begins, len(nodes)])
+            self.cells.ranks(
+                int(groups[start]), children.firsts[start:end], children.lasts[start:end]
+            )
+            for start, end in pairwise([*begins, len(groups)])
         ]
-        return found.counts(np.concatenate(ranks))
+        return children.counts(np.concatenate(ranks))
 
 
 class _ExactCounts:
     """What was counted so far: the rows below each point, in every group."""
 
     def __init__(self, shape: TreeShape, counts_below: CountsBelow, groups: int) -> None:
-        self._shape = shape
+        self._last = shape.grid.last
         self._counts_below = counts_below
         # No row lies below the first point. The last line of the table has all rows.
         self._points = np.array([shape.grid.first], np.int64)
         self._table = np.zeros((2, groups), np.int64)
         self._is_counted = False
 
-    def fetch(self, nodes: Sequence[TreeNode]) -> None:
-        """Count what the children of these nodes need."""
-        lacking = [node for node in nodes if not self._has(node)]
-        if not lacking and self._is_counted:
+    def fetch(self, children: _Children) -> None:
+        """Count what the children of some nodes need."""
+        # All points between the children of a node are counted at once.
+        inner = children.firsts[~self._has(children.firsts[:, -1])][:, 1:]
+        if not len(inner) and self._is_counted:
             return
-        boundaries = chain.from_iterable(map(self._shape.boundaries, lacking))
-        points = np.array(sorted(set(boundaries)), np.int64)
+        points = np.unique(inner)
         counted = self._counts_below(points)
         n = np.array([each.n for each in counted], np.int64)
         below = np.array([each.counts for each in counted], np.int64).T
@@ -194,21 +239,18 @@ class _ExactCounts:
         self._table = np.vstack((np.vstack((self._table[:-1], below))[order], n))
         self._is_counted = True
 
-    def _has(self, node: TreeNode) -> bool:
-        # All points between the children of a node are counted at once.
-        point = self._shape.children(node)[-1].first
-        place = int(self._points.searchsorted(point))
-        return place < len(self._points) and int(self._points[place]) == point
+    def _has(self, points: NDArray[np.int64]) -> NDArray[np.bool_]:
+        places = self._points.searchsorted(points)
+        has: NDArray[np.bool_] = self._points[places % len(self._points)] == points
+        return has
 
-    def children(self, nodes: Sequence[TreeNode], groups: NDArray[np.intp]) -> list[list[int]]:
-        """How many rows each child of these nodes holds, each in its group."""
-        found = _children_of(self._shape, nodes)
-        ranks = np.empty((len(nodes), found.firsts.shape[1] + 1), np.int64)
-        lines = self._points.searchsorted(found.firsts)
+    def children(self, children: _Children, groups: Numbers) -> NDArray[np.int64]:
+        """How many rows each child of some nodes holds, each in its group."""
+        ranks = np.empty((len(groups), children.firsts.shape[1] + 1), np.int64)
+        lines = self._points.searchsorted(children.firsts)
         ranks[:, :-1] = self._table[lines, groups[:, None]]
         # All rows lie up to the grid's end: the last line of the table.
-        last = self._shape.grid.last
-        ends = self._points.searchsorted(np.minimum(found.lasts, last - 1) + 1)
-        ends[found.lasts == last] = len(self._points)
+        ends = self._points.searchsorted(np.minimum(children.lasts, self._last - 1) + 1)
+        ends[children.lasts == self._last] = len(self._points)
         ranks[:, -1] = self._table[ends, groups]
-        return found.counts(ranks)
+        return children.counts(ranks)

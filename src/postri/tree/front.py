@@ -9,23 +9,23 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from postri.noise import DiscreteLaplace
+from postri.noise import DiscreteLaplace, Noise
 from postri.tree.noisy_tree import TreeNoise
-from postri.tree.shape import TreeNode, TreeShape
+from postri.tree.shape import Level, TreeNode, TreeShape
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.intp]
+Indexes = NDArray[np.int64]
 
 # A node is not worth a look if it holds about fewer rows than this many deviations of the noise of
 # its children: none of these could be told from the others.
@@ -40,6 +40,8 @@ LAPLACE_REACH = [1.04, 1.16]
 NORMAL_REACH = [1.0]
 # The number of the first child of a node whose children were not seen yet.
 NONE_YET = -1
+# The kind of single points, which have no children.
+POINT = -1
 # A tree is divided in no more places than this.
 MOST_DIVIDED = 1 << 14
 
@@ -66,6 +68,39 @@ class NodeFacts(NamedTuple):
     is_first: Bools
     is_last: Bools
 
+    @classmethod
+    def empty(cls, number: int) -> NodeFacts:
+        """Room for those of so many nodes."""
+        return cls(np.zeros(number), *(np.zeros(number, np.bool_) for _ in range(3)))
+
+
+class NodeArrays(NamedTuple):
+    """Nodes: the indexes that each holds, how deep it lies, and the number of its kind; the number
+    of its first child, if that was seen, and how many children it has.
+    """
+
+    first: Indexes
+    last: Indexes
+    depth: Indexes
+    kind: Numbers
+    first_child: Numbers
+    children: Numbers
+
+    @classmethod
+    def empty(cls, number: int) -> NodeArrays:
+        """Room for so many."""
+        whole = (np.zeros(number, np.int64) for _ in range(3))
+        return cls(*whole, *(np.full(number, NONE_YET) for _ in range(3)))
+
+
+class Kind(NamedTuple):
+    """What nodes have in common whose children are alike: the noise of these, and how many points
+    each of them holds; None where they differ.
+    """
+
+    noise: Noise
+    size: int | None
+
 
 class NodeNumbers:
     """The nodes of a tree by number, so that arrays can tell of them: those seen so far.
@@ -76,58 +111,122 @@ class NodeNumbers:
     def __init__(self, shape: TreeShape, noise: TreeNoise, edges: Sequence[int] = ()) -> None:
         self.shape = shape
         self.noise = noise
-        self.nodes: list[TreeNode] = []
         self._edges = np.array(sorted(edges), np.int64)
+        self._number = 0
         # Lines beyond the nodes seen so far are empty.
-        self._facts = np.zeros((1, len(NodeFacts._fields)))
-        self._first_children = np.full(1, NONE_YET)
-        self._add([shape.root], [self._square(shape.root)])
+        self._nodes = NodeArrays.empty(1)
+        self._facts = NodeFacts.empty(1)
+        self._kinds: list[Kind] = []
+        self._numbers_of_kinds: dict[tuple[Level, int | None], int] = {}
+        # The kind of the children of a kind whose children are alike.
+        self._kinds_below: dict[int, int] = {}
+        self._add_listed([shape.root])
 
-    def first_children(self, numbers: Numbers) -> Numbers:
-        """The number of the first child of each."""
-        lacking = np.unique(numbers[self._first_children[numbers] == NONE_YET])
-        nodes: list[TreeNode] = []
-        squares: list[float] = []
-        firsts = []
-        for number in lacking.tolist():
-            firsts.append(len(self.nodes) + len(nodes))
-            parent = self.nodes[number]
-            children = self.shape.children(parent)
-            nodes += children
-            if self.shape.divides_evenly(parent):
-                # All have children of the same level, but the last one may be a single point.
-                squares += [self._square(children[0])] * (len(children) - 1)
-                squares.append(self._square(children[-1]))
-            else:
-                squares += map(self._square, children)
-        self._add(nodes, squares)
-        self._first_children[lacking] = firsts
-        found: Numbers = self._first_children[numbers]
+    @property
+    def noises(self) -> list[Noise]:
+        """The noise of the children of nodes of each kind."""
+        return [kind.noise for kind in self._kinds]
+
+    def kinds(self, numbers: Numbers) -> Numbers:
+        """The kind of each node, none of which is a single point."""
+        found: Numbers = self._nodes.kind[numbers]
+        return found
+
+    def node(self, number: int) -> TreeNode:
+        """The one of a number."""
+        first, last, depth, *_ = (int(each[number]) for each in self._nodes)
+        return TreeNode(first, last, depth)
+
+    def at(self, numbers: Numbers) -> NodeArrays:
+        """Some nodes, whose children are seen from now on."""
+        lacking = np.unique(numbers[self._nodes.first_child[numbers] == NONE_YET])
+        kinds = self._nodes.kind[lacking]
+        for kind in np.unique(kinds).tolist():
+            self._see_children(lacking[kinds == kind], kind)
+        return NodeArrays._make(each[numbers] for each in self._nodes)
+
+    def firsts(self, numbers: Numbers) -> Indexes:
+        """The first index of each node."""
+        found: Indexes = self._nodes.first[numbers]
         return found
 
     def facts(self, numbers: Numbers) -> NodeFacts:
         """Those of some nodes."""
-        square, *is_so = self._facts[numbers].T
-        return NodeFacts(square, *(each > 0 for each in is_so))
+        return NodeFacts._make(each[numbers] for each in self._facts)
 
-    def _square(self, node: TreeNode) -> float:
-        if node.is_leaf:
-            return 0.0
-        return self.noise.below(self.shape, node).mean_square
+    def _see_children(self, numbers: Numbers, kind: int) -> None:
+        """Number the children of nodes of one kind."""
+        size = self._kinds[kind].size
+        if size is not None:
+            self._see_alike(numbers, kind, size)
+            return
+        for number in numbers.tolist():
+            children = self.shape.children(self.node(number))
+            self._nodes.first_child[number] = self._number
+            self._nodes.children[number] = len(children)
+            self._add_listed(children)
 
-    def _add(self, nodes: Sequence[TreeNode], squares: Sequence[float]) -> None:
-        start = len(self.nodes)
-        self.nodes += nodes
-        while len(self._facts) < len(self.nodes):
-            self._facts = np.concatenate((self._facts, np.zeros_like(self._facts)))
-            more = np.full_like(self._first_children, NONE_YET)
-            self._first_children = np.concatenate((self._first_children, more))
-        firsts = np.array([node.first for node in nodes], np.int64)
-        lasts = np.array([node.last for node in nodes], np.int64)
-        before, upto = (self._edges.searchsorted(each, "right") for each in (firsts, lasts))
+    def _see_alike(self, numbers: Numbers, kind: int, size: int) -> None:
+        """Number the children of nodes of one kind whose children hold `size` points each, but for
+        the last of a node, which may hold fewer.
+        """
+        parents = NodeArrays._make(each[numbers] for each in self._nodes)
+        # Of numbers of 64 bits the distance has as many, without a sign.
+        length = parents.last.view(np.uint64) - parents.first.view(np.uint64)
+        children = (length >> np.uint64(size.bit_length() - 1)).astype(np.intp) + 1
+        starts = np.cumsum(children) - children
+        self._nodes.first_child[numbers] = self._number + starts
+        self._nodes.children[numbers] = children
+        parent = np.repeat(np.arange(len(numbers)), children)
+        place = np.arange(len(parent), dtype=np.int64) - starts[parent]
+        first: Indexes = np.add(parents.first[parent], place * np.int64(size), dtype=np.int64)
+        last: Indexes = first + np.int64(size - 1)
+        last[place == children[parent] - 1] = parents.last
+        depth = parents.depth[parent] + 1
+        kinds = np.full(len(first), POINT)
+        if size > 1:
+            some = TreeNode(int(first[0]), int(last[0]), int(depth[0]))
+            kinds[first < last] = self._kind_below(kind, some)
+        self._add(first, last, depth, kinds)
+
+    def _kind_below(self, kind: int, child: TreeNode) -> int:
+        """The kind of the children of a kind, one of which is given."""
+        if kind not in self._kinds_below:
+            self._kinds_below[kind] = self._kind_of(child)
+        return self._kinds_below[kind]
+
+    def _kind_of(self, node: TreeNode) -> int:
+        size = None
+        if self.shape.divides_evenly(node):
+            size = self.shape.part_sizes_below(node)[0]
+        key = (self.shape.level_below(node), size)
+        if key not in self._numbers_of_kinds:
+            self._numbers_of_kinds[key] = len(self._kinds)
+            self._kinds.append(Kind(self.noise.below(self.shape, node), size))
+        return self._numbers_of_kinds[key]
+
+    def _add_listed(self, nodes: Sequence[TreeNode]) -> None:
+        kinds = [POINT if node.is_leaf else self._kind_of(node) for node in nodes]
+        first, last, depth = (np.array(each, np.int64) for each in zip(*nodes, strict=True))
+        self._add(first, last, depth, np.array(kinds))
+
+    def _add(self, first: Indexes, last: Indexes, depth: Indexes, kind: Numbers) -> None:
+        start = self._number
+        end = start + len(first)
+        while len(self._nodes.first) < end:
+            room = len(self._nodes.first)
+            self._nodes = NodeArrays._make(_joined(self._nodes, NodeArrays.empty(room)))
+            self._facts = NodeFacts._make(_joined(self._facts, NodeFacts.empty(room)))
+        squares = np.array([*(each.noise.mean_square for each in self._kinds), 0.0])
+        before, upto = (self._edges.searchsorted(each, "right") for each in (first, last))
         grid = self.shape.grid
-        known = squares, before < upto, firsts == grid.first, lasts == grid.last
-        self._facts[start : len(self.nodes)] = np.column_stack(known)
+        # Single points have the last of the squares.
+        facts = squares[kind], before < upto, first == grid.first, last == grid.last
+        for column, own in zip(self._facts, facts, strict=True):
+            column[start:end] = own
+        for column, own in zip(self._nodes, (first, last, depth, kind), strict=False):
+            column[start:end] = own
+        self._number = end
 
 
 class Looked(NamedTuple):
@@ -186,6 +285,8 @@ class Front:
         self.numbers = numbers
         self._wish = wish
         self._divided = np.zeros(groups, np.int64)
+        # Lines beyond this number are empty.
+        self._number = groups
         self._looked = self._roots(groups)
         # Those that were looked at last begin here.
         self._newest = 0
@@ -204,7 +305,7 @@ class Front:
         Of those that no interval ends in, only the newest can be: others were not before.
         """
         looked = self._looked
-        is_end = np.zeros(len(looked.node), np.bool_)
+        is_end = np.zeros(self._number, np.bool_)
         for ends in (self._low, self._high, self._crossing):
             is_end[ends.place] = True
         is_asked = is_end.copy()
@@ -228,18 +329,18 @@ class Front:
             wanted |= leaves.rows >= many
         return wanted
 
-    def divide(self, noisy: Sequence[Sequence[int]]) -> None:
-        """Look at the children of the chosen leaves, by their noisy counts."""
-        number = np.array([len(each) for each in noisy])
-        table = np.zeros((len(noisy), number.max()))
-        table[np.arange(table.shape[1]) < number[:, None]] = list(chain.from_iterable(noisy))
-        children = self._children(self.chosen, table, number)
+    def divide(self, noisy: NDArray[Any]) -> None:
+        """Look at the children of the chosen leaves, by their noisy counts: a line for each leaf,
+        with zeros after its last child where others have more.
+        """
+        nodes = self.numbers.at(self.chosen.node)
+        number = nodes.children
+        children = self._children(self.chosen, noisy.astype(np.float64), nodes)
         np.add.at(self._divided, self.chosen.group, 1)
-        self._newest = len(self._looked.node)
+        self._newest = self._number
         self._looked.first_child[self._places] = self._newest + np.cumsum(number) - number
         self._looked.children[self._places] = number
-        pairs = zip(self._looked, children, strict=True)
-        self._looked = Looked._make(np.concatenate(pair) for pair in pairs)
+        self._add(children)
         self._crossing = self._crossed()
         self._low = self._outermost(self._low, low=True)
         self._high = self._outermost(self._high, low=False)
@@ -276,6 +377,17 @@ class Front:
             is_leftmost=yes,
             is_rightmost=yes,
         )
+
+    def _add(self, children: Looked) -> None:
+        """Keep more nodes."""
+        start = self._number
+        self._number += len(children.node)
+        room = len(self._looked.node)
+        if room < self._number:
+            more = max(self._number, 2 * room) - room
+            self._looked = Looked._make(_joined(self._looked, _room(self._looked, more)))
+        for column, own in zip(self._looked, children, strict=True):
+            column[start : self._number] = own
 
     def _crossed(self) -> Ends:
         """The first child, of each divided node in which the estimates reached a target rank, whose
@@ -352,12 +464,13 @@ class Front:
         is_out = sign * past > reach * off + 1
         return ~is_out | is_public[here]
 
-    def _children(self, chosen: Looked, noisy: Floats, number: Numbers) -> Looked:
+    def _children(self, chosen: Looked, noisy: Floats, nodes: NodeArrays) -> Looked:
         """Their estimates: what the noisy counts of the children add up to is a second estimate of
         the rows inside a node. What it differs by from the first moves all estimates, by as much as
         they have to do with it.
         """
         square = chosen.square
+        number = nodes.children
         is_root = chosen.node == 0
         spread = chosen.rows_rows + number * square
         # Nothing was known of a root: all that its children add up to is new.
@@ -382,7 +495,7 @@ class Front:
         )
         is_there = places[:-1] < number[:, None]
         parents, place = np.nonzero(is_there)
-        node = self.numbers.first_children(chosen.node)[parents] + place
+        node = nodes.first_child[parents] + place
         facts = self.numbers.facts(node)
         end = place + 1
         return Looked(
@@ -410,6 +523,16 @@ class Front:
             is_leftmost=place == 0,
             is_rightmost=end == number[parents],
         )
+
+
+def _joined(some: Iterable[NDArray[Any]], others: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """Columns, each with more lines."""
+    return (np.concatenate(pair) for pair in zip(some, others, strict=True))
+
+
+def _room(columns: Iterable[NDArray[Any]], lines: int) -> Iterator[NDArray[Any]]:
+    """Columns of the same types, with so many lines."""
+    return (np.empty(lines, column.dtype) for column in columns)
 
 
 def _reaches(numbers: NodeNumbers, beta: Fraction) -> Floats:

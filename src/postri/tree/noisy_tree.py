@@ -12,6 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from postri.grid import Grid
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from postri.tree.estimates import Boundaries, Estimate
@@ -49,17 +52,47 @@ class TreeNoise:
         return {}
 
 
+@dataclass(frozen=True, eq=False)
+class DrawnCounts:
+    """Noisy counts as they were drawn: a line for each divided node, with the indexes that it
+    holds, how deep it lies and how many children it has, then the counts of these.
+    """
+
+    firsts: NDArray[np.int64]
+    lasts: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    children: NDArray[np.intp]
+    noisy: NDArray[Any]
+
+    def by_node(self) -> dict[TreeNode, tuple[int, ...]]:
+        """The counts of each node's children."""
+        nodes = map(TreeNode, self.firsts.tolist(), self.lasts.tolist(), self.depths.tolist())
+        together = zip(nodes, self.noisy.tolist(), self.children.tolist(), strict=True)
+        return {node: tuple(own[:number]) for node, own, number in together}
+
+
 @dataclass(eq=False)
 class NoisyTree:
-    """The noisy counts of the children of every node that was divided."""
+    """The noisy counts of the children of every node that was divided: those that were `drawn`
+    with those of other trees, and those that were told one by one.
+    """
 
     shape: TreeShape
     noise: TreeNoise
-    counts: dict[TreeNode, tuple[int, ...]] = field(default_factory=dict)
+    drawn: DrawnCounts | None = field(default=None, repr=False)
     _boundaries: dict[TreeNode, Boundaries] = field(default_factory=dict, repr=False)
     _intervals: dict[tuple[Fraction, Fraction], tuple[TreeNode, TreeNode]] = field(
         default_factory=dict, repr=False
     )
+
+    @cached_property
+    def counts(self) -> dict[TreeNode, tuple[int, ...]]:
+        """The noisy counts by node. Of many trees most are never looked at, so they are made at
+        the first look; nothing is drawn then.
+        """
+        if self.drawn is None:
+            return {}
+        return self.drawn.by_node()
 
     def divide(self, node: TreeNode, noisy: Sequence[int]) -> None:
         """Let the noisy counts of its children be known."""

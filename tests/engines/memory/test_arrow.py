@@ -756,3 +756,33 @@ def run(code: str) -> None:
         check=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
+
+
+def test_cells_of_many_groups_are_joined_once(monkeypatch: pytest.MonkeyPatch):
+    """A table of many chunks was copied for each group."""
+    joined = Chunk.joined.__func__
+    copies = []
+
+    def counted(cls: type[Chunk], chunks: list[Chunk]) -> Chunk:
+        if len(chunks) > 1:
+            copies.append(len(chunks))
+        return joined(cls, chunks)
+
+    monkeypatch.setattr(Chunk, "joined", classmethod(counted))
+    numbers = []
+    for groups in (2, 40):
+        parts = [
+            pa.table({"x": list(range(50)), "g": [place % groups for place in range(50)]})
+            for _ in range(3)
+        ]
+        copies.clear()
+        result = postri.ask(
+            pa.concat_tables(parts),
+            {"mid": "median(x)"},
+            by={"g": list(range(groups))},
+            epsilon=1,
+            coins=postri.SeededCoins(1),
+        )
+        assert len(result) == groups
+        numbers.append(len(copies))
+    assert numbers[0] == numbers[1]

@@ -53,6 +53,10 @@ class TypedColumn:
         """The same: it holds no texts."""
         return self
 
+    def joined(self) -> TypedColumn:
+        """The same, with all cells in one chunk: so they are joined once for many parts."""
+        return replace(self, chunks=[Chunk.joined(self.chunks)])
+
     def at(self, here: Places) -> TypedColumn:
         """Some of its rows."""
         return replace(self, chunks=[Chunk.joined(self.chunks).at(here)])
@@ -141,6 +145,10 @@ class UntypedColumn:
     @cached_property
     def _readable(self) -> Sequence[Any]:
         return _without_long(self.cells, self.max_text)
+
+    def joined(self) -> UntypedColumn:
+        """The same: its cells lie together."""
+        return self
 
     def at(self, here: Places) -> UntypedColumn:
         """Some of its rows."""

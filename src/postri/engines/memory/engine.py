@@ -286,8 +286,10 @@ class MemoryEngine:
             yield value.only(self._left(rows, everywhere)).counter(grid)
             return
         texts = partial(_index_texts, value, grid)
-        for here in self._rows_of_groups(rows, everywhere, texts):
-            yield value.at(here).counter(grid)
+        groups = self._rows_of_groups(rows, everywhere, texts)
+        whole = value.joined()
+        for here in groups:
+            yield whole.at(here).counter(grid)
 
     def _left(self, rows: Selection, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The rows that a filter leaves, of those that are present."""
