@@ -38,6 +38,14 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
     below: int
     n: int
 
+    @classmethod
+    def of_ranks(cls, indexes: Indexes, ranks: Indexes, n: int) -> RankWindow:
+        """A window by the number of rows before each atom, and after the last."""
+        window = cls(indexes, ranks[1:] - ranks[:-1], int(ranks[0]), n)
+        # They are known, and would take as long to sum up again.
+        vars(window)["ranks"] = ranks
+        return window
+
     @cached_property
     def ranks(self) -> Indexes:
         """The number of rows before each atom, and after the last: one more entry than there are
@@ -95,11 +103,14 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     Which rows a bracket happened to hold does not show in the result.
     """
     low, high = rank_range(window.n, p, half)
-    start = int(window.ranks[1:].searchsorted(low))
-    end = int(window.ranks[:-1].searchsorted(high))
+    ranks = window.ranks
+    # The first atom up to whose end there are so many rows, and the first before which there are.
+    start, end = ranks.searchsorted((low, high)).tolist()
+    start = max(start - 1, 0)
+    end = min(end, len(window.indexes))
     if start == 0 and end == len(window.indexes):
         return window
-    ranks = window.ranks[start : end + 1]
+    ranks = ranks[start : end + 1]
     cut = RankWindow(window.indexes[start:end], window.counts[start:end], int(ranks[0]), window.n)
     # They are known, and would take as long as the cut to sum up again.
     vars(cut)["ranks"] = ranks
@@ -220,6 +231,10 @@ class Target:
 
     p: Fraction
     half: int
+
+    def __hash__(self) -> int:
+        # Fractions take long.
+        return hash((self.p.numerator, self.p.denominator, self.half))
 
 
 @dataclass(frozen=True)

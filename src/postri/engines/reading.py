@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, floor, inf, isinf, nextafter
 from typing import Any
 
@@ -94,10 +94,16 @@ class Reading:
         return float(min(furthest, Fraction(2**60))) * 2.0**-50
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
-        """The grid indexes of many raw cells (without NaN), exactly."""
+        """The grid indexes of many raw cells (without NaN), exactly: the same array where each cell
+        is its own index.
+        """
         if self.unit is None:
             return self._of_floats(raw)
         return self._of_integers(raw, self.unit)
+
+    @cached_property
+    def _holds_every_int64(self) -> bool:
+        return self.grid.first <= -WHOLE and self.grid.last >= WHOLE - 1
 
     def index_sum(self, raw: NDArray[Any]) -> int:
         """The exact sum of the grid indexes of many raw cells (without NaN)."""
@@ -123,6 +129,8 @@ class Reading:
         return min(max(low - shift, self.grid.first), self.grid.last) - low
 
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
+        if self.shift == 0 and raw.dtype == np.int64 and self._holds_every_int64:
+            return raw
         low, high = self._ends(raw.dtype)
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
@@ -184,6 +192,13 @@ class Reading:
                 & (abs(start) < FLOAT_INDEX * step)
             )
         return np.where(sure, nearest, 0).astype(np.int64), sure
+
+
+# Small tables are many, and most have the same type.
+@lru_cache(maxsize=64)
+def reading_of(grid: Grid, unit: Fraction | None) -> Reading:
+    """The reading of a column, with what follows from it."""
+    return Reading(grid, unit)
 
 
 def exact_sum(numbers: Indexes) -> int:

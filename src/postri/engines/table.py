@@ -56,6 +56,9 @@ T = TypeVar("T")
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
 
+KeptKey = tuple[ScanKey, int, int]
+"""By what windows are kept: what was counted, and the quantile, of which it is two numbers."""
+
 
 @dataclass(frozen=True)
 class KeptWindows:
@@ -87,7 +90,7 @@ class Table:
         self.max_text = max_text
         self._joined = joined
         self._computed = computed
-        self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
+        self._kept: dict[KeptKey, KeptWindows] = {}
         self._counts: dict[tuple[object, ...], list[Any]] | None = None
 
     @classmethod
@@ -418,7 +421,7 @@ class Table:
         found: dict[Target, list[RankWindow]] = {}
         missing = []
         for target in targets:
-            kept = self._kept.get((scan, target.p))
+            kept = self._kept.get(_kept_key(scan, target))
             if kept is not None and kept.reach(target.half):
                 found[target] = [trim(each, target.p, target.half) for each in kept.windows]
             else:
@@ -428,15 +431,19 @@ class Table:
             groups = self._engine.windows(column, grid, missing, rows)
             for target, windows in zip(missing, zip(*groups, strict=True), strict=True):
                 found[target] = list(windows)
-                self._keep((scan, target.p), KeptWindows(target.half, list(windows)))
+                self._keep(_kept_key(scan, target), KeptWindows(target.half, list(windows)))
         return [found[target] for target in targets]
 
-    def _keep(self, key: tuple[ScanKey, Fraction], windows: KeptWindows) -> None:
+    def _keep(self, key: KeptKey, windows: KeptWindows) -> None:
         """Keep the windows in place of narrower ones; let the oldest go where there are many."""
         self._kept.pop(key, None)
         self._kept[key] = windows
         if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _kept_key(scan: ScanKey, target: Target) -> KeptKey:
+    return scan, target.p.numerator, target.p.denominator
 
 
 def _joined(parts: Sequence[PointCounts]) -> PointCounts:

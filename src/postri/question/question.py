@@ -24,11 +24,12 @@ from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Unknown
 from postri.answer.lazy import LazySequence
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
-from postri.columns import MAX_TEXT
+from postri.columns import MAX_TEXT, ColumnType
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
 from postri.engines.rows import (
+    EVERY_ROW,
     MOST_GROUPS,
     GroupColumn,
     Groups,
@@ -228,6 +229,19 @@ class Question:
             return ()
         return self.groups.columns
 
+    def with_coins(self, coins: Coins) -> Self:
+        """The same with other coins, and with all that is kept of it: that is public, and no coins
+        are in it.
+        """
+        question = object.__new__(type(self))
+        vars(question).update(vars(self), coins=coins, _bindings=self._bindings)
+        return question
+
+    @cached_property
+    def _bindings(self) -> list[_Binding]:
+        """How the question fits the columns that it was last asked of."""
+        return []
+
     def bound(self, table: Table) -> BoundQuestion:
         """The question in terms of a table's columns; InputError if it does not fit them.
 
@@ -240,6 +254,8 @@ class Question:
 
     def _bound(self, table: Table) -> BoundQuestion:
         """The same of a table that has the computed columns."""
+        if self._is_plain:
+            return self._bound_to_column(table)
         rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
         together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
@@ -263,6 +279,37 @@ class Question:
         cells = self._cells(table)
         return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether it is one statistic of the order of one column, of all rows: then how it fits a
+        table follows from the name and the type of the column alone.
+        """
+        if len(self.asked) > 1 or self.rows != Rows() or self.computed:
+            return False
+        statistic = self.asked[0].statistic
+        return (
+            statistic.needs_column
+            and not statistic.needs_indexes
+            and not statistic.decides
+            and statistic.where is None
+            and statistic.public_keys is None
+        )
+
+    def _bound_to_column(self, table: Table) -> BoundQuestion:
+        """The same of a plain question: most ask the same of many tables."""
+        statistic = self.asked[0].statistic
+        column = table.column(statistic.column)
+        declared = table.type_of(column)
+        for known in self._bindings:
+            if known.fits(column, declared):
+                break
+        else:
+            batch = self._batch(table, statistic.batch, column, statistic.domain, [0])
+            batches = [BoundBatch(self._places_of_answers([0]), batch, EVERY_ROW)]
+            known = _Binding(column, declared, batches, self._cells(table), self._texts(table))
+            self._bindings[:] = [known]
+        return BoundQuestion(self, table, EVERY_ROW, known.batches, known.cells, known.texts)
+
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
         return self._of_answers([cells_of_table(asked, table) for asked in self.asked])
@@ -273,6 +320,8 @@ class Question:
 
     def _texts(self, table: Table) -> int | None:
         """How long texts may be, where the filter may miss longer ones."""
+        if not self._filters:
+            return None
         texts = texts_of_table(table)
         if not any(misses_texts(each, texts) for each in self._filters):
             return None
@@ -473,6 +522,23 @@ class BoundBatch:
     places: Sequence[int]
     batch: Batch
     rows: Selection
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """What is public of a plain question that fits a column of this name and declared type."""
+
+    column: str | None
+    declared: ColumnType
+    batches: Sequence[BoundBatch]
+    cells: Sequence[CellWords]
+    texts: int | None
+
+    def fits(self, column: str | None, declared: ColumnType) -> bool:
+        """Whether it is a column of this name and type."""
+        known = self.declared
+        same = known is declared or (known == declared and known.complete == declared.complete)
+        return same and column == self.column
 
 
 @dataclass(frozen=True)

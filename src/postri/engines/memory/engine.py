@@ -129,9 +129,11 @@ class MemoryEngine:
     ) -> list[MemoryCounter]:
         """The counters of all groups, which are kept: the next call may ask for more of them."""
         key = (column, grid, rows)
-        if key not in self._counters:
-            self._counters = {key: list(self._group_counters(column, grid, rows))}
-        return self._counters[key]
+        counters = self._counters.get(key)
+        if counters is None:
+            counters = list(self._group_counters(column, grid, rows))
+            self._counters = {key: counters}
+        return counters
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do: indexes are Python's numbers here."""
