@@ -113,14 +113,27 @@ class Reading:
         if max(abs(low), abs(high)) * len(raw) >= WHOLE:
             return exact_sum(self.indexes(raw))
         # The cells themselves are added up: fewer passes than it takes to make indexes of them.
-        inside = np.clip(raw, low, high).sum(dtype=np.int64)
-        return int(inside) + self._index_less_cell(low, self.shift) * len(raw)
+        # To see that none lies beyond an end takes half as long as to clamp them all.
+        inside = raw
+        if _reaches_beyond(raw, low, high):
+            inside = np.clip(raw, low, high)
+        total = int(inside.sum(dtype=np.int64))
+        return total + self._index_less_cell(low, self.shift) * len(raw)
 
     def _ends(self, dtype: np.dtype[Any]) -> tuple[int, int]:
         """Two cells of a type of whole numbers: those beyond them have their indexes."""
-        low = _inside(self.cut(self.grid.first + 1), dtype, -1)
-        high = _inside(self.cut(self.grid.last), dtype, 0)
-        return low, high
+        ends = self._known_ends.get(dtype)
+        if ends is None:
+            low = _inside(self.cut(self.grid.first + 1), dtype, -1)
+            high = _inside(self.cut(self.grid.last), dtype, 0)
+            ends = low, high
+            self._known_ends[dtype] = ends
+        return ends
+
+    @cached_property
+    def _known_ends(self) -> dict[np.dtype[Any], tuple[int, int]]:
+        """What was found for a type: stretches of one are many."""
+        return {}
 
     def _index_less_cell(self, low: int, shift: int) -> int:
         """By how much the index exceeds the cell, for the lower of these two ends and all cells
@@ -206,6 +219,16 @@ def exact_sum(numbers: Indexes) -> int:
     upper = int((numbers >> HALF_BITS).sum())
     lower = int((numbers & HALF_MASK).sum())
     return (upper << HALF_BITS) + lower
+
+
+def _reaches_beyond(raw: NDArray[Any], low: int, high: int) -> bool:
+    """Whether a cell of a stretch of whole numbers lies below one number or above another."""
+    if not len(raw):
+        return False
+    if low == 0 and raw.dtype == np.int64:
+        # Without their sign, negative numbers are larger than all others.
+        return int(raw.view(np.uint64).max()) > high
+    return int(raw.min()) < low or int(raw.max()) > high
 
 
 def index_of(number: Fraction, grid: Grid) -> int:

@@ -13,7 +13,14 @@ import numpy as np
 from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.ahead import CountsAhead
 from postri.engines.doubts import checked
-from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine, OrdersCells
+from postri.engines.engine import (
+    CHANGED,
+    MOST_COUNTS,
+    MOST_POINTS,
+    CountsTogether,
+    Engine,
+    OrdersCells,
+)
 from postri.engines.lost import NOTHING, Lost, LostCells, NumbersRows
 from postri.engines.rows import (
     EVERY_ROW,
@@ -92,6 +99,7 @@ class Table:
         self._computed = computed
         self._kept: dict[KeptKey, KeptWindows] = {}
         self._counts: dict[tuple[object, ...], list[Any]] | None = None
+        self._wanted: set[tuple[object, ...]] = set()
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str, *, vouched: bool = False) -> Table:
@@ -313,6 +321,10 @@ class Table:
             ("totals", column, grid, rows), lambda: self._engine.totals(column, grid, rows)
         )
 
+    def want_totals(self, column: str | None, grid: Grid, rows: Selection) -> None:
+        """Totals will be asked for: a scan for something else may count them in passing."""
+        self._wanted.add(("totals", column, grid, rows))
+
     def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
         """For each group how many cells of a column count, the sum of their places on the grid, and
         that of the squares.
@@ -427,12 +439,23 @@ class Table:
             else:
                 missing.append(target)
         if missing:
-            column, grid, rows = scan
-            groups = self._engine.windows(column, grid, missing, rows)
+            groups = self._scanned_windows(scan, missing)
             for target, windows in zip(missing, zip(*groups, strict=True), strict=True):
                 found[target] = list(windows)
                 self._keep(_kept_key(scan, target), KeptWindows(target.half, list(windows)))
         return [found[target] for target in targets]
+
+    def _scanned_windows(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
+        """The windows by a scan, which counts the totals as well if they are wanted next."""
+        key = ("totals", *scan)
+        engine = self._engine
+        if self._counts is None or key not in self._wanted or key in self._counts:
+            return engine.windows(*scan[:2], targets, scan[2])
+        if not isinstance(engine, CountsTogether):
+            return engine.windows(*scan[:2], targets, scan[2])
+        windows, totals = engine.windows_and_totals(*scan[:2], targets, scan[2])
+        self._counts[key] = totals
+        return windows
 
     def _keep(self, key: KeptKey, windows: KeptWindows) -> None:
         """Keep the windows in place of narrower ones; let the oldest go where there are many."""

@@ -591,8 +591,7 @@ class BoundQuestion:
     def _drawn(self, table: Table, begun: Sequence[Mapping[int, Answer]]) -> DrawnAnswers:
         """The answers of each group, some of which are drawn already."""
         groups: list[dict[int, Answer]] = [{} for _ in range(len(begun))]
-        counted = [each.batch.count(table, each.rows) for each in self.batches]
-        for each, counts in zip(self.batches, counted, strict=True):
+        for each, counts in zip(self.batches, self._counted(table), strict=True):
             drawn_groups = each.batch.draw_groups(counts, self.question.coins)
             for group, drawn in zip(groups, drawn_groups, strict=True):
                 # Draws of many groups take their time too.
@@ -606,6 +605,21 @@ class BoundQuestion:
 
         answers = LazySequence(len(groups), in_order)
         return DrawnAnswers(self.question, about(self.question, answers, self.cells, self.texts))
+
+    def _counted(self, table: Table) -> list[Sequence[Any]]:
+        """What is counted for each batch. In which order does not show: what others may count in
+        passing comes last.
+        """
+        if len(self.batches) == 1:
+            return [each.batch.count(table, each.rows) for each in self.batches]
+        for each in self.batches:
+            each.batch.announce(table, each.rows)
+        places = range(len(self.batches))
+        counted: dict[int, Sequence[Any]] = {}
+        for place in sorted(places, key=lambda place: self.batches[place].batch.in_passing):
+            each = self.batches[place]
+            counted[place] = each.batch.count(table, each.rows)
+        return [counted[place] for place in places]
 
 
 def plain_question(

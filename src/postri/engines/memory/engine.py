@@ -124,6 +124,16 @@ class MemoryEngine:
         """For each group the window of each target."""
         return [counter.windows(targets) for counter in self._kept_counters(column, grid, rows)]
 
+    def windows_and_totals(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> tuple[list[list[RankWindow]], list[Total]]:
+        """For each group the window of each target, and for each its total, in one pass."""
+        found = [
+            counter.windows_and_total(targets)
+            for counter in self._kept_counters(column, grid, rows)
+        ]
+        return [windows for windows, _ in found], [total for _, total in found]
+
     def _kept_counters(
         self, column: str | None, grid: Grid, rows: Selection
     ) -> list[MemoryCounter]:
