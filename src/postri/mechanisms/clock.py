@@ -61,8 +61,7 @@ class Dial(Protocol):
         """The first link whose reading, as `readings` tells it, is this time or later."""
 
 
-@dataclass(frozen=True)
-class Plateaus:
+class Plateaus(NamedTuple):
     """How deep the links are on one side: `depths[j]` units from link `starts[j]` on, and
     infinitely deep from link `end` on.
 
@@ -73,7 +72,7 @@ class Plateaus:
     depths: NDArray[Any]
     end: int
 
-    @cached_property
+    @property
     def ends(self) -> LinkNumbers:
         """The last link of each plateau."""
         return last_links(self.starts, self.end)
@@ -118,7 +117,7 @@ class Clock:
     odds: Fraction
     rate: Fraction
 
-    @cached_property
+    @property
     def last(self) -> int:
         """The last link."""
         left, right = self.sides
@@ -236,9 +235,9 @@ class Clock:
             return True
         least = inf
         for side, other in zip(self.sides, deeper.sides, strict=True):
-            changed = np.flatnonzero(side.depths != other.depths)
+            (changed,) = (side.depths != other.depths).nonzero()
             if len(changed):
-                least = min(least, float(self._terms(side, changed).min()))
+                least = min(least, *self._terms(side, changed).tolist())
         # Levels differ only where they are at least the least of these terms.
         floats = self._floats
         doubt = TIME_MARGIN * max(1.0, abs(least))
@@ -334,11 +333,12 @@ class Clock:
         doubt = TIME_MARGIN * np.maximum(1, np.abs(terms))
         telling = np.flatnonzero((terms <= least_from_here(terms) + doubt) & (terms <= limit))
         level: Fraction | None = None
+        ends = side.ends
         for j in telling[::-1]:
-            term = self.rate * int(side.depths[j]) - self.dial.reading(int(side.ends[j]))
+            term = self.rate * int(side.depths[j]) - self.dial.reading(int(ends[j]))
             if level is None or term < level:
                 # The level holds from the plateau after the telling one before this to here.
-                found[int(side.ends[j]) + 1] = level
+                found[int(ends[j]) + 1] = level
                 level = term
         found[0] = level
         return dict(sorted(found.items()))

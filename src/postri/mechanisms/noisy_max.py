@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, expm1, inf, log
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +82,7 @@ class Runs(Protocol):
 R = TypeVar("R", bound=Runs)
 
 
-@dataclass(frozen=True)
-class Winner(Generic[R]):
+class Winner(NamedTuple, Generic[R]):
     """The run that won, and the copy in it that did."""
 
     runs: R
@@ -105,15 +103,13 @@ def noisy_max(runs: R, *, rate: Fraction, noise: Noise, coins: Coins) -> Winner[
         batches += [entry.opened() for entry in hidden]
 
 
-@dataclass(frozen=True)
-class _Race:
+class _Race(NamedTuple):
     rate: Fraction
     noise: Noise
     draw: Draw
 
 
-@dataclass(frozen=True)
-class _Heat:
+class _Heat(NamedTuple):
     """Where a run's noise comes from: surprises that add up, each divided by the number of
     candidates that it is for.
     """
@@ -193,8 +189,7 @@ class _Batch(Generic[R]):
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
-@dataclass(frozen=True)
-class _Entry(Generic[R]):
+class _Entry(NamedTuple, Generic[R]):
     """One run of a batch."""
 
     batch: _Batch[R]

@@ -8,7 +8,7 @@ cut off at the ends of the grid. Offsets are all whole numbers up to 2^20, and b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -34,6 +34,8 @@ HALF_OCTAVE = 1 << (DIGITS - 1)
 # What the digits of a link are multiplied by, for each of its octaves: 2^(octave - 1). No grid has
 # so many octaves.
 POWERS = np.ldexp(0.5, np.arange(1_000))
+# So few links are faster one by one.
+FEW = 4
 # A reading is a logarithm, cut off after this many binary places once and for all.
 PLACES = 40
 FITS = 2**62
@@ -88,8 +90,6 @@ class Readings:
 
     paces: tuple[Fraction, ...]
     knees: tuple[int, ...]
-    known_paces: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
-    """The paces as floats, if they are known."""
 
     def reading(self, link: int) -> Fraction:
         """The reading of one link, exactly."""
@@ -97,7 +97,7 @@ class Readings:
 
     @cached_property
     def _paces(self) -> tuple[float, ...]:
-        return self.known_paces or tuple(map(float, self.paces))
+        return tuple(map(float, self.paces))
 
     @cached_property
     def _bends(self) -> list[float]:
@@ -107,8 +107,12 @@ class Readings:
     def readings(self, links: LinkNumbers) -> Floats:
         """The readings of links that rise, to within 1e-11."""
         logs = links.astype(np.float64)
-        far = int(links.searchsorted(HALF_OCTAVE))
-        if far < len(links):
+        # Nearer ones are their own offsets.
+        far = int(links.searchsorted(2 * HALF_OCTAVE))
+        if len(links) - far <= FEW:
+            for place in range(far, len(links)):
+                logs[place] = offset_of(int(links[place]))
+        else:
             beyond = links[far:]
             logs[far:] = (beyond & (HALF_OCTAVE - 1)) + HALF_OCTAVE
             logs[far:] *= POWERS.take(beyond >> (DIGITS - 1), mode="clip")
@@ -316,7 +320,10 @@ class ClockStep:
         """When the clock passes the links around a value: public, for the value is released."""
         scale = distance_scale(grid, index)
         knees = tuple([knee * scale for knee in self.knees])
-        return Readings(self.paces, knees, self._float_paces)
+        readings = Readings(self.paces, knees)
+        # They are the same for all values.
+        vars(readings)["_paces"] = self._float_paces
+        return readings
 
     @cached_property
     def _float_paces(self) -> tuple[float, ...]:
@@ -426,12 +433,13 @@ class Links:
         wanting = step.wanting_units(window.n)
         least, largest = over_target(np.array([fewest, most]), window.n, step.p, wanting, step.fine)
         number = len(lows)
-        left = _side(
-            starts[:number], -largest[:number] - wanting, -least[:number] - wanting, self.left_end
-        )
-        right = _side(
-            starts[number:], least[number:] - wanting, largest[number:] - wanting, self.right_end
-        )
+        lefts = -largest[:number], -least[:number]
+        rights = least[number:], largest[number:]
+        if wanting:
+            lefts = lefts[0] - wanting, lefts[1] - wanting
+            rights = rights[0] - wanting, rights[1] - wanting
+        left = _side(starts[:number], *lefts, self.left_end)
+        right = _side(starts[number:], *rights, self.right_end)
         deepest = self._clock(left.deep, right.deep)
         if window.whole:
             return deepest, deepest
@@ -487,10 +495,14 @@ class Links:
         if farthest < FITS:
             to_lows = (self.index - lows) * self.left
             to_highs = (highs - self.index) * self.right
-            return links_reaching(np.concatenate((to_lows, to_highs)))
-        offsets = [(self.index - int(low)) * self.left for low in lows]
-        offsets += [(int(high) - self.index) * self.right for high in highs]
-        return np.array([link_reaching(offset) for offset in offsets])
+            offsets = np.concatenate((to_lows, to_highs))
+            # So near, every whole number is the offset of the link of that number.
+            if farthest <= 2 * HALF_OCTAVE:
+                return offsets
+            return links_reaching(offsets)
+        far_offsets = [(self.index - int(low)) * self.left for low in lows]
+        far_offsets += [(int(high) - self.index) * self.right for high in highs]
+        return np.array([link_reaching(offset) for offset in far_offsets])
 
 
 class _Side(NamedTuple):
@@ -506,6 +518,6 @@ def _side(starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side
         kept = np.empty(len(starts), np.bool_)
         np.greater(starts[1:], starts[:-1], out=kept[:-1])
         kept[-1] = starts[-1] < end
-        if not kept.all():
+        if np.count_nonzero(kept) < len(kept):
             starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
     return _Side(Plateaus(starts, shallow, end), Plateaus(starts, deep, end))

@@ -65,16 +65,24 @@ class ValueStep(Step):
         rank, where this is the `distrust_of` their table.
         """
         left = -before
-        right = upto
-        depth: Scores = np.minimum(left, right)
+        depth: Scores = np.minimum(left, upto)
         if shape == "even":
             return depth
-        inside = left - np.abs(right)
-        if shape == "left":
+        return self.lopsided(shape, left, upto, depth, distrust)
+
+    def lopsided(
+        self, shape: Shape, left: Scores, right: Scores, depth: Scores, distrust: int | Indexes
+    ) -> Scores:
+        """The same of a lopsided shape, where points lie so deep to both sides, and so at all."""
+        if shape == "right":
+            inside = left - np.abs(right)
+        else:
             inside = right - np.abs(left)
         # Depths are even numbers of units, so halves are exact.
-        lopsided: Scores = np.minimum(depth, (inside >> 1) - distrust)
-        return lopsided
+        inside >>= 1
+        inside -= distrust
+        scores: Scores = np.minimum(depth, inside)
+        return scores
 
     def boost(self, shape: Shape) -> int:
         """The public bonus of a shape."""
@@ -129,7 +137,7 @@ def _segments(window: RankWindow, first: int, last: int) -> Segments:
     ranks[1] = twice[1:]
     known = _inside(window, starts, ends)
     kept = _nonempty(atoms, first, last)
-    if not kept.all():
+    if np.count_nonzero(kept) < number:
         starts, ends, ranks, known = starts[kept], ends[kept], ranks[:, kept], known[kept]
     return Segments(starts, ends, ranks, known, window.n)
 
@@ -187,14 +195,15 @@ class ValueRuns:
         seen = self.segments
         step = self.step
         distrust = step.distrust_of(seen.n)
-        before, upto = over_target(seen.ranks, seen.n, step.p, distrust, step.fine)
-        depth = step.scores("even", before, upto, distrust)
+        before, right = over_target(seen.ranks, seen.n, step.p, distrust, step.fine)
+        left = -before
+        depth = np.minimum(left, right)
         by_shape = []
         for shape in self.shapes:
             scores = depth
             if shape != "even":
                 # The score of a lopsided shape is at most the depth.
-                lopsided = step.scores(shape, before, upto, distrust)
+                lopsided = step.lopsided(shape, left, right, depth, distrust)
                 scores = np.where(seen.known, lopsided, depth)
             by_shape.append(scores)
         return np.concatenate(by_shape)
