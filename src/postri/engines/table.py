@@ -447,14 +447,15 @@ class Table:
 
     def _scanned_windows(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
         """The windows by a scan, which counts the totals as well if they are wanted next."""
-        key = ("totals", *scan)
+        column, grid, rows = scan
+        key = ("totals", column, grid, rows)
+        counts = self._counts
         engine = self._engine
-        if self._counts is None or key not in self._wanted or key in self._counts:
-            return engine.windows(*scan[:2], targets, scan[2])
-        if not isinstance(engine, CountsTogether):
-            return engine.windows(*scan[:2], targets, scan[2])
-        windows, totals = engine.windows_and_totals(*scan[:2], targets, scan[2])
-        self._counts[key] = totals
+        wanted = counts is not None and key in self._wanted and key not in counts
+        if counts is None or not wanted or not isinstance(engine, CountsTogether):
+            return engine.windows(column, grid, targets, rows)
+        windows, totals = engine.windows_and_totals(column, grid, targets, rows)
+        counts[key] = totals
         return windows
 
     def _keep(self, key: KeptKey, windows: KeptWindows) -> None:

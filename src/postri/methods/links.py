@@ -44,7 +44,8 @@ EVERY = slice(None)
 CLOCK_KEY: Key = ("clock",)
 # E is e^20 or more where the first rows that a draw looks at end: it hardly ever needs others.
 ROOM = 20
-# So deep as to make E so many times e it is next to the value; a guess, for speed alone.
+# Rows that are deeper than the odds by up to so many nats lie next to the value: a guess, for
+# speed alone.
 NEAR = 10
 # More rows than any table has.
 MANY = Fraction(2**62)

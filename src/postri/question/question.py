@@ -538,7 +538,8 @@ class _Binding:
         """Whether it is a column of this name and type."""
         known = self.declared
         same = known is declared or (known == declared and known.complete == declared.complete)
-        return same and column == self.column
+        # A data frame may have numbers for names, and 1 is True.
+        return same and column == self.column and type(column) is type(self.column)
 
 
 @dataclass(frozen=True)
