@@ -331,3 +331,39 @@ class TestUnits:
         assert postri.plan(
             rows=2_000, epsilon=1, protect=AddOrRemoveRows(1), groups=2
         ).reach == pytest.approx(postri.plan(rows=1_000, epsilon=1).reach)
+
+
+COLUMNS_OF_MANY_KINDS = (
+    np.arange(1_000),
+    np.arange(200, dtype=np.uint8),
+    np.ma.masked_less(np.arange(1_000), 10),
+    list(range(1_000)),
+    {"x": np.arange(1_000)},
+    {"y": np.arange(1_000)},
+    {"y": pl.Series([date(2020, 1, 1), None])},
+)
+
+
+def test_the_same_words_mean_on_each_table_what_they_mean_on_it_alone():
+    """What is kept of a question fits columns of one name and type, and is not taken for others."""
+
+    def answers(sources, ask):
+        return [ask(each, epsilon=1, coins=SeededCoins(5)).to_json() for each in sources]
+
+    alone = []
+    for source in COLUMNS_OF_MANY_KINDS:
+        postri.api._QUESTIONS.clear()
+        alone += answers([source], postri.median)
+    postri.api._QUESTIONS.clear()
+    assert answers(COLUMNS_OF_MANY_KINDS * 2, postri.median) == alone * 2
+    assert len(postri.api._QUESTIONS) == 1
+    # Machine integers of a thousand rows are told in the same words, whatever the column is called.
+    assert len(set(alone)) == 5
+
+
+def test_coins_of_one_question_are_not_kept_for_the_next():
+    numbers = np.arange(1_000)
+    seeded = postri.median(numbers, epsilon=1, coins=SeededCoins(5))
+    assert not seeded.private
+    assert postri.median(numbers, epsilon=1).private
+    assert postri.median(numbers, epsilon=1, coins=SeededCoins(5)) == seeded

@@ -109,6 +109,21 @@ def test_sizes_of_runs_agree_with_counting(first, length, anchor):
     assert grid.sizes(starts, ends) == pytest.approx(counted, rel=4e-16)
 
 
+@examples(100)
+@given(
+    cuts=st.sets(far_or_near | st.integers(-3_000, 3_000), max_size=12),
+    anchor=st.sampled_from([None, 0, 700, -(2**63), 2**63 - 1]),
+)
+def test_sizes_of_runs_in_order_are_those_of_any_runs(cuts, anchor):
+    first, last = -(2**63), 2**63 - 1
+    grid = Grid(first, last, Fraction(0), Fraction(1), anchor=anchor)
+    begins = sorted(cuts - {first})
+    starts = np.array([first, *begins], dtype=np.int64)
+    ends = np.array([*(begin - 1 for begin in begins), last], dtype=np.int64)
+    expected = grid.sizes(starts, ends).tolist()
+    assert grid.sizes_in_order(starts, ends) == pytest.approx(expected, rel=4e-16)
+
+
 @examples(200)
 @given(
     ends=st.tuples(far_or_near, far_or_near), anchor=st.sampled_from([None, 0, -(2**63), 2**63 - 1])

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from postri.tree.distribution import Distribution
 
 ONE_ROW = AddOrRemoveRows(1)
+USUAL_CSV = CsvFormat()
 
 # How many questions are kept; they are small, and hold nothing of a table.
 MOST_QUESTIONS = 64
@@ -920,7 +921,7 @@ def plan(
 def _table(source: Any) -> Table:
     if isinstance(source, Table):
         return source
-    return Table(engine_of(source, None, CsvFormat()))
+    return Table(engine_of(source, None, USUAL_CSV))
 
 
 def _question(
@@ -973,7 +974,7 @@ def _kept_question(statistic: Statistic, *, coins: Coins | None = None, **how: A
         if len(_QUESTIONS) >= MOST_QUESTIONS:
             _QUESTIONS.clear()
         _QUESTIONS[key] = question
-    return replace(question, coins=check_coins(coins))
+    return question.with_coins(check_coins(coins))
 
 
 def _key_of(statistic: Statistic, how: Mapping[str, Any]) -> tuple[object, ...]:

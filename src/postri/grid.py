@@ -22,6 +22,8 @@ from postri.errors import InputError
 from postri.exact import as_decimal, decimal_places
 
 HALF_RANGE = 2**63
+# Runs that reach over more octaves than this are looked up one by one.
+MOST_OCTAVES = 8
 # The shortest distance from the anchor of each octave.
 SHORTEST = np.array([(1 << octave) - 1 for octave in range(64)], dtype=np.uint64)
 
@@ -43,6 +45,10 @@ class Grid:
     zoned: bool = False
     anchor: int | None = None
     rounded: bool = False
+
+    def __hash__(self) -> int:
+        # Fractions take long, and these tell grids apart.
+        return hash((self.first, self.last, self.anchor))
 
     def value(self, index: int | Fraction) -> Point:
         """The grid point of an index, or the point between two."""
@@ -117,14 +123,8 @@ class Grid:
         """How many candidates lie in each run `starts..ends` (both included), as floats correct to
         a few ulps.
         """
-        lengths = (ends.view(np.uint64) - starts.view(np.uint64)).astype(np.float64) + 1.0
+        lengths = _lengths(starts, ends)
         if self.anchor is None:
-            return lengths
-        inside = self._octave_of_inner(starts, ends)
-        if inside is not None:
-            lengths *= 2.0 ** (63 - inside)
-            for outer in (0, -1):
-                lengths[outer] = self._size(int(starts[outer]), int(ends[outer]))
             return lengths
         left, right = _octaves(np.array([starts, ends]), self.anchor)
         sizes: NDArray[np.float64] = np.ldexp(lengths, 63 - left)
@@ -132,23 +132,51 @@ class Grid:
             sizes[j] = self._size(int(starts[j]), int(ends[j]))
         return sizes
 
+    def sizes_in_order(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The same of runs that follow one another: mostly few of them begin an octave, and so the
+        octaves of all follow from where these are.
+        """
+        if self.anchor is None or len(starts) < 3:
+            return self.sizes(starts, ends)
+        nearest = int(starts[1]) - self.anchor
+        farthest = int(ends[-2]) - self.anchor
+        octave = _octave(nearest)
+        further = _octave(farthest)
+        one_octave = octave == further and (nearest < 0) == (farthest < 0)
+        if not one_octave and (nearest < 0 or further - octave > MOST_OCTAVES):
+            return self.sizes(starts, ends)
+        sizes = _lengths(starts, ends)
+        sizes *= 2.0 ** (63 - octave)
+        uneven = [0, len(starts) - 1]
+        while octave < further:
+            octave += 1
+            place = int(starts.searchsorted(self.anchor + (1 << octave) - 1))
+            # A point of the next octave is half as many candidates.
+            sizes[place:] *= 0.5
+            uneven.append(place - 1)
+        for place in uneven:
+            sizes[place] = self._size(int(starts[place]), int(ends[place]))
+        return sizes
+
     def _size(self, start: int, end: int) -> float:
         """How many candidates lie in one run."""
         return float(self.copies(end + 1) - self.copies(start))
 
-    def _octave_of_inner(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int | None:
-        """The octave in which all runs lie but for the first and the last, if there is one: those
-        of one table mostly do.
-        """
-        assert self.anchor is not None
-        if len(starts) < 3:
-            return None
-        nearest = int(starts[1:-1].min()) - self.anchor
-        farthest = int(ends[1:-1].max()) - self.anchor
-        if (nearest < 0) != (farthest < 0):
-            return None
-        octaves = {min((abs(away) + 1).bit_length() - 1, 63) for away in (nearest, farthest)}
-        return octaves.pop() if len(octaves) == 1 else None
+
+def _lengths(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many points each run has, whatever its ends are."""
+    lengths: NDArray[np.float64] = (ends.view(np.uint64) - starts.view(np.uint64)).astype(
+        np.float64
+    )
+    lengths += 1.0
+    return lengths
+
+
+def _octave(away: int) -> int:
+    """The octave of a point at this distance from the anchor."""
+    return min((abs(away) + 1).bit_length() - 1, 63)
 
 
 def _octave_sum(away: int) -> int:

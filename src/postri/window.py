@@ -38,6 +38,23 @@ class RankWindow:  # noqa: PLW1641  # windows are compared in tests, never hashe
     below: int
     n: int
 
+    @classmethod
+    def of_ranks(cls, indexes: Indexes, ranks: Indexes, n: int) -> RankWindow:
+        """A window by the number of rows before each atom, and after the last."""
+        return cls._known(indexes, ranks[1:] - ranks[:-1], ranks, n)
+
+    @classmethod
+    def _known(cls, indexes: Indexes, counts: Indexes, ranks: Indexes, n: int) -> RankWindow:
+        """A window whose ranks are known: they would take as long as a cut to sum up again."""
+        window = object.__new__(cls)
+        vars(window).update(indexes=indexes, counts=counts, below=int(ranks[0]), n=n, ranks=ranks)
+        return window
+
+    def between(self, start: int, end: int) -> RankWindow:
+        """The window of some of its atoms: from the first of these places to before the second."""
+        ranks = self.ranks[start : end + 1]
+        return self._known(self.indexes[start:end], self.counts[start:end], ranks, self.n)
+
     @cached_property
     def ranks(self) -> Indexes:
         """The number of rows before each atom, and after the last: one more entry than there are
@@ -95,15 +112,13 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     Which rows a bracket happened to hold does not show in the result.
     """
     low, high = rank_range(window.n, p, half)
-    start = int(window.ranks[1:].searchsorted(low))
-    end = int(window.ranks[:-1].searchsorted(high))
+    # The first atom up to whose end there are so many rows, and the first before which there are.
+    start, end = window.ranks.searchsorted((low, high)).tolist()
+    start = max(start - 1, 0)
+    end = min(end, len(window.indexes))
     if start == 0 and end == len(window.indexes):
         return window
-    ranks = window.ranks[start : end + 1]
-    cut = RankWindow(window.indexes[start:end], window.counts[start:end], int(ranks[0]), window.n)
-    # They are known, and would take as long as the cut to sum up again.
-    vars(cut)["ranks"] = ranks
-    return cut
+    return window.between(start, end)
 
 
 def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:
@@ -220,6 +235,10 @@ class Target:
 
     p: Fraction
     half: int
+
+    def __hash__(self) -> int:
+        # Fractions take long.
+        return hash((self.p.numerator, self.p.denominator, self.half))
 
 
 @dataclass(frozen=True)

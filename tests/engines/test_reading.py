@@ -92,9 +92,18 @@ def test_integers_at_once_are_integers_one_by_one(data, domain, dtype):
         )
     )
     cells = data.draw(st.lists(near | st.integers(int(limits.min), int(limits.max)), max_size=12))
-    assert reading.indexes(np.array(cells, dtype=kind)).tolist() == [
-        reading.index(cell) for cell in cells
-    ]
+    indexes = [reading.index(cell) for cell in cells]
+    assert reading.indexes(np.array(cells, dtype=kind)).tolist() == indexes
+    assert reading.index_sum(np.array(cells, dtype=kind)) == sum(indexes)
+
+
+@pytest.mark.parametrize("cells", [[], [5, 7], [-1, 5], [5, 11], [-(2**63), 2**63 - 1]])
+@pytest.mark.parametrize("lower", [0, -3, 2])
+def test_a_sum_clamps_cells_only_where_some_lie_beyond_the_domain(cells, lower):
+    column = integer_type(64)
+    reading = Reading(grid_of(column, Domain(lower, 10)), column.unit)
+    expected = sum(min(max(cell, lower), 10) - lower for cell in cells)
+    assert reading.index_sum(np.array(cells, np.int64)) == expected
 
 
 @examples(150)

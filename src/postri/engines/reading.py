@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, floor, inf, isinf, nextafter
 from typing import Any
 
@@ -94,10 +94,16 @@ class Reading:
         return float(min(furthest, Fraction(2**60))) * 2.0**-50
 
     def indexes(self, raw: NDArray[Any]) -> Indexes:
-        """The grid indexes of many raw cells (without NaN), exactly."""
+        """The grid indexes of many raw cells (without NaN), exactly: the same array where each cell
+        is its own index.
+        """
         if self.unit is None:
             return self._of_floats(raw)
         return self._of_integers(raw, self.unit)
+
+    @cached_property
+    def _holds_every_int64(self) -> bool:
+        return self.grid.first <= -WHOLE and self.grid.last >= WHOLE - 1
 
     def index_sum(self, raw: NDArray[Any]) -> int:
         """The exact sum of the grid indexes of many raw cells (without NaN)."""
@@ -107,14 +113,27 @@ class Reading:
         if max(abs(low), abs(high)) * len(raw) >= WHOLE:
             return exact_sum(self.indexes(raw))
         # The cells themselves are added up: fewer passes than it takes to make indexes of them.
-        inside = np.clip(raw, low, high).sum(dtype=np.int64)
-        return int(inside) + self._index_less_cell(low, self.shift) * len(raw)
+        # To see that none lies beyond an end takes half as long as to clamp them all.
+        inside = raw
+        if _reaches_beyond(raw, low, high):
+            inside = np.clip(raw, low, high)
+        total = int(inside.sum(dtype=np.int64))
+        return total + self._index_less_cell(low, self.shift) * len(raw)
 
     def _ends(self, dtype: np.dtype[Any]) -> tuple[int, int]:
         """Two cells of a type of whole numbers: those beyond them have their indexes."""
-        low = _inside(self.cut(self.grid.first + 1), dtype, -1)
-        high = _inside(self.cut(self.grid.last), dtype, 0)
-        return low, high
+        ends = self._known_ends.get(dtype)
+        if ends is None:
+            low = _inside(self.cut(self.grid.first + 1), dtype, -1)
+            high = _inside(self.cut(self.grid.last), dtype, 0)
+            ends = low, high
+            self._known_ends[dtype] = ends
+        return ends
+
+    @cached_property
+    def _known_ends(self) -> dict[np.dtype[Any], tuple[int, int]]:
+        """What was found for a type: stretches of one are many."""
+        return {}
 
     def _index_less_cell(self, low: int, shift: int) -> int:
         """By how much the index exceeds the cell, for the lower of these two ends and all cells
@@ -123,6 +142,8 @@ class Reading:
         return min(max(low - shift, self.grid.first), self.grid.last) - low
 
     def _of_integers(self, raw: NDArray[Any], unit: Fraction) -> Indexes:
+        if self.shift == 0 and raw.dtype == np.int64 and self._holds_every_int64:
+            return raw
         low, high = self._ends(raw.dtype)
         clamped = np.clip(raw, low, high)
         if self.shift is not None:
@@ -186,11 +207,28 @@ class Reading:
         return np.where(sure, nearest, 0).astype(np.int64), sure
 
 
+# Small tables are many, and most have the same type.
+@lru_cache(maxsize=64)
+def reading_of(grid: Grid, unit: Fraction | None) -> Reading:
+    """The reading of a column, with what follows from it."""
+    return Reading(grid, unit)
+
+
 def exact_sum(numbers: Indexes) -> int:
     """The sum of a stretch, of which the upper and the lower halves each fit one of 64 bits."""
     upper = int((numbers >> HALF_BITS).sum())
     lower = int((numbers & HALF_MASK).sum())
     return (upper << HALF_BITS) + lower
+
+
+def _reaches_beyond(raw: NDArray[Any], low: int, high: int) -> bool:
+    """Whether a cell of a stretch of whole numbers lies below one number or above another."""
+    if not len(raw):
+        return False
+    if low == 0 and raw.dtype == np.int64:
+        # Without their sign, negative numbers are larger than all others.
+        return int(raw.view(np.uint64).max()) > high
+    return int(raw.min()) < low or int(raw.max()) > high
 
 
 def index_of(number: Fraction, grid: Grid) -> int:

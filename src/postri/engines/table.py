@@ -12,7 +12,14 @@ import numpy as np
 
 from postri.columns import MAX_TEXT, ColumnType, no_order
 from postri.engines.doubts import checked
-from postri.engines.engine import CHANGED, MOST_COUNTS, MOST_POINTS, Engine, OrdersCells
+from postri.engines.engine import (
+    CHANGED,
+    MOST_COUNTS,
+    MOST_POINTS,
+    CountsTogether,
+    Engine,
+    OrdersCells,
+)
 from postri.engines.rows import (
     EVERY_ROW,
     MOST_GROUPS,
@@ -57,6 +64,9 @@ T = TypeVar("T")
 ScanKey = tuple[str | None, Grid, Selection]
 """What one scan counts: a column on a grid, of some rows."""
 
+KeptKey = tuple[ScanKey, int, int]
+"""By what windows are kept: what was counted, and the quantile, of which it is two numbers."""
+
 
 @dataclass(frozen=True)
 class KeptWindows:
@@ -88,8 +98,9 @@ class Table:
         self.max_text = max_text
         self._joined = joined
         self._computed = computed
-        self._kept: dict[tuple[ScanKey, Fraction], KeptWindows] = {}
+        self._kept: dict[KeptKey, KeptWindows] = {}
         self._counts: dict[tuple[object, ...], list[Any]] | None = None
+        self._wanted: set[tuple[object, ...]] = set()
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str, *, vouched: bool = False) -> Table:
@@ -311,6 +322,10 @@ class Table:
             ("totals", column, grid, rows), lambda: self._engine.totals(column, grid, rows)
         )
 
+    def want_totals(self, column: str | None, grid: Grid, rows: Selection) -> None:
+        """Totals will be asked for: a scan for something else may count them in passing."""
+        self._wanted.add(("totals", column, grid, rows))
+
     def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
         """For each group how many cells of a column count, the sum of their places on the grid, and
         that of the squares.
@@ -421,25 +436,41 @@ class Table:
         found: dict[Target, list[RankWindow]] = {}
         missing = []
         for target in targets:
-            kept = self._kept.get((scan, target.p))
+            kept = self._kept.get(_kept_key(scan, target))
             if kept is not None and kept.reach(target.half):
                 found[target] = [trim(each, target.p, target.half) for each in kept.windows]
             else:
                 missing.append(target)
         if missing:
-            column, grid, rows = scan
-            groups = self._engine.windows(column, grid, missing, rows)
+            groups = self._scanned_windows(scan, missing)
             for target, windows in zip(missing, zip(*groups, strict=True), strict=True):
                 found[target] = list(windows)
-                self._keep((scan, target.p), KeptWindows(target.half, list(windows)))
+                self._keep(_kept_key(scan, target), KeptWindows(target.half, list(windows)))
         return [found[target] for target in targets]
 
-    def _keep(self, key: tuple[ScanKey, Fraction], windows: KeptWindows) -> None:
+    def _scanned_windows(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
+        """The windows by a scan, which counts the totals as well if they are wanted next."""
+        column, grid, rows = scan
+        key = ("totals", column, grid, rows)
+        counts = self._counts
+        engine = self._engine
+        wanted = counts is not None and key in self._wanted and key not in counts
+        if counts is None or not wanted or not isinstance(engine, CountsTogether):
+            return engine.windows(column, grid, targets, rows)
+        windows, totals = engine.windows_and_totals(column, grid, targets, rows)
+        counts[key] = totals
+        return windows
+
+    def _keep(self, key: KeptKey, windows: KeptWindows) -> None:
         """Keep the windows in place of narrower ones; let the oldest go where there are many."""
         self._kept.pop(key, None)
         self._kept[key] = windows
         if len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _kept_key(scan: ScanKey, target: Target) -> KeptKey:
+    return scan, target.p.numerator, target.p.denominator
 
 
 def _joined(parts: Sequence[PointCounts]) -> PointCounts:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import hypot, inf, log
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ READING_ERROR = 1e-11
 # Far beyond every reading.
 HUGE = Fraction(10) ** 100
 TINY = 1 / HUGE
+# Numbers of so many bits before or behind the point lie between the two.
+MODERATE_BITS = 300
 # Where E is e^300 the clock stops at once, and a higher E would not show.
 ENOUGH = 300.0
 # So many times what is needed is enough, whatever the errors of floats are.
@@ -61,8 +63,7 @@ class Dial(Protocol):
         """The first link whose reading, as `readings` tells it, is this time or later."""
 
 
-@dataclass(frozen=True)
-class Plateaus:
+class Plateaus(NamedTuple):
     """How deep the links are on one side: `depths[j]` units from link `starts[j]` on, and
     infinitely deep from link `end` on.
 
@@ -73,16 +74,28 @@ class Plateaus:
     depths: NDArray[Any]
     end: int
 
-    @cached_property
-    def bounds(self) -> LinkNumbers:
-        """Where each plateau starts, and where the last one ends."""
-        return np.concatenate((self.starts, [self.end]))
-
-    @cached_property
+    @property
     def ends(self) -> LinkNumbers:
         """The last link of each plateau."""
-        ends: LinkNumbers = self.bounds[1:] - 1
-        return ends
+        return last_links(self.starts, self.end)
+
+
+def last_links(starts: LinkNumbers, end: int) -> LinkNumbers:
+    """The last link before each next start, and before the end."""
+    links = np.empty_like(starts)
+    np.subtract(starts[1:], 1, out=links[:-1])
+    links[-1:] = end - 1
+    return links
+
+
+class _Floats(NamedTuple):
+    """The links at which the level of a clock may change, the reading of the last link before each
+    next one, and the level from each on.
+    """
+
+    starts: LinkNumbers
+    until: Floats
+    levels: Floats
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ class Clock:
     odds: Fraction
     rate: Fraction
 
-    @cached_property
+    @property
     def last(self) -> int:
         """The last link."""
         left, right = self.sides
@@ -144,7 +157,7 @@ class Clock:
         return first, max(first, self._first_after(most + TIME_MARGIN))
 
     def _first_of(self, cell: int) -> int:
-        starts = self._starts
+        starts = self._floats.starts
         return int(starts[cell]) if cell < len(starts) else self.last
 
     def _first_after(self, time: float) -> int:
@@ -154,10 +167,21 @@ class Clock:
 
     @cached_property
     def _schedule(self) -> Schedule:
-        since = np.concatenate(([-inf], self._until[:-1]))
-        return Schedule(self._levels - self._beyond, since, self._until)
+        beyond = log(self.odds.denominator) - log(self.odds.numerator)
+        # At that level E is 1 at time 0.
+        return Schedule(self._floats.levels - beyond, self._floats.until)
 
     @cached_property
+    def _floats(self) -> _Floats:
+        """Where the level changes, and what it is."""
+        starts = self._starts()
+        until = self.dial.readings(last_links(starts, self.last))
+        nats = self._nats_at(starts, self.sides[0])
+        np.minimum(nats, self._nats_at(starts, self.sides[1]), out=nats)
+        # Of links that are equally deep the last has the latest reading, and so the least term.
+        nats -= until
+        return _Floats(starts, until, least_from_here(nats))
+
     def _starts(self) -> LinkNumbers:
         """The links at which the level may change."""
         left, right = self.sides
@@ -166,33 +190,26 @@ class Clock:
         starts: LinkNumbers = np.concatenate((left.starts, right.starts, ended))
         starts.sort()
         starts = starts[: starts.searchsorted(self.last)]
-        changed = starts[1:] > starts[:-1]
-        if changed.all():
-            return starts
-        return starts[np.concatenate((changed, [True]))]
-
-    @cached_property
-    def _until(self) -> Floats:
-        """The reading of the last link before each next start."""
-        return self.dial.readings(np.concatenate((self._starts[1:], [self.last])) - 1)
-
-    @cached_property
-    def _levels(self) -> Floats:
-        """The levels from each start on."""
-        left, right = (self._nats_at(self._starts, side) for side in self.sides)
-        # Of links that are equally deep the last has the latest reading, and so the least term.
-        return least_from_here(np.minimum(left, right) - self._until)
+        last_of_equals = np.empty(len(starts), np.bool_)
+        last_of_equals[-1] = True
+        np.greater(starts[1:], starts[:-1], out=last_of_equals[:-1])
+        return starts[last_of_equals]
 
     def _terms(self, side: Plateaus, places: LinkNumbers | slice) -> Floats:
         """The least `rate * depth - reading` of some plateaus: that of their last links."""
         # After the last link of a plateau the level may change, so its reading is known.
-        known = self._starts.searchsorted(side.ends[places], side="right") - 1
-        return self._nats(side.depths[places]) - self._until[known]
+        floats = self._floats
+        known = floats.starts.searchsorted(side.ends[places], side="right") - 1
+        return self._nats(side.depths[places]) - floats.until[known]
 
     def _nats_at(self, links: LinkNumbers, side: Plateaus) -> Floats:
-        """How deep some links are on one side, in nats."""
-        nats: Floats = np.concatenate((self._nats(side.depths), [inf]))
-        return nats[side.bounds.searchsorted(links, side="right") - 1]
+        """How deep some links are on one side, in nats; they rise, and are before the last."""
+        if not len(side.starts):
+            return np.full(len(links), inf)
+        nats = self._nats(side.depths)[side.starts.searchsorted(links, side="right") - 1]
+        if side.end < self.last:
+            nats[links.searchsorted(side.end) :] = inf
+        return nats
 
     def _nats(self, depths: NDArray[Any]) -> Floats:
         """Depths in nats; what is beyond every reading by far need not be exact."""
@@ -205,14 +222,10 @@ class Clock:
     @cached_property
     def _float_rate(self) -> float | None:
         """The rate, if products with it are sure to be floats."""
-        if TINY < self.rate < HUGE:
+        bits = self.rate.numerator.bit_length() - self.rate.denominator.bit_length()
+        if abs(bits) < MODERATE_BITS or TINY < self.rate < HUGE:
             return float(self.rate)
         return None
-
-    @cached_property
-    def _beyond(self) -> float:
-        """The level at which E is 1 at time 0."""
-        return log(self.odds.denominator) - log(self.odds.numerator)
 
     def picks_like(self, deeper: Clock, link: int) -> bool:
         """Whether every clock between this one and a deeper one surely picks the link that this one
@@ -224,15 +237,15 @@ class Clock:
             return True
         least = inf
         for side, other in zip(self.sides, deeper.sides, strict=True):
-            changed = np.flatnonzero(side.depths != other.depths)
+            (changed,) = (side.depths != other.depths).nonzero()
             if len(changed):
-                least = min(least, float(self._terms(side, changed).min()))
+                least = min(least, *self._terms(side, changed).tolist())
         # Levels differ only where they are at least the least of these terms.
-        starts = self._starts
+        floats = self._floats
         doubt = TIME_MARGIN * max(1.0, abs(least))
-        alike = int(self._levels.searchsorted(least - doubt))
+        alike = int(floats.levels.searchsorted(least - doubt))
         # The first of the links at which they do is the likelier, the higher its level is.
-        if alike == len(starts) or link <= starts[alike]:
+        if alike == len(floats.starts) or link <= floats.starts[alike]:
             return True
         # After the crossing it makes no difference what the levels are.
         return self._schedule.has_crossed(alike)
@@ -298,7 +311,7 @@ class Clock:
     def _cells(self) -> tuple[_Cell, ...]:
         """The links up to the crossing, in runs of equal levels."""
         # What comes after the crossing does not matter.
-        levels = self._levels
+        levels = self._floats.levels
         place, _, _ = self._schedule.crossing
         limit = float(levels[min(place + 1, len(levels) - 1)]) + 1
         cells: list[_Cell] = []
@@ -322,58 +335,53 @@ class Clock:
         doubt = TIME_MARGIN * np.maximum(1, np.abs(terms))
         telling = np.flatnonzero((terms <= least_from_here(terms) + doubt) & (terms <= limit))
         level: Fraction | None = None
+        ends = side.ends
         for j in telling[::-1]:
-            term = self.rate * int(side.depths[j]) - self.dial.reading(int(side.ends[j]))
+            term = self.rate * int(side.depths[j]) - self.dial.reading(int(ends[j]))
             if level is None or term < level:
                 # The level holds from the plateau after the telling one before this to here.
-                found[int(side.ends[j]) + 1] = level
+                found[int(ends[j]) + 1] = level
                 level = term
         found[0] = level
         return dict(sorted(found.items()))
 
 
-@dataclass(frozen=True)
 class Schedule:
-    """When the clock stops, in floats: cell i goes from one time to another, and ln E(y) - y is
-    `heights[i]` in it.
+    """When the clock stops, in floats: cell i goes from the end of the one before to `until[i]`,
+    and ln E(y) - y is `heights[i]` in it.
     """
 
-    heights: Floats
-    since: Floats
-    until: Floats
+    def __init__(self, heights: Floats, until: Floats) -> None:
+        self.heights = heights
+        self.until = until
+        # E where each cell begins, the first one before all time, and where it ends.
+        begins = np.empty(len(heights))
+        begins[0] = -inf
+        np.add(heights[1:], until[:-1], out=begins[1:])
+        ends = heights + until
+        self._is_beyond = bool(ends[-1] > ENOUGH)
+        if self._is_beyond:
+            np.minimum(begins, ENOUGH, out=begins)
+        self._log_ends = ends
+        self._begins: Floats = np.exp(begins, out=begins)
+        self._ends: Floats = np.exp(np.minimum(ends, ENOUGH))
+        # The mass of E up to the end of each cell.
+        self._stopped: Floats = (self._ends - self._begins).cumsum()
+        self.crossing = self._crossing()
+        self.doubt = self._doubt()
 
-    @cached_property
-    def _log_ends(self) -> Floats:
-        """The logarithm of E where each cell ends."""
-        return self.heights + self.until
-
-    @cached_property
-    def _begins(self) -> Floats:
-        """E where each cell begins."""
-        begins: Floats = np.exp(np.minimum(self.heights + self.since, ENOUGH))
-        return begins
-
-    @cached_property
-    def _ends(self) -> Floats:
-        ends: Floats = np.exp(np.minimum(self._log_ends, ENOUGH))
-        return ends
-
-    @cached_property
-    def _stopped(self) -> Floats:
-        """The mass of E up to the end of each cell."""
-        return (self._ends - self._begins).cumsum()
-
-    @cached_property
-    def crossing(self) -> tuple[int, float, float]:
+    def _crossing(self) -> tuple[int, float, float]:
         """The cell in which E reaches 1/(4A), the time, and A, the chance to have stopped."""
-        met = (self._ends * self._stopped >= 1 / 4) | (self._log_ends > ENOUGH)
+        met = self._ends * self._stopped >= 1 / 4
+        if self._is_beyond:
+            met |= self._log_ends > ENOUGH
         place = int(met.argmax())
         if not met[place]:
             # E is infinite past the last reading.
             return len(met), float(self.until[-1]), float(self._stopped[-1])
         stopped = self._stopped_before(place)
         begins = float(self._begins[place])
-        since = float(self.since[place])
+        since = self._since(place)
         if stopped * begins >= 1 / 4:
             return place, since, stopped
         further = begins - stopped
@@ -381,8 +389,11 @@ class Schedule:
         time = -log(4 * stopped) - float(self.heights[place])
         return place, max(time, since), stopped
 
-    @cached_property
-    def doubt(self) -> float:
+    def _since(self, i: int) -> float:
+        """When a cell begins."""
+        return float(self.until[i - 1]) if i else -inf
+
+    def _doubt(self) -> float:
         """How much the errors of readings may matter to chances after the crossing: those before
         it, where E is low, move its A.
         """

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from math import ceil, expm1, inf, log
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +82,7 @@ class Runs(Protocol):
 R = TypeVar("R", bound=Runs)
 
 
-@dataclass(frozen=True)
-class Winner(Generic[R]):
+class Winner(NamedTuple, Generic[R]):
     """The run that won, and the copy in it that did."""
 
     runs: R
@@ -105,15 +103,13 @@ def noisy_max(runs: R, *, rate: Fraction, noise: Noise, coins: Coins) -> Winner[
         batches += [entry.opened() for entry in hidden]
 
 
-@dataclass(frozen=True)
-class _Race:
+class _Race(NamedTuple):
     rate: Fraction
     noise: Noise
     draw: Draw
 
 
-@dataclass(frozen=True)
-class _Heat:
+class _Heat(NamedTuple):
     """Where a run's noise comes from: surprises that add up, each divided by the number of
     candidates that it is for.
     """
@@ -144,14 +140,20 @@ class _Batch(Generic[R]):
         self.heir = heir
         self.copy = copy
         self.words = race.draw.words((*key, *WORDS), len(runs.scores))
-        self.scaled = _scaled(runs.scores, race.rate) + runs.boosts * 2.0**-BOOST_BITS
-        self.margins = NOISE_MARGIN + SCORE_MARGIN * np.abs(self.scaled)
+        self.scaled = _scaled(runs.scores, race.rate)
+        self.scaled += runs.boosts * 2.0**-BOOST_BITS
+        self.margins = np.abs(self.scaled)
+        self.margins *= SCORE_MARGIN
+        self.margins += NOISE_MARGIN
         self.least_heats = self._least_heats()
-        self.tops = self.scaled + self.margins + NOISES[race.noise](self.least_heats)
+        self.tops = NOISES[race.noise](self.least_heats)
+        self.tops += self.scaled
+        self.tops += self.margins
 
     def _least_heats(self) -> Floats:
         """The least surprise per candidate that each run can have, for its largest noise."""
-        heats = least_surprise(self.words) / self.runs.sizes
+        heats = least_surprise(self.words)
+        heats /= self.runs.sizes
         if self.heat is not None:
             # Parts of an opened run have its heat on top of their own; the heir has nothing else.
             heats += self.heat.low
@@ -170,8 +172,8 @@ class _Batch(Generic[R]):
 
     def bottom(self, j: int) -> float:
         """The lower end of the noisy score of a run of known score."""
-        (noise,) = NOISES[self.race.noise](np.array([self._most_heat(j)]))
-        return float(self.scaled[j] - self.margins[j] + noise)
+        noise = _noise_at(self.race.noise, self._most_heat(j))
+        return float(self.scaled[j]) - float(self.margins[j]) + noise
 
     def heat_of(self, j: int) -> _Heat:
         """The coins of run j."""
@@ -187,8 +189,7 @@ class _Batch(Generic[R]):
         return _Heat((*inherited, (own, end - first)), low, high)
 
 
-@dataclass(frozen=True)
-class _Entry(Generic[R]):
+class _Entry(NamedTuple, Generic[R]):
     """One run of a batch."""
 
     batch: _Batch[R]
@@ -279,15 +280,27 @@ def _scaled(scores: NDArray[Any], rate: Fraction) -> Floats:
 
 
 def _exponential(heats: Floats) -> Floats:
+    noise = np.negative(heats)
+    np.expm1(noise, out=noise)
+    np.negative(noise, out=noise)
     with np.errstate(divide="ignore"):
-        noise: Floats = -np.log(-np.expm1(-heats))
-    return noise
+        np.log(noise, out=noise)
+    return np.negative(noise, out=noise)
 
 
 def _gumbel(heats: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         noise: Floats = -np.log(heats)
     return noise
+
+
+def _noise_at(noise: Noise, heat: float) -> float:
+    """The same of one heat."""
+    if noise == "exponential":
+        heat = -expm1(-heat)
+    if heat == 0:
+        return inf
+    return -log(heat)
 
 
 NOISES: dict[Noise, Callable[[Floats], Floats]] = {"exponential": _exponential, "gumbel": _gumbel}

@@ -102,7 +102,11 @@ def most_surprise_of(word: int) -> float:
 
 def _surprise(words: Words, more: float) -> Floats:
     """-ln((words + more) / 2^64), accurate also where it is small."""
-    surprise: Floats = -np.log((words.astype(np.float64) + more) / WORD)
+    surprise = words.astype(np.float64)
+    surprise += more
+    surprise /= WORD
+    np.log(surprise, out=surprise)
+    np.negative(surprise, out=surprise)
     # Near U = 1 the quotient has lost its last bits: its distance from 1 has not.
     (small,) = (words > np.uint64(NEAR_ONE)).nonzero()
     surprise[small] = -np.log1p(((~words[small]).astype(np.float64) + (1.0 - more)) / -WORD)

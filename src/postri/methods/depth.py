@@ -76,6 +76,10 @@ class Depth(WindowMethod):
 
     covers_population: ClassVar[bool] = True
 
+    def __hash__(self) -> int:
+        # Fractions take long, and hardly anybody has paces of their own.
+        return hash((self.noise, self.knees, self.margin, self.bonus, self.lean))
+
     def __post_init__(self) -> None:
         if self.noise not in ("exponential", "gumbel"):
             raise InputError(f"noise must be 'exponential' or 'gumbel', got {shown(self.noise)}")

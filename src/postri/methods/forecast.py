@@ -43,8 +43,7 @@ def mean_reach(pace: Fraction, beta: Fraction, error: float, leeway: float = 0.0
     total = 0.0
     for off in errors:
         levels = least_from_here(reaches - off - leeway - times)
-        since = np.concatenate(([-np.inf], times[:-1]))
-        chances = Schedule(levels + odds, since, times).chances()
+        chances = Schedule(levels + odds, times).chances()
         total += float(chances @ reaches)
     return total / ERRORS
 

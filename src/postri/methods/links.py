@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from math import ceil, exp, inf, log, log1p
+from math import ceil, exp, floor, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +25,16 @@ from postri.mechanisms.uniforms import Floats, Uniform
 from postri.methods.leeway import Leeway
 from postri.methods.scores import Scores, over_target, units_per_row
 from postri.methods.value import Shape
-from postri.window import Indexes, RankWindow, Windows, beginning_with
+from postri.window import Indexes, RankWindow, Windows, beginning_with, trim
 
 # An offset has at most this many binary digits before its zeros.
 DIGITS = 20
 HALF_OCTAVE = 1 << (DIGITS - 1)
+# What the digits of a link are multiplied by, for each of its octaves: 2^(octave - 1). No grid has
+# so many octaves.
+POWERS = np.ldexp(0.5, np.arange(1_000))
+# So few links are faster one by one.
+FEW = 4
 # A reading is a logarithm, cut off after this many binary places once and for all.
 PLACES = 40
 FITS = 2**62
@@ -38,6 +43,11 @@ EVERY = slice(None)
 CLOCK_KEY: Key = ("clock",)
 # E is e^20 or more where the first rows that a draw looks at end: it hardly ever needs others.
 ROOM = 20
+# Rows that are deeper than the odds by up to so many nats lie next to the value: a guess, for
+# speed alone.
+NEAR = 10
+# More rows than any table has.
+MANY = Fraction(2**62)
 
 
 def distance_scale(grid: Grid, index: int) -> int:
@@ -87,7 +97,7 @@ class Readings:
 
     @cached_property
     def _paces(self) -> tuple[float, ...]:
-        return tuple(float(pace) for pace in self.paces)
+        return tuple(map(float, self.paces))
 
     @cached_property
     def _bends(self) -> list[float]:
@@ -96,13 +106,22 @@ class Readings:
 
     def readings(self, links: LinkNumbers) -> Floats:
         """The readings of links that rise, to within 1e-11."""
-        offsets = links.astype(np.float64)
-        far = int(links.searchsorted(HALF_OCTAVE))
-        rest = (links[far:] & (HALF_OCTAVE - 1)) + HALF_OCTAVE
-        offsets[far:] = np.ldexp(rest.astype(np.float64), (links[far:] >> (DIGITS - 1)) - 1)
-        logs = np.log1p(offsets)
+        logs = links.astype(np.float64)
+        # Nearer ones are their own offsets.
+        far = int(links.searchsorted(2 * HALF_OCTAVE))
+        if len(links) - far <= FEW:
+            for place in range(far, len(links)):
+                logs[place] = offset_of(int(links[place]))
+        else:
+            beyond = links[far:]
+            logs[far:] = (beyond & (HALF_OCTAVE - 1)) + HALF_OCTAVE
+            logs[far:] *= POWERS.take(beyond >> (DIGITS - 1), mode="clip")
+        np.log1p(logs, out=logs)
         times: Floats = self._paces[0] * logs
         for (before, after), bend in zip(pairwise(self._paces), self._bends[1:-1], strict=True):
+            # Logarithms rise, and so do the bends.
+            if not len(logs) or logs[-1] <= bend:
+                break
             times += (after - before) * np.maximum(logs - bend, 0)
         return times
 
@@ -248,6 +267,16 @@ class ClockStep:
         return 1 / self.nats_per_row
 
     @cached_property
+    def near_rows(self) -> int:
+        """Rows per side among which the clock mostly stops."""
+        return ceiling(self.log_odds + NEAR, self.rows_per_nat)
+
+    @cached_property
+    def float_rows_per_nat(self) -> float:
+        """About `rows_per_nat`."""
+        return float(min(self.rows_per_nat, MANY))
+
+    @cached_property
     def nats_per_unit(self) -> Fraction:
         """The same for the unit in which depths are counted."""
         return self.nats_per_row / units_per_row(self.p, self.fine)
@@ -290,7 +319,15 @@ class ClockStep:
     def readings(self, grid: Grid, index: int) -> Readings:
         """When the clock passes the links around a value: public, for the value is released."""
         scale = distance_scale(grid, index)
-        return Readings(self.paces, tuple(knee * scale for knee in self.knees))
+        knees = tuple([knee * scale for knee in self.knees])
+        readings = Readings(self.paces, knees)
+        # They are the same for all values.
+        vars(readings)["_paces"] = self._float_paces
+        return readings
+
+    @cached_property
+    def _float_paces(self) -> tuple[float, ...]:
+        return tuple(map(float, self.paces))
 
     def last_reading(self, grid: Grid) -> float:
         """No reading is later, whatever the value is."""
@@ -312,7 +349,8 @@ class ClockStep:
     ) -> tuple[int, int]:
         """The interval around a value."""
         links = self.links(grid, index, shape)
-        windows = beginning_with(windows, self.p, links.half(windows(0).n))
+        half = links.half(windows(0).n)
+        windows = beginning_with(windows, self.p, links.first_half(windows(0), half), half)
         draw = coins.draw()
         uniform = Uniform(draw, CLOCK_KEY, int(draw.words(CLOCK_KEY, 1)[0]))
         level = 0
@@ -357,6 +395,18 @@ class Links:
         nats = step.log_odds + self._readings.near(last) + ROOM
         return 1 + step.wanting_rows(n) + ceiling(nats, step.rows_per_nat)
 
+    def first_half(self, window: RankWindow, half: int) -> int:
+        """Rows per side that mostly decide, of those that almost always do: the rows next to the
+        value tell how late the clock stops, if they lie as rows do elsewhere.
+        """
+        near = trim(window, self.step.p, self.step.near_rows)
+        if not len(near.indexes):
+            return half
+        reach = max(self.index - int(near.indexes[0]), int(near.indexes[-1]) - self.index, 0)
+        late = self._readings.near(link_reaching(reach))
+        spare = late + (ROOM - NEAR)
+        return max(half - floor(spare * self.step.float_rows_per_nat), self.step.near_rows)
+
     @cached_property
     def _readings(self) -> Readings:
         return self.step.readings(self.grid, self.index)
@@ -381,15 +431,15 @@ class Links:
         fewest, most = window.ranks_before(np.concatenate((lows, highs + 1)))
         step = self.step
         wanting = step.wanting_units(window.n)
-        least = over_target(fewest, window.n, step.p, wanting, step.fine)
-        largest = over_target(most, window.n, step.p, wanting, step.fine)
+        least, largest = over_target(np.array([fewest, most]), window.n, step.p, wanting, step.fine)
         number = len(lows)
-        left = _side(
-            starts[:number], -largest[:number] - wanting, -least[:number] - wanting, self.left_end
-        )
-        right = _side(
-            starts[number:], least[number:] - wanting, largest[number:] - wanting, self.right_end
-        )
+        lefts = -largest[:number], -least[:number]
+        rights = least[number:], largest[number:]
+        if wanting:
+            lefts = lefts[0] - wanting, lefts[1] - wanting
+            rights = rights[0] - wanting, rights[1] - wanting
+        left = _side(starts[:number], *lefts, self.left_end)
+        right = _side(starts[number:], *rights, self.right_end)
         deepest = self._clock(left.deep, right.deep)
         if window.whole:
             return deepest, deepest
@@ -409,15 +459,31 @@ class Links:
         deeper; none to a side on which the value lies on the edge of the grid.
         """
         grid = self.grid
-        places = _telling_places(window)
+        places = self._telling_places(window.indexes)
         lows = highs = places[:0]
+        inside = [grid.first + 1, self.index, min(self.index + 1, grid.last), grid.last]
+        begin, upto, beyond, end = places.searchsorted(inside).tolist()
         if self.left_end > 0:
-            inner = places[(places > grid.first) & (places < self.index)]
-            lows = np.concatenate((inner, [self.index]))[::-1]
+            lows = np.empty(upto - begin + 1, np.int64)
+            lows[0] = self.index
+            lows[1:] = places[begin:upto][::-1]
         if self.right_end > 0:
-            inner = places[(places > self.index) & (places < grid.last)]
-            highs = np.concatenate(([self.index], inner))
+            highs = np.empty(end - beyond + 1, np.int64)
+            highs[0] = self.index
+            highs[1:] = places[beyond:end]
         return lows, highs
+
+    def _telling_places(self, atoms: Indexes) -> Indexes:
+        """Where what a window tells of the counts changes: at its atoms, and next to its ends, as
+        far as the grid goes.
+        """
+        if not len(atoms):
+            return atoms
+        places = np.empty(len(atoms) + 2, np.int64)
+        places[0] = max(int(atoms[0]) - 1, self.grid.first)
+        places[1:-1] = atoms
+        places[-1] = min(int(atoms[-1]) + 1, self.grid.last)
+        return places
 
     def _links_to(self, lows: Indexes, highs: Indexes) -> LinkNumbers:
         """The first link that reaches each of these places."""
@@ -429,10 +495,14 @@ class Links:
         if farthest < FITS:
             to_lows = (self.index - lows) * self.left
             to_highs = (highs - self.index) * self.right
-            return links_reaching(np.concatenate((to_lows, to_highs)))
-        offsets = [(self.index - int(low)) * self.left for low in lows]
-        offsets += [(int(high) - self.index) * self.right for high in highs]
-        return np.array([link_reaching(offset) for offset in offsets])
+            offsets = np.concatenate((to_lows, to_highs))
+            # So near, every whole number is the offset of the link of that number.
+            if farthest <= 2 * HALF_OCTAVE:
+                return offsets
+            return links_reaching(offsets)
+        far_offsets = [(self.index - int(low)) * self.left for low in lows]
+        far_offsets += [(int(high) - self.index) * self.right for high in highs]
+        return np.array([link_reaching(offset) for offset in far_offsets])
 
 
 class _Side(NamedTuple):
@@ -444,16 +514,10 @@ class _Side(NamedTuple):
 
 def _side(starts: LinkNumbers, shallow: Scores, deep: Scores, end: int) -> _Side:
     """Each link has the depth of the last place that it reaches."""
-    kept = starts[1:] > starts[:-1]
-    if len(starts) and (starts[-1] >= end or not kept.all()):
-        kept = np.concatenate((kept, [starts[-1] < end]))
-        starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
+    if len(starts):
+        kept = np.empty(len(starts), np.bool_)
+        np.greater(starts[1:], starts[:-1], out=kept[:-1])
+        kept[-1] = starts[-1] < end
+        if np.count_nonzero(kept) < len(kept):
+            starts, shallow, deep = starts[kept], shallow[kept], deep[kept]
     return _Side(Plateaus(starts, shallow, end), Plateaus(starts, deep, end))
-
-
-def _telling_places(window: RankWindow) -> Indexes:
-    """Where what the window tells of the counts changes: at its atoms, and next to its ends."""
-    atoms = window.indexes
-    # At the ends of int64 this goes round, out of the grid on the side that it is asked for.
-    places: Indexes = np.concatenate((atoms[:1] - 1, atoms, atoms[-1:] + 1))
-    return places

@@ -55,6 +55,11 @@ class QuantileTerms:
     rho: Fraction | None = None
     covers: Covers = "table"
 
+    def __hash__(self) -> int:
+        # Fractions take long, and these tell most terms apart.
+        beta = self.beta
+        return hash((self.p.numerator, beta.numerator, beta.denominator, self.groups, self.covers))
+
     @cached_property
     def sensitivity(self) -> Fraction:
         """How far one person moves a count minus the target rank, in all groups together; where

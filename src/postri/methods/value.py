@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,16 +65,24 @@ class ValueStep(Step):
         rank, where this is the `distrust_of` their table.
         """
         left = -before
-        right = upto
-        depth: Scores = np.minimum(left, right)
+        depth: Scores = np.minimum(left, upto)
         if shape == "even":
             return depth
-        inside = left - np.abs(right)
-        if shape == "left":
+        return self.lopsided(shape, left, upto, depth, distrust)
+
+    def lopsided(
+        self, shape: Shape, left: Scores, right: Scores, depth: Scores, distrust: int | Indexes
+    ) -> Scores:
+        """The same of a lopsided shape, where points lie so deep to both sides, and so at all."""
+        if shape == "right":
+            inside = left - np.abs(right)
+        else:
             inside = right - np.abs(left)
         # Depths are even numbers of units, so halves are exact.
-        lopsided: Scores = np.minimum(depth, inside // 2 - distrust)
-        return lopsided
+        inside >>= 1
+        inside -= distrust
+        scores: Scores = np.minimum(depth, inside)
+        return scores
 
     def boost(self, shape: Shape) -> int:
         """The public bonus of a shape."""
@@ -92,16 +100,16 @@ class ValueStep(Step):
         return ValueRuns(self, windows, grid, 0, segments, SHAPES)
 
 
-@dataclass(frozen=True)
-class Segments:
+class Segments(NamedTuple):
     """Runs of grid points that no count tells apart: atoms, the gaps between them, and what lies
     outside the window.
+
+    `ranks` has a row of how many rows lie before each, and one of how many lie up to its end.
     """
 
     starts: Indexes
     ends: Indexes
-    before: Indexes
-    upto: Indexes
+    ranks: Indexes
     known: NDArray[np.bool_]
     n: int
 
@@ -118,30 +126,29 @@ def _segments(window: RankWindow, first: int, last: int) -> Segments:
     starts = np.empty(number, np.int64)
     starts[0] = first
     starts[1::2] = atoms
-    starts[2::2] = atoms + 1
+    np.add(atoms, 1, out=starts[2::2])
     ends = np.empty(number, np.int64)
     ends[-1] = last
     ends[1::2] = atoms
-    ends[:-1:2] = atoms - 1
-    ranks = window.ranks[begin : end + 1].repeat(2)
+    np.subtract(atoms, 1, out=ends[:-1:2])
+    twice = window.ranks[begin : end + 1].repeat(2)
+    ranks = np.empty((2, number), np.int64)
+    ranks[0] = twice[:-1]
+    ranks[1] = twice[1:]
     known = _inside(window, starts, ends)
     kept = _nonempty(atoms, first, last)
-    return Segments(
-        starts=starts[kept],
-        ends=ends[kept],
-        before=ranks[:-1][kept],
-        upto=ranks[1:][kept],
-        known=known[kept],
-        n=window.n,
-    )
+    if np.count_nonzero(kept) < number:
+        starts, ends, ranks, known = starts[kept], ends[kept], ranks[:, kept], known[kept]
+    return Segments(starts, ends, ranks, known, window.n)
 
 
 def _nonempty(atoms: Indexes, first: int, last: int) -> NDArray[np.bool_]:
-    kept = np.ones(2 * len(atoms) + 1, dtype=bool)
+    kept = np.empty(2 * len(atoms) + 1, np.bool_)
+    kept.fill(True)
     if len(atoms):
         kept[0] = atoms[0] > first
         kept[-1] = atoms[-1] < last
-        kept[2:-1:2] = atoms[1:] - atoms[:-1] != 1
+        np.not_equal(atoms[1:] - atoms[:-1], 1, out=kept[2:-1:2])
     return kept
 
 
@@ -149,7 +156,8 @@ def _inside(window: RankWindow, starts: Indexes, ends: Indexes) -> NDArray[np.bo
     """Whether a segment's counts are known: all but the segments beyond an end of the window where
     there are more rows.
     """
-    known = np.ones(len(starts), dtype=bool)
+    known = np.empty(len(starts), np.bool_)
+    known.fill(True)
     if window.below:
         known &= ends >= window.indexes[0]
     if window.above:
@@ -187,15 +195,15 @@ class ValueRuns:
         seen = self.segments
         step = self.step
         distrust = step.distrust_of(seen.n)
-        before = over_target(seen.before, seen.n, step.p, distrust, step.fine)
-        upto = over_target(seen.upto, seen.n, step.p, distrust, step.fine)
-        depth = step.scores("even", before, upto, distrust)
+        before, right = over_target(seen.ranks, seen.n, step.p, distrust, step.fine)
+        left = -before
+        depth = np.minimum(left, right)
         by_shape = []
         for shape in self.shapes:
             scores = depth
             if shape != "even":
                 # The score of a lopsided shape is at most the depth.
-                lopsided = step.scores(shape, before, upto, distrust)
+                lopsided = step.lopsided(shape, left, right, depth, distrust)
                 scores = np.where(seen.known, lopsided, depth)
             by_shape.append(scores)
         return np.concatenate(by_shape)
@@ -203,8 +211,10 @@ class ValueRuns:
     @cached_property
     def boosts(self) -> NDArray[np.int64]:
         """The bonus of each run's shape."""
-        by_shape = np.array([self.step.boost(shape) for shape in self.shapes])
-        return np.repeat(by_shape, len(self.segments.starts))
+        boosts = np.empty((len(self.shapes), len(self.segments.starts)), np.int64)
+        for of_shape, shape in zip(boosts, self.shapes, strict=True):
+            of_shape.fill(self.step.boost(shape))
+        return boosts.ravel()
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -214,7 +224,8 @@ class ValueRuns:
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """The number of candidates in each run."""
-        return self._in_all_shapes(self.grid.sizes(self.segments.starts, self.segments.ends))
+        segments = self.segments
+        return self._in_all_shapes(self.grid.sizes_in_order(segments.starts, segments.ends))
 
     def _in_all_shapes(self, of_segments: NDArray[T]) -> NDArray[T]:
         """What every shape has of the segments."""

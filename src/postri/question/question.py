@@ -23,11 +23,12 @@ from postri.answer import Answer
 from postri.answer.forecast import ExpectedRows, Unknown
 from postri.answer.lazy import LazySequence
 from postri.answer.words import JOINT, ROUNDED_TO_WHOLE, is_wish_note, wish_note
-from postri.columns import MAX_TEXT
+from postri.columns import MAX_TEXT, ColumnType
 from postri.cost import Cost, rho_of
 from postri.domain import Domain, check_domain
 from postri.engines.progress import check_cancelled
 from postri.engines.rows import (
+    EVERY_ROW,
     MOST_GROUPS,
     GroupColumn,
     Groups,
@@ -233,6 +234,19 @@ class Question:
             return ()
         return self.groups.columns
 
+    def with_coins(self, coins: Coins) -> Self:
+        """The same with other coins, and with all that is kept of it: that is public, and no coins
+        are in it.
+        """
+        question = object.__new__(type(self))
+        vars(question).update(vars(self), coins=coins, _bindings=self._bindings)
+        return question
+
+    @cached_property
+    def _bindings(self) -> list[_Binding]:
+        """How the question fits the columns that it was last asked of."""
+        return []
+
     def bound(self, table: Table) -> BoundQuestion:
         """The question in terms of a table's columns; InputError if it does not fit them.
 
@@ -245,6 +259,8 @@ class Question:
 
     def _bound(self, table: Table) -> BoundQuestion:
         """The same of a table that has the computed columns."""
+        if self._is_plain:
+            return self._bound_to_column(table)
         rows: dict[Predicate | None, Selection] = {None: table.bind(self.rows)}
         together: dict[BatchKey, list[int]] = {}
         for place, asked in enumerate(self.asked):
@@ -268,6 +284,37 @@ class Question:
         cells = self._cells(table)
         return BoundQuestion(self, table, rows[None], batches, cells, self._texts(table))
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether it is one statistic of the order of one column, of all rows: then how it fits a
+        table follows from the name and the type of the column alone.
+        """
+        if len(self.asked) > 1 or self.rows != Rows() or self.computed:
+            return False
+        statistic = self.asked[0].statistic
+        return (
+            statistic.needs_column
+            and not statistic.needs_indexes
+            and not statistic.decides
+            and statistic.where is None
+            and statistic.public_keys is None
+        )
+
+    def _bound_to_column(self, table: Table) -> BoundQuestion:
+        """The same of a plain question: most ask the same of many tables."""
+        statistic = self.asked[0].statistic
+        column = table.column(statistic.column)
+        declared = table.type_of(column)
+        for known in self._bindings:
+            if known.fits(column, declared):
+                break
+        else:
+            batch = self._batch(table, statistic.batch, column, statistic.domain, [0])
+            batches = [BoundBatch(self._places_of_answers([0]), batch, EVERY_ROW)]
+            known = _Binding(column, declared, batches, self._cells(table), self._texts(table))
+            self._bindings[:] = [known]
+        return BoundQuestion(self, table, EVERY_ROW, known.batches, known.cells, known.texts)
+
     def _cells(self, table: Table) -> list[CellWords]:
         """Which cells each answer is about, in the order of the draws."""
         return self._of_answers([cells_of_table(asked, table) for asked in self.asked])
@@ -278,6 +325,8 @@ class Question:
 
     def _texts(self, table: Table) -> int | None:
         """How long texts may be, where the filter may miss longer ones."""
+        if not self._filters:
+            return None
         texts = texts_of_table(table)
         if not any(misses_texts(each, texts) for each in self._filters):
             return None
@@ -485,6 +534,24 @@ class BoundBatch:
 
 
 @dataclass(frozen=True)
+class _Binding:
+    """What is public of a plain question that fits a column of this name and declared type."""
+
+    column: str | None
+    declared: ColumnType
+    batches: Sequence[BoundBatch]
+    cells: Sequence[CellWords]
+    texts: int | None
+
+    def fits(self, column: str | None, declared: ColumnType) -> bool:
+        """Whether it is a column of this name and type."""
+        known = self.declared
+        same = known is declared or (known == declared and known.complete == declared.complete)
+        # A data frame may have numbers for names, and 1 is True.
+        return same and column == self.column and type(column) is type(self.column)
+
+
+@dataclass(frozen=True)
 class DrawnAnswers:
     """The answers of each group in the order of the draws, and the question that they answer, with
     the keys that were found for it.
@@ -534,8 +601,7 @@ class BoundQuestion:
     def _drawn(self, table: Table, begun: Sequence[Mapping[int, Answer]]) -> DrawnAnswers:
         """The answers of each group, some of which are drawn already."""
         groups: list[dict[int, Answer]] = [{} for _ in range(len(begun))]
-        counted = [each.batch.count(table, each.rows) for each in self.batches]
-        for each, counts in zip(self.batches, counted, strict=True):
+        for each, counts in zip(self.batches, self._counted(table), strict=True):
             drawn_groups = each.batch.draw_groups(counts, self.question.coins)
             for group, drawn in zip(groups, drawn_groups, strict=True):
                 # Draws of many groups take their time too.
@@ -549,6 +615,21 @@ class BoundQuestion:
 
         answers = LazySequence(len(groups), in_order)
         return DrawnAnswers(self.question, about(self.question, answers, self.cells, self.texts))
+
+    def _counted(self, table: Table) -> list[Sequence[Any]]:
+        """What is counted for each batch. In which order does not show: what others may count in
+        passing comes last.
+        """
+        if len(self.batches) == 1:
+            return [each.batch.count(table, each.rows) for each in self.batches]
+        for each in self.batches:
+            each.batch.announce(table, each.rows)
+        places = range(len(self.batches))
+        counted: dict[int, Sequence[Any]] = {}
+        for place in sorted(places, key=lambda place: self.batches[place].batch.in_passing):
+            each = self.batches[place]
+            counted[place] = each.batch.count(table, each.rows)
+        return [counted[place] for place in places]
 
 
 def plain_question(

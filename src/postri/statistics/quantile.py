@@ -343,6 +343,8 @@ def in_order(spans: Sequence[Span], ps: Sequence[Fraction]) -> list[Span]:
 
     An interval can only grow by this, so it holds what it held.
     """
+    if len(spans) == 1 and spans[0].low <= spans[0].value <= spans[0].high:
+        return list(spans)
     values = sorted(span.value for span in spans)
     ordered = list(spans)
     for place, value in zip(_ascending(ps), values, strict=True):

@@ -81,6 +81,9 @@ class Countable(Protocol):
     def totals(self, column: str | None, grid: Grid, rows: Any) -> list[Total]:
         """For each group how many cells count, and the sum of their grid indexes."""
 
+    def want_totals(self, column: str | None, grid: Grid, rows: Any) -> None:
+        """Say that totals will be asked for."""
+
     def square_totals(self, column: str | None, grid: Grid, rows: Any) -> list[SquareTotal]:
         """For each group how many cells count, the sum of their places on the grid, and that of
         the squares.
@@ -362,6 +365,9 @@ class Batch(ABC):
     column: str | None
     grid: Grid | None
 
+    in_passing: ClassVar[bool] = False
+    """Whether a scan for another batch may count what it needs."""
+
     @classmethod
     def methods(cls, asked: Sequence[Asked], *, fixed: bool) -> Sequence[Method]:
         """The methods by which they may be drawn together. A `fixed` method is the only one."""
@@ -386,6 +392,10 @@ class Batch(ABC):
         `fixed` method stays.
         """
         return asked
+
+    def announce(self, table: Countable, rows: Any) -> None:
+        """Tell the table what will be counted, where a scan for others can count it in passing."""
+        return
 
     @abstractmethod
     def count(self, table: Countable, rows: Any) -> Sequence[Any]:
@@ -415,6 +425,13 @@ class RowBatch(Batch):
 
 class TotalBatch(Batch):
     """Statistics of the sum of a column."""
+
+    in_passing = True
+
+    def announce(self, table: Countable, rows: Any) -> None:
+        """The totals."""
+        assert self.grid is not None
+        table.want_totals(self.column, self.grid, rows)
 
     def count(self, table: Countable, rows: Any) -> list[Total]:
         """How many cells count, and the sum of their grid indexes."""

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from postri import system
+import postri
+from postri import Domain, SeededCoins, agg, system
 from postri.engines.engine import Bracket, CountRequest
 from postri.engines.memory import brackets, chunk, counter, scan
 from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.counter import MemoryCounter
 from postri.engines.progress import Cancel, Percent, cancelled_by, showing
 from postri.engines.reading import Reading
+from postri.engines.table import Table
 from postri.grid import Grid
 from postri.window import RankWindow, Target, holds, trim
 
@@ -214,6 +216,60 @@ def test_a_scan_tells_how_far_it_has_come() -> None:
     with showing(show):
         scan.scan([Chunk(WHOLE)], Sum)
     assert told == [0.0, 100.0]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("few", [0, 10**6], ids=["by brackets", "by a sort"])
+def test_a_window_and_a_total_of_one_pass_are_those_of_two(
+    name: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counter, "FEW_CELLS", few)
+    cells = COLUMNS[name]
+    reading = Reading(GRID, None if cells.dtype.kind == "f" else Fraction(1))
+    column = MemoryCounter([Chunk(cells, np.arange(len(cells)) % 3 > 0)], reading)
+    windows, total = column.windows_and_total([TARGET])
+    assert windows == column.windows([TARGET])
+    assert total == column.total()
+
+
+def test_a_total_is_counted_once_where_a_guess_misses_the_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counter, "FEW_CELLS", 0)
+    column = MemoryCounter([Chunk(WHOLE)], Reading(GRID, Fraction(1)))
+    missed = iter([[Bracket(30, 45)]])
+    monkeypatch.setattr(column, "guesses", lambda targets, grid: missed)
+    windows, total = column.windows_and_total([TARGET])
+    assert next(missed, None) is None
+    assert windows == column.windows([TARGET])
+    assert total == column.total()
+
+
+def test_statistics_of_one_column_share_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[object] = []
+    scan_once = counter.scan
+
+    def counting(*given: Any) -> None:
+        passes.append(given)
+        scan_once(*given)
+
+    def ask() -> str:
+        domain = Domain(-50, 50)
+        parts: dict[str, Any] = {
+            "mean": agg.mean("x", domain=domain),
+            "mid": agg.median("x", domain=domain),
+            "rows": agg.count(),
+            "total": agg.sum("y", domain=domain),
+        }
+        table = {"x": np.tile(WHOLE, 5), "y": np.tile(WHOLE, 5)}
+        return postri.ask(table, parts, epsilon=1, coins=SeededCoins(3)).to_json()
+
+    monkeypatch.setattr(counter, "scan", counting)
+    together = ask()
+    assert len(passes) == 2
+    monkeypatch.setattr(Table, "want_totals", lambda *given: None)
+    assert ask() == together
+    assert len(passes) == 2 + 3
 
 
 def test_a_column_without_chunks_has_no_rows() -> None:

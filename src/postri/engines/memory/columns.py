@@ -22,7 +22,7 @@ from postri.engines.grammar import (
 )
 from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.counter import MemoryCounter
-from postri.engines.reading import Reading
+from postri.engines.reading import Reading, reading_of
 from postri.engines.rows import KeyColumn
 from postri.errors import SourceError
 from postri.expressions import Input, Value, Vector
@@ -47,7 +47,7 @@ class TypedColumn:
 
     def counter(self, grid: Grid) -> MemoryCounter:
         """The column on a grid."""
-        return MemoryCounter(self.chunks, Reading(grid, self.type.unit))
+        return MemoryCounter(self.chunks, reading_of(grid, self.type.unit))
 
     def with_max_text(self, _: int) -> TypedColumn:
         """The same: it holds no texts."""

@@ -14,7 +14,7 @@ from postri.engines.cuts import Cuts
 from postri.engines.engine import Bracket, CountRequest, find_windows, sampled_brackets
 from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
 from postri.engines.memory.chunk import Chunk, without_nan
-from postri.engines.memory.scan import Tally, scan
+from postri.engines.memory.scan import MANY_CELLS, Tally, scan
 from postri.engines.progress import check_cancelled
 from postri.engines.reading import Reading, exact_sum
 from postri.grid import Grid
@@ -51,14 +51,9 @@ class MemoryCounter:
 
     def total(self) -> Total:
         """One pass: how many cells count, and the exact sum of their indexes."""
-        tallies: list[_TotalTally] = []
-
-        def tally() -> _TotalTally:
-            tallies.append(_TotalTally(self.reading))
-            return tallies[-1]
-
-        scan(self.chunks, tally)
-        return Total(sum(each.n for each in tallies), sum(each.indexes for each in tallies))
+        count = _TotalCount(self.reading)
+        scan(self.chunks, count.tally)
+        return count.total()
 
     def square_total(self) -> SquareTotal:
         """One pass: how many cells count, the exact sum of their places, and of the squares."""
@@ -143,7 +138,10 @@ class MemoryCounter:
     def ordered(self) -> Indexes:
         """The indexes of all cells, in order."""
         check_cancelled()
-        return np.sort(self.every(1))
+        parts = [self.reading.indexes(cells) for cells in self._stretches()]
+        if len(parts) == 1:
+            return np.sort(parts[0])
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
     def _stretches(self) -> Iterator[NDArray[Any]]:
         for chunk in self.chunks:
@@ -162,18 +160,72 @@ class MemoryCounter:
             return find_windows(self, self.reading.grid, targets, FEW_CELLS)[0]
         # To put few cells in order takes less time than to ask where their window should lie.
         indexes = self.ordered()
-        begins = np.ones(len(indexes), np.bool_)
+        begins = np.empty(len(indexes), np.bool_)
+        begins[:1] = True
         np.not_equal(indexes[1:], indexes[:-1], out=begins[1:])
         (starts,) = begins.nonzero()
-        ends = np.concatenate((starts[1:], [len(indexes)]))[: len(starts)]
-        whole = RankWindow(indexes[starts], ends - starts, 0, len(indexes))
+        ranks = np.empty(len(starts) + 1, np.int64)
+        ranks[:-1] = starts
+        ranks[-1] = len(indexes)
+        whole = RankWindow.of_ranks(indexes[starts], ranks, len(indexes))
         return [trim(whole, target.p, target.half) for target in targets]
+
+    def windows_and_total(self, targets: Sequence[Target]) -> tuple[list[RankWindow], Total]:
+        """The window of each target, and the total: in one pass, while a stretch is in the
+        cache.
+        """
+        if self.rows <= FEW_CELLS:
+            return self.windows(targets), self.total()
+        together = _WithTotal(self)
+        (windows,) = find_windows(together, self.reading.grid, targets, FEW_CELLS)
+        return windows, together.found.total()
+
+    def count(self, requests: Sequence[CountRequest], *beside: _TotalCount) -> list[RankWindow]:
+        """One pass over the cells, which also counts what is to be counted beside the brackets."""
+        brackets = [bracket_count(self.reading, request) for request in requests]
+        counts = [*brackets, *beside]
+        scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
+        return [each.window() for each in brackets]
+
+
+class _WithTotal:
+    """A counter whose first pass adds up the cells as well."""
+
+    groups = 1
+
+    def __init__(self, counter: MemoryCounter) -> None:
+        self._counter = counter
+        self.rows = counter.rows
+        self.found = _TotalCount(counter.reading)
+        self._waiting = [self.found]
+
+    def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
+        """As the counter makes them."""
+        return self._counter.guesses(targets, grid)
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
-        counts = [bracket_count(self.reading, request) for request in requests]
-        scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
-        return [each.window() for each in counts]
+        beside, self._waiting = self._waiting, []
+        return self._counter.count(requests, *beside)
+
+
+class _TotalCount:
+    """What all threads add up."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._tallies: list[_TotalTally] = []
+
+    def tally(self) -> _TotalTally:
+        """What a thread adds up."""
+        tally = _TotalTally(self._reading)
+        self._tallies.append(tally)
+        return tally
+
+    def total(self) -> Total:
+        """What all threads added up."""
+        n = sum(each.n for each in self._tallies)
+        return Total(n, sum(each.indexes for each in self._tallies))
 
 
 class _TotalTally:
@@ -197,9 +249,11 @@ def stride_of(rows: int) -> int:
     """One cell in so many is in the sample.
 
     The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them both
-    take the same time, however many rows there are.
+    take the same time, however many rows there are. One thread takes the sample, and where several
+    take out what is inside, it has fewer.
     """
-    return max(1, round(cbrt(2 * rows)))
+    share = 2.0 if rows >= MANY_CELLS else 0.5
+    return max(1, round(cbrt(share * rows)))
 
 
 class _Together:

@@ -125,14 +125,26 @@ class MemoryEngine:
         """For each group the window of each target."""
         return [counter.windows(targets) for counter in self._kept_counters(column, grid, rows)]
 
+    def windows_and_totals(
+        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
+    ) -> tuple[list[list[RankWindow]], list[Total]]:
+        """For each group the window of each target, and for each its total, in one pass."""
+        found = [
+            counter.windows_and_total(targets)
+            for counter in self._kept_counters(column, grid, rows)
+        ]
+        return [windows for windows, _ in found], [total for _, total in found]
+
     def _kept_counters(
         self, column: str | None, grid: Grid, rows: Selection
     ) -> list[MemoryCounter]:
         """The counters of all groups, which are kept: the next call may ask for more of them."""
         key = (column, grid, rows)
-        if key not in self._counters:
-            self._counters = {key: list(self._group_counters(column, grid, rows))}
-        return self._counters[key]
+        counters = self._counters.get(key)
+        if counters is None:
+            counters = list(self._group_counters(column, grid, rows))
+            self._counters = {key: counters}
+        return counters
 
     def check_indexed(self, column: str | None, grid: Grid) -> None:
         """Any grid will do: indexes are Python's numbers here."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,7 @@ def _numpy_column(array: NDArray[Any], declared: ColumnType) -> Column:
         times = values != MISSING
         valid = times if valid is None else times & valid
     if array.dtype.kind in "iub" and valid is None:
-        column = replace(column, complete=True)
+        column = _complete(array.dtype)
     return TypedColumn(column, [Chunk(values, valid)])
 
 
@@ -216,6 +216,13 @@ def _texts(cells: Any) -> Sequence[str | None]:
     return [cell if isinstance(cell, str) else None for cell in cells.tolist()]
 
 
+@lru_cache(maxsize=64)
+def _complete(dtype: np.dtype[Any]) -> ColumnType:
+    """The declared type of a dtype in which no cell can be missing."""
+    return replace(_numpy_type(dtype)[0], complete=True)
+
+
+@lru_cache(maxsize=64)
 def _numpy_type(dtype: np.dtype[Any]) -> tuple[ColumnType, ToRaw]:
     """The declared type of a dtype, and how its cells become raw."""
     if dtype.kind in "iu":
