@@ -198,7 +198,7 @@ def _distinct(
     if places.dtype.kind in "iu" and len(places) and not doubts.any():
         least = places.min().astype(np.uint64)
         bits = (int(places.max()) - int(places.min())).bit_length()
-        if int(codes.max()) < 1 << (63 - bits):
+        if bits + int(codes.max()).bit_length() <= 63:
             # Distances are right however large the numbers are: they are computed modulo 2^64.
             both = codes.astype(np.uint64) << np.uint64(bits)
             both |= places.astype(np.uint64) - least

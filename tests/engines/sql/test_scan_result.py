@@ -1,0 +1,52 @@
+"""Cells that a statement returns uncounted are counted as a database would count them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from postri.engines.sql.index_keys import IndexKeys
+from postri.engines.sql.scan_result import ScanResult
+
+KEYS = IndexKeys("raw", "0", "0", "0", 0, lambda places, _: places.astype(np.int64))
+
+
+def found(result: ScanResult) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
+    rows = list(
+        zip(result.indexes.tolist(), result.numbers.tolist(), result.upto.tolist(), strict=True)
+    )
+    return {name: rows[run] for name, run in result.runs.items()}
+
+
+# Places of 64 bits leave no room for groups beside them in one number.
+@pytest.mark.parametrize("far", [0, 2**62])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_single_cells_are_counted_by_group_and_target(kind, far):
+    columns = [
+        np.array([2, 0, 2, 2, 0, 2]),
+        np.array([0, 1, 0, 0, 1, 1]),
+        np.array([7, far, 5, 7, -far, 7], dtype=kind),
+        np.zeros(6),
+        np.zeros(6, np.int64),
+        np.array([10, 40, 10, 10, 40, 90]),
+    ]
+    of_first = [(-far, 1, 41), (far, 1, 42)] if far else [(0, 2, 42)]
+    assert found(ScanResult.of_cells(columns, KEYS, {})) == {
+        (0, 1): of_first,
+        (2, 0): [(5, 1, 11), (7, 2, 13)],
+        (2, 1): [(7, 1, 91)],
+    }
+
+
+def test_groups_that_were_counted_stand_beside_those_that_were_not():
+    columns = [
+        np.array([1, 0, 1, 0]),
+        np.zeros(4, np.int64),
+        np.array([9, 8, 3, 8]),
+        np.zeros(4, np.int64),
+        np.array([4, 0, 6, 0]),
+        np.array([30, 5, 26, 5]),
+    ]
+    result = ScanResult.of_cells(columns, KEYS, {0: 20, 1: 50})
+    assert found(result) == {(0, 0): [(8, 2, 7)], (1, 0): [(3, 6, 26), (9, 4, 30)]}
+    assert [result.n(group) for group in range(3)] == [20, 50, 0]
