@@ -22,6 +22,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.policy import look_at_file
 from proving import sized
+from services.real_tables import HAS_CLICKHOUSE, chdb_connection
 
 pytestmark = pytest.mark.slow
 
@@ -122,9 +123,28 @@ MEMORY: dict[str, Holder] = {
     ),
     "Polars": lambda column, folder: in_memory(pl.from_arrow(column), folder),
 }
+
+
+def in_clickhouse(column: pa.Array, folder: Path) -> Table:
+    """By its bytes, which its own type of texts takes as they are."""
+    cells = [None if cell is None else cell.as_buffer().to_pybytes() for cell in column]
+    name = f"texts{len(list(folder.iterdir()))}"
+    path = folder / f"{name}.parquet"
+    as_bytes = pa.table({"x": pa.array(range(len(cells)), pa.int64()), "s": pa.array(cells, BYTES)})
+    pq.write_table(as_bytes, path)
+    connection = chdb_connection()
+    connection.query(f"DROP TABLE IF EXISTS {name} SYNC")
+    connection.query(f"CREATE TABLE {name} (x Int64, s Nullable(String)) ENGINE = Memory")
+    connection.query(f"INSERT INTO {name} SELECT * FROM file('{path}', Parquet)")
+    return Table.from_chdb(":memory:", name)
+
+
+BYTES = pa.binary()
 HOLDERS = PARQUET | MEMORY
+if HAS_CLICKHOUSE:
+    HOLDERS["ClickHouse"] = in_clickhouse
 # What each library can hold at all: it refuses the others before postri sees them.
-CANNOT = {("Polars", "dictionary")}
+CANNOT = {("Polars", "dictionary"), *(("ClickHouse", kind) for kind in COLUMNS if kind != "string")}
 
 
 def pairs() -> Iterator[tuple[str, str]]:
