@@ -18,12 +18,13 @@ from postri.engines.table import Table
 from postri.grid import grid_of
 from postri.window import Target
 from proving import sized
-from services.real_tables import Place, loaded, marks, most_of
+from services.real_tables import HAS_CLICKHOUSE, Place, loaded, marks, most_of
 
 QUANTILES = (Fraction(1, 2), Fraction(9, 10), Fraction(1, 100))
 # A query of Spark takes a second, whatever it counts: `make test` asks it of every so many cases.
 SPARKS = {"Spark": 11, "Spark Connect": 30}
-ENGINES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "Delta", "PostgreSQL", *SPARKS)
+DATABASES = ("DuckDB", "DuckDB database", "Parquet", "Parquet files", "Delta", "PostgreSQL")
+ENGINES = (*DATABASES, *SPARKS, *(["ClickHouse"] * HAS_CLICKHOUSE))
 FEW = [name for name in CASES if not name.startswith("many")]
 
 

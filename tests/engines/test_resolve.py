@@ -26,6 +26,9 @@ POLICY = dataset_text(
 )
 
 
+KIND_NAMES = ["spark", "delta", "clickhouse", "postgres", "duckdb", "memory"]
+
+
 class Dice:
     """An object that no engine knows."""
 
@@ -73,9 +76,9 @@ def dice(monkeypatch):
 
 
 def test_each_kind_registers_itself_once():
-    assert [kind.name for kind in KINDS] == ["spark", "delta", "postgres", "duckdb", "memory"]
+    assert [kind.name for kind in KINDS] == KIND_NAMES
     known = [source.name for kind in KINDS for source in kind.policy_sources]
-    assert known == ["spark", "delta", "postgres", "csv", "parquet", "duckdb"]
+    assert known == ["spark", "delta", "clickhouse", "postgres", "csv", "parquet", "duckdb"]
 
 
 @pytest.mark.usefixtures("dice")
@@ -96,7 +99,8 @@ def test_messages_list_what_is_registered():
     with pytest.raises(InputError, match=r"a DuckDB relation, the path of .*, or dice"):
         postri.median(object(), epsilon=1)
     with pytest.raises(
-        InputError, match=r"or be a DuckDB .* or a PostgreSQL URL or a Spark URL or dice, "
+        InputError,
+        match=r"or be a DuckDB .* or a PostgreSQL URL or a Spark URL or a chdb URL or dice, ",
     ):
         policy_source_of("rows.xyz", None)
 
@@ -107,6 +111,7 @@ def test_messages_list_what_is_registered():
         ("postgresql://ann@db/bank", "public.rows", "postgres"),
         ("spark://local", "default.rows", "spark"),
         ("sc://db", "/data/*.parquet", "spark"),
+        ("chdb:///data/bank", "default.rows", "clickhouse"),
         ("rows.csv", None, "csv"),
         ("rows/*.TSV", None, "csv"),
         ("rows.pq", None, "parquet"),
@@ -118,7 +123,7 @@ def test_a_policys_source_is_known_by_its_text(source, table, name):
     kind = policy_source_of(source, table)
     assert kind.name == name
     assert kind.declares_types == (name != "csv")
-    assert kind.is_path == (name not in ("postgres", "spark"))
+    assert kind.is_path == (name not in ("clickhouse", "postgres", "spark"))
 
 
 @pytest.mark.slow
@@ -126,9 +131,10 @@ def test_the_register_loads_no_library():
     code = """
 import sys
 from postri.engines.resolve import policy_source_of
-for source, table in (("postgresql://h/d", "t"), ("sc://h", "t"), ("a.csv", None), ("a.db", "t")):
-    policy_source_of(source, table)
-heavy = {"duckdb", "psycopg", "pyspark", "pyarrow", "pandas", "polars"}
+for source in ("postgresql://h/d", "sc://h", "chdb:///d", "a.db"):
+    policy_source_of(source, "t")
+policy_source_of("a.csv", None)
+heavy = {"chdb", "duckdb", "psycopg", "pyspark", "pyarrow", "pandas", "polars"}
 print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run(

@@ -31,7 +31,16 @@ from postri.engines.table import Table
 from postri.expressions.reader import read_expression
 from proving import sized
 from services.postgres_server import SECRET as PASSWORD
-from services.real_tables import LOADERS, SERVICES, SOME_ENGINES, Place, loaded, some_of
+from services.real_tables import (
+    HAS_CLICKHOUSE,
+    LOADERS,
+    SERVICES,
+    SOME_ENGINES,
+    Place,
+    chdb_connection,
+    loaded,
+    some_of,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -579,6 +588,19 @@ def broken_in_spark(place: Place) -> Iterator[Table]:
     )
 
 
+def broken_in_clickhouse(place: Place) -> Iterator[Table]:
+    """The words of a function, of a cast, and of a decimal too large."""
+    connection = chdb_connection()
+    connection.query("DROP TABLE IF EXISTS words")
+    connection.query(
+        f"CREATE TABLE words ENGINE = Memory AS SELECT 1 AS x, '{TEXT}' AS word, {NUMBER} AS number"
+    )
+    large = "toInt64(toDecimal64(number, 5) * toDecimal64(number, 5))"
+    for i, bad in enumerate([f"throwIf(x = 1, 'cell {TEXT}')", "toInt64(word)", large]):
+        connection.query(f"CREATE OR REPLACE VIEW broken{i} AS SELECT x, {bad} AS bad FROM words")
+        yield Table.from_chdb(":memory:", f"broken{i}", vouched=True)
+
+
 def broken_in_files(place: Place) -> Iterator[Table]:
     """Parquet with bytes that changed, one that ends too early, and files that are gone or others
     by the time that they are read.
@@ -617,6 +639,8 @@ BROKEN_IN = {
     "PostgreSQL": broken_in_postgres,
     "Spark": broken_in_spark,
 }
+if HAS_CLICKHOUSE:
+    BROKEN_IN["ClickHouse"] = broken_in_clickhouse
 
 
 @pytest.mark.parametrize(

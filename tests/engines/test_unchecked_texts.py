@@ -22,6 +22,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from postri.policy import look_at_file
 from proving import sized
+from services.real_tables import HAS_CLICKHOUSE, chdb_connection
 
 pytestmark = pytest.mark.slow
 
@@ -122,9 +123,28 @@ MEMORY: dict[str, Holder] = {
     ),
     "Polars": lambda column, folder: in_memory(pl.from_arrow(column), folder),
 }
+
+
+def in_clickhouse(column: pa.Array, folder: Path) -> Table:
+    """By its bytes, which its own type of texts takes as they are."""
+    cells = column.cast(BYTES)
+    name = f"texts{len(list(folder.iterdir()))}"
+    path = folder / f"{name}.parquet"
+    as_bytes = pa.table({"x": pa.array(range(len(cells)), pa.int64()), "s": cells})
+    pq.write_table(as_bytes, path)
+    connection = chdb_connection()
+    connection.query(f"DROP TABLE IF EXISTS {name} SYNC")
+    connection.query(f"CREATE TABLE {name} (x Int64, s Nullable(String)) ENGINE = Memory")
+    connection.query(f"INSERT INTO {name} SELECT * FROM file('{path}', Parquet)")
+    return Table.from_chdb(":memory:", name)
+
+
+BYTES = pa.binary()
 HOLDERS = PARQUET | MEMORY
+if HAS_CLICKHOUSE:
+    HOLDERS["ClickHouse"] = in_clickhouse
 # What each library can hold at all: it refuses the others before postri sees them.
-CANNOT = {("Polars", "dictionary")}
+CANNOT = {("Polars", "dictionary"), *(("ClickHouse", kind) for kind in COLUMNS if kind != "string")}
 
 
 def pairs() -> Iterator[tuple[str, str]]:
@@ -134,6 +154,11 @@ def pairs() -> Iterator[tuple[str, str]]:
         for column in COLUMNS
         if (holder, column) not in CANNOT and not ("by " in holder and column == "view")
     )
+
+
+def opened(source: Any) -> Table:
+    """The table of a source, or the one that it is."""
+    return source if isinstance(source, Table) else postri.open(source)
 
 
 def encoded(texts: list[str | None]) -> list[bytes | None]:
@@ -177,8 +202,8 @@ def test_a_text_that_is_not_utf8_counts_as_a_missing_one(tmp_path, holder, colum
     bad: list[bytes | None] = list(INVALID.values())
     with_bad = make([*encoded(TEXTS), *bad])
     with_nulls = make([*encoded(TEXTS), *[None] * len(bad)])
-    seen = counted(postri.open(hold(with_bad, tmp_path)))
-    assert seen == counted(postri.open(hold(with_nulls, tmp_path)))
+    seen = counted(opened(hold(with_bad, tmp_path)))
+    assert seen == counted(opened(hold(with_nulls, tmp_path)))
     assert seen["cells"] == [len(TEXTS) - 1]
     assert seen["missing"] == [len(bad) + 1]
     assert seen["groups"] == [2, 1, 1, 1, 1]

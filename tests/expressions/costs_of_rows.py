@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import duckdb
@@ -26,7 +27,7 @@ from postri.engines.table import Table
 from postri.expressions import Predicate
 from proving import sized
 from services.postgres_server import PostgresServer
-from services.real_tables import put_in_postgres
+from services.real_tables import put_in_clickhouse, put_in_postgres
 from services.spark_session import Spark
 
 ROWS = sized(24, 48)
@@ -130,6 +131,15 @@ class InDuckDB(Asked):
         self._connection.register("given", table)
         self._connection.execute("CREATE OR REPLACE TABLE cells AS SELECT * FROM given")
         return Table.from_duckdb(self._connection, "cells")
+
+
+class InClickHouse(Asked):
+    """A table of ClickHouse inside this process."""
+
+    def load(self, table: pa.Table) -> Table:
+        with TemporaryDirectory() as folder:
+            put_in_clickhouse(table, "costs", Path(folder) / "costs.parquet")
+        return Table.from_chdb(":memory:", "costs")
 
 
 class InPostgres(Asked):
@@ -267,6 +277,8 @@ def engine_of(name: str, fixture: Callable[[str], Any]) -> Iterator[Engine]:
         yield InMemory()
     elif name == "DuckDB":
         yield InDuckDB()
+    elif name == "ClickHouse":
+        yield InClickHouse()
     elif name == "PostgreSQL":
         server: PostgresServer = fixture("postgres")
         with server.connect() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
+from postri.engines.clickhouse.dialect import ClickHouseDialect
+from postri.engines.clickhouse.source import ClickHouseSource
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.postgres.dialect import PostgresDialect
 from postri.engines.spark.dialect import SparkDialect
 from postri.engines.sql.dialect import Dialect
 from postri.expressions import Bound, Predicate
 from services.real_tables import (
+    put_in_clickhouse,
     put_in_duckdb,
     put_in_postgres,
     put_in_spark,
@@ -26,6 +30,7 @@ from services.real_tables import (
 )
 from services.spark_session import Spark
 
+_numbers = count()
 Masks = list[list[bool]]
 
 
@@ -132,6 +137,22 @@ class InSpark(RealEngine):
     def settings(self, spark: Mapping[str, str]) -> Iterator[None]:
         with self.running.settings(spark):
             yield
+
+
+class InClickHouse(RealEngine):
+    """A table of ClickHouse inside this process."""
+
+    dialect = ClickHouseDialect()
+
+    def __init__(self, table: pa.Table, path: Path) -> None:
+        self.relation = f"cells{next(_numbers)}"
+        put_in_clickhouse(table, self.relation, path)
+        self.source = ClickHouseSource(":memory:", self.relation)
+        self.types = self.source.types
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        columns = [column.tolist() for column in self.source.columns(query)]
+        return list(zip(*columns, strict=True))
 
 
 def rows_of(mask: Sequence[bool]) -> list[int]:

@@ -12,12 +12,13 @@ from random import Random
 import pytest
 from extreme_cells import ODD_NAME, TYPES, extreme_table, plain_rows, vectors
 from random_expressions import Expressions
-from real_engines import InDuckDB, InPostgres, InSpark, RealEngine, rows_of
+from real_engines import InClickHouse, InDuckDB, InPostgres, InSpark, RealEngine, rows_of
 from reference import Reference
 
 from postri.errors import InputError
 from postri.expressions import Predicate
 from proving import sized
+from services.real_tables import HAS_CLICKHOUSE
 from services.spark_session import COMPILED, INTERPRETED
 
 pytestmark = pytest.mark.slow
@@ -536,6 +537,11 @@ def duckdb_parquet(tmp_path_factory) -> RealEngine:
 
 
 @pytest.fixture(scope="module")
+def clickhouse_table(tmp_path_factory) -> RealEngine:
+    return InClickHouse(TABLE, tmp_path_factory.mktemp("clickhouse") / "cells.parquet")
+
+
+@pytest.fixture(scope="module")
 def postgres_table(postgres) -> Iterator[RealEngine]:
     with closing(InPostgres(postgres, TABLE)) as table:
         yield table
@@ -547,7 +553,7 @@ def spark_frame(spark, tmp_path_factory) -> RealEngine:
 
 
 QUICK = ["duckdb_table", "duckdb_parquet"]
-ENGINES = [*QUICK, "postgres_table", "spark_frame"]
+ENGINES = [*QUICK, *(["clickhouse_table"] * HAS_CLICKHOUSE), "postgres_table", "spark_frame"]
 
 
 @pytest.mark.one_in(2)

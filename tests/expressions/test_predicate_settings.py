@@ -57,6 +57,16 @@ def test_duckdbs_arithmetic_settings_do_not_matter(setting):
     assert rows(table, "f * f * f * f IS NULL") == [3, 4, 5, 7]
 
 
+def test_a_list_with_a_zero_has_both_zeros():
+    """For databases that look floats up by their bits."""
+    table = InDuckDB(TABLE)
+    for text in ("f IN (1, 0)", "f IN (1, -0.0)"):
+        written = table.sql(Predicate.parse(text))
+        assert "'0.0'::DOUBLE" in written and "'-0.0'::DOUBLE" in written
+        assert rows(table, text) == [0, 8]
+    assert "-0.0" not in table.sql(Predicate.parse("f IN (1, 2)"))
+
+
 def test_duckdbs_enums_are_texts():
     table = InDuckDB(TABLE)
     table.fetch("CREATE TYPE size AS ENUM ('small', 'large')")

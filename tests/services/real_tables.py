@@ -8,6 +8,8 @@ import csv
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from math import isfinite, isnan
 from pathlib import Path
@@ -246,6 +248,63 @@ def put_in_spark(session: Any, table: pa.Table, path: Path) -> Any:
     return session.read.parquet(str(path))
 
 
+def in_clickhouse(table: pa.Table, place: Place) -> Table:
+    name = f"rows{next(_number)}"
+    put_in_clickhouse(table, name, place.file(".parquet"))
+    return Table.from_chdb(":memory:", name)
+
+
+CLICKHOUSE_TYPES = {
+    "int8": "Int8",
+    "int16": "Int16",
+    "int32": "Int32",
+    "int64": "Int64",
+    "uint8": "UInt8",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "bool": "Bool",
+    "float": "Float32",
+    "double": "Float64",
+    "string": "String",
+    "date32[day]": "Date32",
+    "timestamp[us]": "DateTime64(6)",
+    "timestamp[ns]": "DateTime64(9)",
+    "timestamp[us, tz=UTC]": "DateTime64(6, 'UTC')",
+}
+
+
+@cache
+def chdb_connection() -> Any:
+    """The one connection that stays: with the last of them the tables in memory go."""
+    import chdb
+
+    return chdb.connect(":memory:")
+
+
+def put_in_clickhouse(table: pa.Table, name: str, path: Path) -> None:
+    """A fresh table of the one database that this process has, in memory."""
+    connection = chdb_connection()
+    connection.query(f"DROP TABLE IF EXISTS {name} SYNC")
+    columns = []
+    for field in table.schema:
+        quoted = "`" + field.name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+        columns.append(f"{quoted} Nullable({_clickhouse_type(field)})")
+    pq.write_table(table, path, row_group_size=20_000)
+    connection.query(
+        f"CREATE TABLE {name} ({', '.join(columns)}) ENGINE = MergeTree ORDER BY tuple()"
+    )
+    connection.query(f"INSERT INTO {name} SELECT * FROM file('{path}', Parquet)")
+
+
+def _clickhouse_type(field: pa.Field) -> str:
+    if field.name == UUIDS:
+        return "UUID"
+    if pa.types.is_decimal(field.type):
+        return f"Decimal({field.type.precision}, {field.type.scale})"
+    return CLICKHOUSE_TYPES[str(field.type)]
+
+
 Loader = Callable[[pa.Table, Place], Table]
 MEMORY: dict[str, Loader] = {
     "lists": in_lists,
@@ -266,6 +325,10 @@ LOADERS: dict[str, Loader] = MEMORY | {
     "Spark": in_spark,
     "Delta": in_delta,
 }
+# A wheel of hundreds of megabytes, which not everybody who tests has.
+HAS_CLICKHOUSE = find_spec("chdb") is not None
+if HAS_CLICKHOUSE:
+    LOADERS["ClickHouse"] = in_clickhouse
 # Those that some tests take in place of others.
 RELATIVES: dict[str, Loader] = {
     "DuckDB database": in_duckdb_database,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -125,6 +126,20 @@ class Table:
         from postri.engines.postgres.source import postgres_engine
 
         return cls(checked(postgres_engine(url_or_connection, table), vouched=vouched))
+
+    @classmethod
+    def from_chdb(
+        cls, folder: str | os.PathLike[str], table: str, *, vouched: bool = False
+    ) -> Table:
+        """A table of ClickHouse, named as `schema.table`: of a folder that the library chdb keeps,
+        or of ":memory:", what it keeps in this process.
+
+        What may fail on a row, such as a view, is refused unless you say by `vouched` that it
+        fails on none.
+        """
+        from postri.engines.clickhouse.source import table_engine
+
+        return cls(checked(table_engine(folder, table), vouched=vouched))
 
     @property
     def doubts(self) -> Sequence[str]:

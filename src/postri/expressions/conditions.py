@@ -174,8 +174,11 @@ class OneOf(Node):
         return Vector(_member(found.values, items), found.valid)
 
     def sql(self, writer: Writer) -> str:
-        items = ", ".join(item.sql(writer) for item in self.items)
-        return f"({self.operand.sql(writer)} IN ({items}))"
+        items = [item.sql(writer) for item in self.items]
+        if any(isinstance(item, Real) and item.value == 0 for item in self.items):
+            # Some databases look floats up by their bits, by which the two zeros differ.
+            items.append(f"({writer.dialect.double(-0.0)})")
+        return f"({self.operand.sql(writer)} IN ({', '.join(items)}))"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pytest
 from readable_sql import readable
 
 from postri import Domain
+from postri.engines.clickhouse.source import ClickHouseSource
 from postri.engines.duckdb.source import RelationSource
 from postri.engines.postgres.source import PostgresSource
 from postri.engines.rows import Groups, Rows, Units, bind
@@ -114,7 +115,15 @@ class Spark(Recording, SparkSource):
         pass
 
 
-ENGINES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
+class ClickHouse(Recording, ClickHouseSource):
+    declared = ("Int64", "Float64", "Date32", "String", "LowCardinality(String)")
+    relation = "`default`.`trips`"
+
+    def __init__(self) -> None:
+        pass
+
+
+ENGINES = {"clickhouse": ClickHouse, "duckdb": DuckDB, "postgres": Postgres, "spark": Spark}
 
 
 FARES = Domain(0, 1000)

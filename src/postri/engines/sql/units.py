@@ -502,11 +502,12 @@ def _looked_up_rows(
     raws: str, unit: str, columns: Columns, keys: IndexKeys, reading: Reading, dialect: Dialect
 ) -> IndexedRows:
     (doubtful,) = columns(filled(DOUBTFUL_CELLS, raws=raws, doubtful=keys.doubtful))
-    indexes = {float(raw): reading.index(float(raw)) for raw in doubtful}
+    # As they came: a database to which the two zeros are distinct looks for each of them.
+    indexes = [(float(raw), reading.index(float(raw))) for raw in doubtful]
     if not indexes:
         # A list of nothing cannot be written.
-        indexes = {0.0: 0}
-    values = [f"({dialect.double(raw)}, {index})" for raw, index in indexes.items()]
+        indexes = [(0.0, 0)]
+    values = [f"({dialect.double(raw)}, {index})" for raw, index in indexes]
     sure = dialect.integer(keys.key, unsigned=False)
     place = filled(PLACE_LOOKED_UP, doubtful=keys.doubtful, sure=sure)
     rows = filled(

@@ -1,0 +1,45 @@
+SELECT 0 AS grp,
+    count(*) AS n,
+    coalesce(CAST(intDiv(sum(toInt128(CASE WHEN place <= (100) THEN 1 ELSE 0 END)), 281474976710656)
+        AS Int64), 0) AS high,
+    coalesce(CAST(sum(toInt128(CASE WHEN place <= (100) THEN 1 ELSE 0 END)) % 281474976710656 AS
+        Int64), 0) AS low,
+    coalesce(CAST(intDiv(sum(toInt128(CASE WHEN place >= (900) THEN 1 ELSE 0 END)), 281474976710656)
+        AS Int64), 0) AS high1,
+    coalesce(CAST(sum(toInt128(CASE WHEN place >= (900) THEN 1 ELSE 0 END)) % 281474976710656 AS
+        Int64), 0) AS low1,
+    coalesce(CAST(intDiv(sum(toInt128(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS
+        Int64) ELSE CAST((place - (100)) AS Int64) END)), 281474976710656) AS Int64), 0) AS high2,
+    coalesce(CAST(sum(toInt128(CASE WHEN place <= (100) OR place >= (900) THEN CAST(0 AS Int64) ELSE
+        CAST((place - (100)) AS Int64) END)) % 281474976710656 AS Int64), 0) AS low2
+FROM (
+    SELECT grp, place
+    FROM (
+        SELECT grp,
+            place,
+            row_number() OVER (PARTITION BY unit ORDER BY lower(hex(MD5(concat(unit, ':', toString(toInt128(place)
+                + (0)), ':', toString(toInt128(grp) + (0))))))) AS turn
+        FROM (
+            SELECT grp,
+                unit,
+                CAST(CASE WHEN raw > 1000 THEN 1000 ELSE CASE WHEN raw < 0 THEN 0 ELSE raw END END
+                    AS Int64) AS place
+            FROM (
+                SELECT cell AS raw, grp, unit
+                FROM (
+                    SELECT cell, 0 AS grp, unit
+                    FROM (
+                        SELECT toInt64(`fare`) AS cell,
+                            (CASE WHEN length(CASE WHEN isValidUTF8(toString(`rider`)) THEN toString(`rider`)
+                                END) <= 40000 THEN CASE WHEN lengthUTF8(CASE WHEN isValidUTF8(toString(`rider`))
+                                THEN toString(`rider`) END) <= 10000 THEN CASE WHEN isValidUTF8(toString(`rider`))
+                                THEN toString(`rider`) END END END) AS unit
+                        FROM `default`.`trips`
+                    ) AS cells
+                    WHERE cell IS NOT NULL AND unit IS NOT NULL
+                ) AS kept
+            ) AS raws
+        ) AS numbered
+    ) AS turns
+    WHERE turn <= 3
+) AS bounded;
