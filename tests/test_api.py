@@ -140,7 +140,7 @@ class TestAggregates:
             ({"": "median(fare)"}, "name of an aggregate"),
             ({1: "median(fare)"}, "name of an aggregate"),
             ({"a": "modus(fare)"}, "there is no aggregate 'modus'"),
-            ({"a": "median"}, "an aggregate must be a text such as 'median(x)'"),
+            ({"a": "median"}, "an aggregate has parentheses: write 'median(x)'"),
             ({"a": "median()"}, "write 'median(x)'"),
             ({"a": "quantile(fare)"}, "write 'median(x)'"),
             ({"a": "quantile(fare, 2)"}, "p must lie strictly between 0 and 1"),

@@ -620,7 +620,8 @@ WRONG = {
                 2,
                 "source must end in one of .csv, .tsv, .txt, .csv.gz, .csv.zst, .tsv.gz, "
                 ".tsv.zst, .txt.gz, .txt.zst, .parquet, .pq, "
-                "or be a DuckDB database file or a PostgreSQL URL or a Spark URL, with table = ...",
+                "or be a DuckDB database file or a PostgreSQL URL or a Spark URL or a chdb URL, "
+                "with table = ...",
             )
         ],
     ),

@@ -212,7 +212,7 @@ def test_an_edge_of_the_data_taken_for_one_of_the_domain_is_caught(monkeypatch: 
         clock, _ = original(links, window)
         none, every = over_target(np.array([0, window.n]), window.n, links.step.p, 0)
         sides = [
-            replace(side, depths=np.where(side.depths == past_all, 1_000, side.depths))
+            side._replace(depths=np.where(side.depths == past_all, 1_000, side.depths))
             for side, past_all in zip(
                 clock.sides, np.array([-none, every]) - links.step.bad_units, strict=True
             )

@@ -93,7 +93,7 @@ class NodeArrays(NamedTuple):
         return cls(*whole, *(np.full(number, NONE_YET) for _ in range(3)))
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """What nodes have in common whose children are alike: the noise of these, and how many points
     each of them holds; None where they differ.
     """
@@ -116,7 +116,7 @@ class NodeNumbers:
         # Lines beyond the nodes seen so far are empty.
         self._nodes = NodeArrays.empty(1)
         self._facts = NodeFacts.empty(1)
-        self._kinds: list[Kind] = []
+        self._kinds: list[NodeKind] = []
         self._numbers_of_kinds: dict[tuple[Level, int | None], int] = {}
         # The kind of the children of a kind whose children are alike.
         self._kinds_below: dict[int, int] = {}
@@ -202,7 +202,7 @@ class NodeNumbers:
         key = (self.shape.level_below(node), size)
         if key not in self._numbers_of_kinds:
             self._numbers_of_kinds[key] = len(self._kinds)
-            self._kinds.append(Kind(self.noise.below(self.shape, node), size))
+            self._kinds.append(NodeKind(self.noise.below(self.shape, node), size))
         return self._numbers_of_kinds[key]
 
     def _add_listed(self, nodes: Sequence[TreeNode]) -> None:

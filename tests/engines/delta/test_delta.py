@@ -402,8 +402,8 @@ def test_a_policy_names_a_delta_table(tmp_path):
     first = parquet.places(str(tmp_path / "t" / "first.parquet"), None)
     assert first < delta.places(source, None)
     assert delta.places(url(tmp_path / "nowhere"), None) == set()
-    number, names, doubts = Desk().open("delta", source, None, {}, CsvFormat())
-    assert (number, list(names or ()), list(doubts)) == (0, ["x"], [])
+    names, doubts = Desk().open(0, "delta", source, None, {}, CsvFormat())
+    assert (list(names or ()), list(doubts)) == (["x"], [])
 
 
 def test_the_log_is_json_and_nothing_of_it_is_kept(tmp_path):

@@ -12,7 +12,6 @@ import re
 from postri.engines.csv_format import CsvFormat
 from postri.engines.engine import Engine
 from postri.engines.resolve import Declared, EngineKind, PolicySource, register
-from postri.engines.sql.dialect import qualified_name
 from postri.errors import InputError
 
 CHDB = re.compile(r"\s*chdb:", re.IGNORECASE)
@@ -49,6 +48,8 @@ class ClickHouseTables(PolicySource):
 
     def places(self, source: str, table: str | None) -> set[tuple[str, ...]]:
         """The folder and the table."""
+        from postri.engines.sql.dialect import qualified_name
+
         return {(os.path.realpath(_folder(source)), qualified_name(table or "", "default"))}
 
 

@@ -205,7 +205,7 @@ def _at_points(scan: Scan, targets: list[GuidedTarget]) -> str:
 
 
 @dataclass(frozen=True)
-class Stretches:
+class GroupStretches:
     """From which index to which one the window of each of these groups should lie; the point, below
     which `below` of its `n` rows lie, is always between them.
     """
@@ -324,7 +324,7 @@ class GuidedTarget:
         """That of each group, where they differ."""
         return self._list(self._points, self.scan.bracket_ends.first)
 
-    def stretches(self, places: Indexes, n: Indexes, below: Indexes) -> Stretches:
+    def stretches(self, places: Indexes, n: Indexes, below: Indexes) -> GroupStretches:
         """The stretches of groups at these places among those that are wanted, which have so many
         rows, and so many of them below their points. Groups that mislead are left out.
         """
@@ -349,7 +349,7 @@ class GuidedTarget:
         lasts = np.where(to_last < 0, before, np.maximum(before, self._marks(highs, up)))
         some = firsts <= lasts
         groups = np.array(self.scan.groups)[places]
-        return Stretches(*(each[some] for each in (groups, n, below, points, firsts, lasts)))
+        return GroupStretches(*(each[some] for each in (groups, n, below, points, firsts, lasts)))
 
     def _marks(self, marks: Indexes, distances: NDArray[np.float64]) -> Indexes:
         """The first mark of each group that lies as far from the target as its window may reach."""
@@ -357,7 +357,7 @@ class GuidedTarget:
         found: Indexes = marks[np.arange(len(marks)), np.minimum(places, marks.shape[1] - 1)]
         return found
 
-    def buckets(self, stretches: Stretches) -> Buckets:
+    def buckets(self, stretches: GroupStretches) -> Buckets:
         """The same for all groups, where these are so much alike that few more are needed."""
         ends = self.scan.bracket_ends
         places = np.searchsorted(self.scan.groups, stretches.groups)
@@ -402,7 +402,7 @@ class GuidedTarget:
         ends = self.scan.bracket_ends
         return DIALECT.list_of_literals([ends.literal(cell(index)) for index in indexes.tolist()])
 
-    def steps(self, stretches: Stretches) -> dict[str, str]:
+    def steps(self, stretches: GroupStretches) -> dict[str, str]:
         """From the stretches to the cells near the target, and the rows under them: nothing is
         sorted.
         """
@@ -445,7 +445,7 @@ class GuidedTarget:
             f"near{i}": filled(NEAR, i=i),
         }
 
-    def _of_rows(self, stretches: Stretches, buckets: Buckets) -> dict[str, ListText]:
+    def _of_rows(self, stretches: GroupStretches, buckets: Buckets) -> dict[str, ListText]:
         """What a row needs to know of the stretch of its group."""
         ends = self.scan.bracket_ends
         columns = {
@@ -515,7 +515,7 @@ class GuidedTarget:
         ]
 
     def _gathered(
-        self, stretches: Stretches, buckets: Buckets, columns: Sequence[str], codes: int
+        self, stretches: GroupStretches, buckets: Buckets, columns: Sequence[str], codes: int
     ) -> str:
         scan = self.scan
         ends = scan.bracket_ends

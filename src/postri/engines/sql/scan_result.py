@@ -39,7 +39,8 @@ class ScanResult:
         )
         names, starts = _runs(groups, targets)
         kept = held > 0
-        ends = np.cumsum(kept)[np.append(starts[1:], len(kept)) - 1].tolist()
+        kept_before = np.concatenate(([0], np.cumsum(kept)))
+        ends = kept_before[np.append(starts[1:], len(kept))].tolist()
         n = columns[7][order[starts]].tolist()
         return cls(
             runs={
