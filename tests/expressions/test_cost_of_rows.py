@@ -15,12 +15,14 @@ import pytest
 from expressions.costs_of_rows import Engine, engine_of
 from expressions.worst_rows import LONGEST, Row, Trial, Worst, worst_rows
 from postri.expressions import pattern
-from proving import sized
+from proving import PROVE, sized
 from services.real_tables import HAS_CLICKHOUSE
 
 pytestmark = pytest.mark.slow
 
-ENGINES = ["memory", "DuckDB", "PostgreSQL", "Spark", *(["ClickHouse"] * HAS_CLICKHOUSE)]
+ENGINES = ["memory", "DuckDB", "PostgreSQL", "Spark"]
+if PROVE and HAS_CLICKHOUSE:
+    ENGINES.append("ClickHouse")
 MILLISECOND = 1e-3
 AGAIN = 30
 GENERATIONS = sized(1, 6)
