@@ -41,8 +41,8 @@ from postri.web.requests import (
 from postri.web.service import Service
 from postri.web.shapes import PlanRequestFields, amount_text, me_fields
 
-# Questions of so many bytes take no longer to read than a thread takes to come and go; the worst of
-# them take some milliseconds.
+# Questions of so many bytes mostly take no longer to read than a thread takes to come and go; the
+# worst that were tried took some 46 microseconds a byte.
 SHORT_BODY = 256
 
 
