@@ -1,9 +1,11 @@
 """How the time of an answer grows with the rows, from 1e5 to 1e9, beside the medians without
-privacy: `python bench/growth.py` measures and draws, into docs/images/growth.svg.
+privacy and beside other libraries: `make bench-growth` measures and draws, into
+docs/images/growth.svg.
 
-Arrays up to 1e8 numbers are set beside `np.median`, DuckDB tables beside DuckDB's own. Only what
-was measured is drawn. `--most 1e7` ends earlier, and a table for which the disk has no room is
-left out. The points are kept in build/growth.json: `--draw` draws them again.
+Arrays up to 1e8 numbers are set beside `np.median`, DuckDB tables beside DuckDB's own. Other
+libraries stand as `make compare ONLY=time` measured them; what of that was never run is run first.
+Only what was measured is drawn. `--most 1e7` ends earlier, and a table for which the disk has no
+room is left out. The points are kept in build/growth.json: `--draw` draws them again.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ import duckdb
 import numpy as np
 
 import postri
+from compare.registry import PEERS
+from compare.rows import all_rows
+from compare.running import Settings, run_row
 from engines import FARE, FOLDER
 from timing import ROOT, least_side_by_side
 
@@ -35,11 +40,18 @@ PART = 50_000_000
 # The smaller a table is, the more often it is asked: others on the machine decide single turns.
 MOST_REPEATS = 30
 LINES = {
-    "postri, array": {"color": "C0", "marker": "o"},
+    "postri, array": {"color": "C0", "marker": "o", "linewidth": 2.5},
     "np.median": {"color": "C0", "marker": "o", "linestyle": ":"},
-    "postri, DuckDB table": {"color": "C1", "marker": "s"},
+    "postri, DuckDB table": {"color": "C1", "marker": "s", "linewidth": 2.5},
     "DuckDB's median": {"color": "C1", "marker": "s", "linestyle": ":"},
 }
+# Other libraries are told apart by their marks: the colours belong to arrays and tables.
+PEER_LINE = {"color": "0.55", "linewidth": 1}
+PEER_MARKS = "^vDPXp*"
+# What `make compare` keeps.
+COMPARED = ROOT / "build" / "compare"
+# One answer of a library ends after so many seconds, and is not drawn.
+PATIENCE = 120.0
 
 Points = dict[str, dict[str, float]]
 """For each line of the picture the seconds by the number of rows."""
@@ -52,6 +64,27 @@ def measured(most: int) -> Points:
         print(f"{rows:,} rows ...", file=sys.stderr, flush=True)
         for name, taken in (array_times(rows) | table_times(rows)).items():
             points[name][str(rows)] = taken
+    return points
+
+
+def peer_times(most: int) -> Points:
+    """The times of other libraries, as the comparison has them: of each its quickest way."""
+    settings = Settings(PEERS, COMPARED, seconds=PATIENCE, patience=PATIENCE)
+    points: Points = {}
+    for row in all_rows():
+        if row.kind != "time" or row.statistic != "median" or row.size > most:
+            continue
+        file = settings.kept / f"{row.name}.json"
+        if not file.is_file():
+            print(f"other libraries, {row.size:,} rows ...", file=sys.stderr, flush=True)
+            run_row(row, settings)
+        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        for peer in PEERS:
+            taken = [
+                cell["seconds"] for cell in cells if peer.key == cell["peer"] if "seconds" in cell
+            ]
+            if taken and not peer.is_ours:
+                points.setdefault(peer.name, {})[str(row.size)] = min(taken)
     return points
 
 
@@ -124,14 +157,16 @@ def draw(points: Points, picture: Path) -> None:
 
     # The same points give the same file.
     mpl.rcParams["svg.hashsalt"] = "postri"
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for name, how in LINES.items():
-        taken = points.get(name, {})
+    figure, axes = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    marks = iter(PEER_MARKS)
+    for name, taken in points.items():
         if taken:
+            how = LINES.get(name) or {**PEER_LINE, "marker": next(marks)}
             axes.plot([int(rows) for rows in taken], list(taken.values()), label=name, **how)
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    axes.set_title("A median, by the number of rows: dotted lines are not private", fontsize=11)
+    axes.legend(frameon=False, fontsize=9)
     figure.savefig(picture, metadata={"Date": None})
 
 
@@ -143,7 +178,8 @@ def main() -> None:
     asked = parser.parse_args()
     if not asked.draw:
         POINTS.parent.mkdir(exist_ok=True)
-        POINTS.write_text(json.dumps(measured(int(asked.most)), indent=2) + "\n")
+        points = measured(int(asked.most)) | peer_times(int(asked.most))
+        POINTS.write_text(json.dumps(points, indent=2) + "\n")
     draw(json.loads(POINTS.read_text()), asked.picture)
     print(f"drawn into {asked.picture}")
 
