@@ -118,6 +118,8 @@ PYTHON = (
     'postri.ask(df, {"top": "max(salary)"}, epsilon=1)',
     'postri.ask(df, "median(salary)", epsilon=1)',
     'postri.ask(df, {"n": agg.count()}, by="team", epsilon=1)',
+    'postri.ask(df, {"n": agg.count()}, by=["team"], epsilon=1)',
+    'postri.ask(df, {"n": agg.count()}, by=["a", "b", "c", "d"], epsilon=1)',
     'postri.ask(df, {"n": agg.count()}, by={"team": []}, epsilon=1)',
     'postri.ask(df, {"n": agg.count()}, weights={"m": 1}, epsilon=1)',
     'postri.median(df, "salary")',

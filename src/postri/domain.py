@@ -11,7 +11,7 @@ from typing import Any
 
 from postri.columns import Kind
 from postri.errors import InputError
-from postri.exact import as_decimal, decimal_places, exact, shown
+from postri.exact import as_decimal, decimal_places, exact, shown, shown_few
 
 MOST_POINTS = 2**64
 LARGEST = 10**300
@@ -86,7 +86,8 @@ def check_domain(domain: object) -> Domain | None:
     """The domain, or InputError if it is something else."""
     if domain is not None and not isinstance(domain, Domain):
         raise InputError(
-            f"domain must be a Domain, such as Domain(0, 1000, step='0.01'), got {shown(domain)}"
+            "domain must be a Domain, such as Domain(0, 1000, step='0.01'), got "
+            f"{shown_few(domain)}"
         )
     return domain
 

@@ -24,6 +24,8 @@ NUMBER = re.compile(
     r"[+-]?(?=\.?[0-9])[0-9]*\.?[0-9]*(e[+-]?[0-9]+)?(/0*[1-9][0-9]*)?", re.I | re.A
 )
 SCALARS = (int, float, str, Fraction, Decimal, date, timedelta, type(None))
+# A list of so many scalars is a parameter; a longer one may be a column.
+FEW = 3
 
 Number = int | float | str | Fraction | Decimal
 
@@ -131,6 +133,25 @@ def shown(value: object) -> str:
     except ValueError:  # Python writes no whole number of some thousand digits.
         return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def shown_few(value: object) -> str:
+    """A parameter that is written by hand, such as two bounds or the names of columns: a list or
+    tuple of a few scalars is shown with them. A longer one may be a column of data.
+
+    >>> shown_few((0, 10)), shown_few(["city"]), shown_few([1, 2, 3, 4]), shown_few([[1]])
+    ('(0, 10)', "['city']", 'an object of type list', 'an object of type list')
+    """
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= FEW:
+        return shown(value)
+    if not all(isinstance(each, SCALARS) for each in value):
+        return shown(value)
+    inside = ", ".join(shown(each) for each in value)
+    if isinstance(value, list):
+        return f"[{inside}]"
+    if len(value) == 1:
+        inside += ","
+    return f"({inside})"
 
 
 def plain(number: Fraction) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from postri.columns import BOOLEAN, TEXT, UNTYPED, ColumnType, text_type
 from postri.domain import MICROSECOND, days, kind_of, microseconds, position
 from postri.errors import InputError, nearest
-from postri.exact import as_decimal, decimal_places, exact, shown
+from postri.exact import as_decimal, decimal_places, exact, shown, shown_few
 from postri.expressions import Bound, Predicate, Value, kinds
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Groups:
                 f"by must map columns to their public keys, such as {{'city': ['Oslo', "
                 f"'Bergen']}}, or names to what divides rows, such as {{'month': "
                 f"by.month('t', '2013-01', '2013-12')}} or {{'city': by.discover('city', "
-                f"delta='1e-6')}} for keys that nobody knows, got {shown(by)}"
+                f"delta='1e-6')}} for keys that nobody knows, got {shown_few(by)}"
             )
         groups = cls(tuple(group_column(name, keys) for name, keys in by.items()))
         unknown = [column.name for column in groups.columns if column.delta is not None]
