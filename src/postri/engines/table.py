@@ -101,7 +101,7 @@ class Table:
         self._computed = computed
         self._kept: dict[KeptKey, KeptWindows] = {}
         self._counts: dict[tuple[object, ...], list[Any]] | None = None
-        self._wanted: set[tuple[object, ...]] = set()
+        self._wanted: list[ScanKey] = []
 
     @classmethod
     def from_duckdb(cls, database: Any, table: str, *, vouched: bool = False) -> Table:
@@ -339,7 +339,7 @@ class Table:
 
     def want_totals(self, column: str | None, grid: Grid, rows: Selection) -> None:
         """Totals will be asked for: a scan for something else may count them in passing."""
-        self._wanted.add(("totals", column, grid, rows))
+        self._wanted.append((column, grid, rows))
 
     def square_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[SquareTotal]:
         """For each group how many cells of a column count, the sum of their places on the grid, and
@@ -464,16 +464,20 @@ class Table:
         return [found[target] for target in targets]
 
     def _scanned_windows(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
-        """The windows by a scan, which counts the totals as well if they are wanted next."""
+        """The windows by a scan, which adds up what is wanted next of the same rows."""
         column, grid, rows = scan
-        key = ("totals", column, grid, rows)
         counts = self._counts
         engine = self._engine
-        wanted = counts is not None and key in self._wanted and key not in counts
-        if counts is None or not wanted or not isinstance(engine, CountsTogether):
+        if counts is None or not self._wanted or not isinstance(engine, CountsTogether):
             return engine.windows(column, grid, targets, rows)
-        windows, totals = engine.windows_and_totals(column, grid, targets, rows)
-        counts[key] = totals
+        wanted = [
+            (other, other_grid)
+            for other, other_grid, of_rows in self._wanted
+            if of_rows == rows and ("totals", other, other_grid, rows) not in counts
+        ]
+        windows, totals = engine.windows_and_totals(column, grid, targets, rows, wanted)
+        for (other, other_grid), of_groups in totals.items():
+            counts["totals", other, other_grid, rows] = of_groups
         return windows
 
     def _keep(self, key: KeptKey, windows: KeptWindows) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,17 @@ from numpy.typing import NDArray
 
 import postri
 from postri import Domain, SeededCoins, agg, system
-from postri.engines.engine import Bracket, CountRequest
+from postri.engines.engine import (
+    SHORT_SLACK,
+    Bracket,
+    CountRequest,
+    divide,
+    sampled_brackets,
+)
 from postri.engines.memory import brackets, chunk, counter, scan
 from postri.engines.memory.chunk import Chunk
 from postri.engines.memory.counter import MemoryCounter
+from postri.engines.memory.scan import CountedColumn
 from postri.engines.progress import Cancel, Percent, cancelled_by, showing
 from postri.engines.reading import Reading
 from postri.engines.table import Table
@@ -86,11 +94,13 @@ def check(window: RankWindow, whole: RankWindow, target: Target = TARGET) -> Non
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces, and three threads."""
     monkeypatch.setattr(chunk, "STRETCH", 64)
+    monkeypatch.setattr(scan, "STRETCH", 64)
+    monkeypatch.setattr(scan, "SHARED_STRETCH", 64)
     monkeypatch.setattr(scan, "MANY_CELLS", 0)
     monkeypatch.setattr(system, "cores", lambda: 3)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
 @pytest.mark.parametrize("bracket", BRACKETS)
@@ -131,7 +141,8 @@ def test_every_cell_is_counted_once_whatever_the_number_of_threads(
         seen.append(Sum())
         return seen[-1]
 
-    scan.scan([Chunk(WHOLE[:100]), Chunk(WHOLE[100:100]), Chunk(WHOLE[100:])], tally)
+    chunks = [Chunk(WHOLE[:100]), Chunk(WHOLE[100:100]), Chunk(WHOLE[100:])]
+    scan.scan(CountedColumn(chunks, tally))
     assert len(seen) == threads
     assert sum(each.total for each in seen) == int(WHOLE.sum())
 
@@ -139,7 +150,7 @@ def test_every_cell_is_counted_once_whatever_the_number_of_threads(
 def test_few_cells_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "MANY_CELLS", len(WHOLE) + 1)
     seen: list[Sum] = []
-    scan.scan([Chunk(WHOLE)], lambda: seen.append(Sum()) or seen[-1])
+    scan.scan(CountedColumn([Chunk(WHOLE)], lambda: seen.append(Sum()) or seen[-1]))
     assert len(seen) == 1
 
 
@@ -173,7 +184,7 @@ def test_an_error_of_a_thread_is_raised_and_no_thread_goes_on(here: bool) -> Non
     before = threading.active_count()
     raising = Raising(MemoryError(), here=here)
     with pytest.raises(MemoryError):
-        scan.scan([Chunk(WHOLE)], lambda: raising)
+        scan.scan(CountedColumn([Chunk(WHOLE)], lambda: raising))
     assert threading.active_count() == before
 
 
@@ -181,7 +192,7 @@ def test_an_interrupt_ends_all_threads_before_it_is_raised() -> None:
     before = threading.active_count()
     raising = Raising(KeyboardInterrupt(), here=True)
     with pytest.raises(KeyboardInterrupt):
-        scan.scan([Chunk(WHOLE)], lambda: raising)
+        scan.scan(CountedColumn([Chunk(WHOLE)], lambda: raising))
     assert threading.active_count() == before
 
 
@@ -201,7 +212,7 @@ def test_a_question_that_is_cancelled_ends_with_its_error() -> None:
     cancel = Cancel()
     error = TimeoutError("too long")
     with pytest.raises(TimeoutError), cancelled_by(cancel):
-        scan.scan([Chunk(WHOLE)], lambda: Cancelling(lambda: cancel.now(error)))
+        scan.scan(CountedColumn([Chunk(WHOLE)], lambda: Cancelling(lambda: cancel.now(error))))
 
 
 def test_a_scan_tells_how_far_it_has_come() -> None:
@@ -214,7 +225,7 @@ def test_a_scan_tells_how_far_it_has_come() -> None:
         told.append(percent())
 
     with showing(show):
-        scan.scan([Chunk(WHOLE)], Sum)
+        scan.scan(CountedColumn([Chunk(WHOLE)], Sum))
     assert told == [0.0, 100.0]
 
 
@@ -227,9 +238,10 @@ def test_a_window_and_a_total_of_one_pass_are_those_of_two(
     cells = COLUMNS[name]
     reading = Reading(GRID, None if cells.dtype.kind == "f" else Fraction(1))
     column = MemoryCounter([Chunk(cells, np.arange(len(cells)) % 3 > 0)], reading)
-    windows, total = column.windows_and_total([TARGET])
+    other = MemoryCounter([Chunk(np.tile(WHOLE, 3))], Reading(GRID, Fraction(1)))
+    windows, totals = column.windows_and_totals([TARGET], [other, column])
     assert windows == column.windows([TARGET])
-    assert total == column.total()
+    assert totals == [other.total(), column.total()]
 
 
 def test_a_total_is_counted_once_where_a_guess_misses_the_window(
@@ -239,13 +251,28 @@ def test_a_total_is_counted_once_where_a_guess_misses_the_window(
     column = MemoryCounter([Chunk(WHOLE)], Reading(GRID, Fraction(1)))
     missed = iter([[Bracket(30, 45)]])
     monkeypatch.setattr(column, "guesses", lambda targets, grid: missed)
-    windows, total = column.windows_and_total([TARGET])
+    windows, totals = column.windows_and_totals([TARGET], [column])
     assert next(missed, None) is None
     assert windows == column.windows([TARGET])
-    assert total == column.total()
+    assert totals == [column.total()]
 
 
-def test_statistics_of_one_column_share_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("where", "by", "passes_together"),
+    [
+        (None, None, 1),
+        ("x > 3", None, 1),
+        # Of groups, one after the other, the totals of another column are counted by themselves.
+        (None, {"key": [0, 1]}, 2 + 2),
+    ],
+    ids=["all rows", "a filter", "groups"],
+)
+def test_statistics_of_one_question_share_a_pass(
+    where: str | None,
+    by: dict[str, list[int]] | None,
+    passes_together: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     passes: list[object] = []
     scan_once = counter.scan
 
@@ -261,15 +288,40 @@ def test_statistics_of_one_column_share_a_pass(monkeypatch: pytest.MonkeyPatch) 
             "rows": agg.count(),
             "total": agg.sum("y", domain=domain),
         }
-        table = {"x": np.tile(WHOLE, 5), "y": np.tile(WHOLE, 5)}
-        return postri.ask(table, parts, epsilon=1, coins=SeededCoins(3)).to_json()
+        cells = np.tile(WHOLE, 10)
+        table = {"x": cells, "y": cells[::-1], "key": np.arange(len(cells)) % 2}
+        result = postri.ask(table, parts, where=where, by=by, epsilon=1, coins=SeededCoins(3))
+        return result.to_json()
 
     monkeypatch.setattr(counter, "scan", counting)
     together = ask()
-    assert len(passes) == 2
+    assert len(passes) == passes_together
+    passes.clear()
     monkeypatch.setattr(Table, "want_totals", lambda *given: None)
     assert ask() == together
-    assert len(passes) == 2 + 3
+    groups = 1 if by is None else 2
+    assert len(passes) == 3 * groups
+
+
+@pytest.mark.parametrize("width", [0, 1, 40, 400])
+@pytest.mark.parametrize("extra", [0, 3], ids=["whole eights", "a rest"])
+@pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
+@pytest.mark.parametrize("name", ["whole", "real", "other bytes first"])
+def test_cells_inside_are_taken_out_alike_whether_few_or_many(
+    name: str, missing: bool, extra: int, width: int
+) -> None:
+    """Where few cells are inside, eights of them without any are passed over."""
+    cells = np.concatenate([COLUMNS[name], np.full(30_000 + extra, 500, COLUMNS[name].dtype)])
+    cells = random.permutation(cells)
+    column = Chunk(cells, np.arange(len(cells)) % 3 > 0 if missing else None)
+    bracket = Bracket(-width, 9)
+    reading = Reading(GRID, None if cells.dtype.kind == "f" else Fraction(1))
+    count = brackets.CellCount(reading, bracket, Target(Fraction(1, 100), 5))
+    tally = count.tally()
+    tally.add(column.values, column.valid)
+    tally.merge()
+    expected = by_sorting(column, bracket)
+    assert count.window() == expected
 
 
 def test_a_column_without_chunks_has_no_rows() -> None:
@@ -277,6 +329,29 @@ def test_a_column_without_chunks_has_no_rows() -> None:
         [CountRequest(BRACKETS["everything"], TARGET)]
     )
     assert window == [RankWindow(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)]
+
+
+@pytest.mark.parametrize("places", [(0, 0), (-3, 7), (3, 4), (100, 700), (699, 900), (-1, 800)])
+def test_cells_are_divided_as_by_a_sort(places: tuple[int, int]) -> None:
+    first, last = places
+    cells = random.integers(0, 500, 700)
+    ordered = np.sort(cells)
+    divide(cells, first, last)
+    for place in places:
+        if 0 <= place < len(cells):
+            assert cells[place] == ordered[place]
+            assert np.array_equal(np.sort(cells[:place]), ordered[:place])
+
+
+@pytest.mark.parametrize("number", [1, 5], ids=["divided", "in order"])
+def test_a_bracket_begins_and_ends_at_two_cells_of_the_sample(number: int) -> None:
+    sample = random.permutation(np.arange(10_000) // 8)
+    target = Target(Fraction(1, 2), 100)
+    guesses = sampled_brackets(sample, 0.1, [target] * number, Reading(GRID, Fraction(1)))
+    spare = SHORT_SLACK * 50 + 100 * 0.1 + 4
+    low = floor(5_000 - spare) // 8
+    high = ceil(5_000 + spare) // 8
+    assert next(guesses) == [Bracket(low, high)] * number
 
 
 def test_a_sample_grows_with_the_rows_and_less_than_they_do() -> None:

@@ -26,6 +26,7 @@ from postri.engines.sql.sampling import (
     SPARE,
     SampledBracket,
     SampleRanks,
+    even_cells,
     rows_to_spare,
     shares_below,
     window_ranks,
@@ -343,10 +344,14 @@ class GuidedTarget:
         to_first, to_last = first_ranks - below, last_ranks - below
         down = p - least - to_first / n + rows_to_spare(to_first / n, sizes)
         up = most + to_last / n - p + rows_to_spare(to_last / n, sizes)
+        # A few cells of a sample leave much open, unless all those of the bracket lie evenly.
+        even = even_cells(ranks, sizes, lows, highs, self.scan.reading.grid)
+        low_marks = _nearer(self._marks(lows, down), points, -1, even.reach(-to_first, n))
+        high_marks = _nearer(self._marks(highs, up), points, 1, even.reach(to_last, n))
         # Where the window lies on one side of the point, so do all its cells.
-        firsts = np.where(to_first > 0, points, np.minimum(points, self._marks(lows, down)))
+        firsts = np.where(to_first > 0, points, np.minimum(points, low_marks))
         before = np.where(points > self.scan.reading.grid.first, points - 1, points)
-        lasts = np.where(to_last < 0, before, np.maximum(before, self._marks(highs, up)))
+        lasts = np.where(to_last < 0, before, np.maximum(before, high_marks))
         some = firsts <= lasts
         groups = np.array(self.scan.groups)[places]
         return GroupStretches(*(each[some] for each in (groups, n, below, points, firsts, lasts)))
@@ -554,3 +559,13 @@ class GuidedTarget:
         rows = sum(sizes) / len(sizes) / share
         stretch = 2 * self._reach + 2.5 * self._ranks.error(rows) / sqrt(share)
         return min(max(ceil(2 * stretch / self._reach), FEWEST_PARTS), MOST_PARTS - 2)
+
+
+def _nearer(marks: Indexes, points: Indexes, side: int, distances: Floats) -> Indexes:
+    """The marks, which lie on one side of the points, or what lies so far from the points, if that
+    is nearer. Marks may lie further from a point than a whole number of 64 bits tells.
+    """
+    reach = np.ceil(distances) + 1
+    is_nearer = reach < np.abs(marks.astype(np.float64) - points)
+    near: Indexes = points + side * np.where(is_nearer, reach, 0).astype(np.int64)
+    return np.where(is_nearer, near, marks)

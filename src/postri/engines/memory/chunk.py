@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# How many cells are looked at in one go: they fit the processor's cache, and hold enough work that
-# threads seldom wait for each other.
+# How many cells are looked at in one go: they fit the processor's cache.
 STRETCH = 1 << 17
 
 
@@ -33,19 +32,19 @@ class Chunk:
             return cls(values)
         return cls(values, np.concatenate([chunk._known_valid() for chunk in chunks]))
 
-    def pieces(self) -> list[Chunk]:
-        """The same cells, a stretch in each."""
-        if len(self.values) <= STRETCH:
-            return [self]
-        starts = range(0, len(self.values), STRETCH)
-        return [self.at(slice(start, start + STRETCH)) for start in starts]
+    def part(self, start: int, end: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Some cells that follow one another, and which of them count."""
+        valid = self.valid
+        if valid is not None:
+            valid = valid[start:end]
+        return self.values[start:end], valid
 
     def stretches(self) -> Iterator[NDArray[Any]]:
         """The cells that count, a stretch at a time; NaN never does."""
-        for piece in self.pieces():
-            cells = piece.values
-            if piece.valid is not None:
-                cells = cells[piece.valid]
+        for start in range(0, len(self.values), STRETCH):
+            cells, valid = self.part(start, start + STRETCH)
+            if valid is not None:
+                cells = cells[valid]
             yield without_nan(cells)
 
     def counting(self) -> NDArray[np.bool_]:

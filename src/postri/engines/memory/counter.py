@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import cbrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from postri.engines.cuts import Cuts
 from postri.engines.engine import Bracket, CountRequest, find_windows, sampled_brackets
 from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
 from postri.engines.memory.chunk import Chunk, without_nan
-from postri.engines.memory.scan import MANY_CELLS, Tally, scan
+from postri.engines.memory.scan import MANY_CELLS, CountedColumn, Tally, scan
 from postri.engines.progress import check_cancelled
 from postri.engines.reading import Reading, exact_sum
 from postri.grid import Grid
@@ -51,8 +52,8 @@ class MemoryCounter:
 
     def total(self) -> Total:
         """One pass: how many cells count, and the exact sum of their indexes."""
-        count = _TotalCount(self.reading)
-        scan(self.chunks, count.tally)
+        count = _TotalCount(self.chunks, self.reading)
+        scan(CountedColumn(self.chunks, count.tally))
         return count.total()
 
     def square_total(self) -> SquareTotal:
@@ -151,7 +152,8 @@ class MemoryCounter:
         """By every k-th cell: a fixed stride."""
         stride = stride_of(self.rows)
         parts = [cells for chunk in self.chunks for cells in chunk.every(stride).stretches()]
-        sample = np.sort(np.concatenate(parts))
+        # A copy, whose cells may be moved.
+        sample = np.concatenate(parts)
         yield from sampled_brackets(sample, 1 / stride, targets, self.reading)
 
     def windows(self, targets: Sequence[Target]) -> list[RankWindow]:
@@ -170,34 +172,47 @@ class MemoryCounter:
         whole = RankWindow.of_ranks(indexes[starts], ranks, len(indexes))
         return [trim(whole, target.p, target.half) for target in targets]
 
-    def windows_and_total(self, targets: Sequence[Target]) -> tuple[list[RankWindow], Total]:
-        """The window of each target, and the total: in one pass, while a stretch is in the
-        cache.
+    def windows_and_totals(
+        self, targets: Sequence[Target], counters: Sequence[MemoryCounter]
+    ) -> tuple[list[RankWindow], list[Total]]:
+        """The window of each target, and the totals of some counters, of which this may be one: in
+        one pass.
         """
         if self.rows <= FEW_CELLS:
-            return self.windows(targets), self.total()
-        together = _WithTotal(self)
+            return self.windows(targets), [counter.total() for counter in counters]
+        together = _WithTotals(self, counters)
         (windows,) = find_windows(together, self.reading.grid, targets, FEW_CELLS)
-        return windows, together.found.total()
+        return windows, [count.total() for count in together.totals]
 
-    def count(self, requests: Sequence[CountRequest], *beside: _TotalCount) -> list[RankWindow]:
-        """One pass over the cells, which also counts what is to be counted beside the brackets."""
+    def count(
+        self, requests: Sequence[CountRequest], totals: Sequence[_TotalCount] = ()
+    ) -> list[RankWindow]:
+        """One pass over the cells, which also adds up those of some columns."""
         brackets = [bracket_count(self.reading, request) for request in requests]
-        counts = [*brackets, *beside]
-        scan(self.chunks, lambda: _Together([each.tally() for each in counts]))
+        counts_of: dict[int, list[_Count]] = {id(self.chunks): [*brackets]}
+        chunks = {id(self.chunks): self.chunks}
+        for total in totals:
+            counts_of.setdefault(id(total.chunks), []).append(total)
+            chunks[id(total.chunks)] = total.chunks
+        scan(
+            *(
+                CountedColumn(chunks[key], partial(_tallies, counts))
+                for key, counts in counts_of.items()
+            )
+        )
         return [each.window() for each in brackets]
 
 
-class _WithTotal:
-    """A counter whose first pass adds up the cells as well."""
+class _WithTotals:
+    """A counter whose first pass adds up the cells of some counters as well."""
 
     groups = 1
 
-    def __init__(self, counter: MemoryCounter) -> None:
+    def __init__(self, counter: MemoryCounter, counters: Sequence[MemoryCounter]) -> None:
         self._counter = counter
         self.rows = counter.rows
-        self.found = _TotalCount(counter.reading)
-        self._waiting = [self.found]
+        self.totals = [_TotalCount(each.chunks, each.reading) for each in counters]
+        self._waiting = self.totals
 
     def guesses(self, targets: Sequence[Target], grid: Grid) -> Iterator[list[Bracket]]:
         """As the counter makes them."""
@@ -205,14 +220,22 @@ class _WithTotal:
 
     def count(self, requests: Sequence[CountRequest]) -> list[RankWindow]:
         """One pass over the cells."""
-        beside, self._waiting = self._waiting, []
-        return self._counter.count(requests, *beside)
+        totals, self._waiting = self._waiting, []
+        return self._counter.count(requests, totals)
+
+
+class _Count(Protocol):
+    """What is counted in tallies, one for each thread."""
+
+    def tally(self) -> Tally:
+        """What a thread counts."""
 
 
 class _TotalCount:
     """What all threads add up."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, chunks: Sequence[Chunk], reading: Reading) -> None:
+        self.chunks = chunks
         self._reading = reading
         self._tallies: list[_TotalTally] = []
 
@@ -256,8 +279,16 @@ def stride_of(rows: int) -> int:
     return max(1, round(cbrt(share * rows)))
 
 
+def _tallies(counts: Sequence[_Count]) -> Tally:
+    """What a thread counts of a column."""
+    tallies = [count.tally() for count in counts]
+    if len(tallies) == 1:
+        return tallies[0]
+    return _Together(tallies)
+
+
 class _Together:
-    """The tallies of several brackets: a stretch stays in the cache from one to the next."""
+    """Several tallies of one column: a stretch stays in the cache from one to the next."""
 
     def __init__(self, tallies: Sequence[Tally]) -> None:
         self._tallies = tallies

@@ -17,6 +17,7 @@ from postri.engines.engine import (
     PARTS_BY_DIVISION,
     PARTS_BY_LOOKUP,
     UNUSUAL,
+    ColumnOnGrid,
     UsualRange,
 )
 from postri.engines.memory.columns import (
@@ -126,14 +127,33 @@ class MemoryEngine:
         return [counter.windows(targets) for counter in self._kept_counters(column, grid, rows)]
 
     def windows_and_totals(
-        self, column: str | None, grid: Grid, targets: Sequence[Target], rows: Selection = EVERY_ROW
-    ) -> tuple[list[list[RankWindow]], list[Total]]:
-        """For each group the window of each target, and for each its total, in one pass."""
-        found = [
-            counter.windows_and_total(targets)
-            for counter in self._kept_counters(column, grid, rows)
-        ]
-        return [windows for windows, _ in found], [total for _, total in found]
+        self,
+        column: str | None,
+        grid: Grid,
+        targets: Sequence[Target],
+        rows: Selection,
+        wanted: Sequence[ColumnOnGrid],
+    ) -> tuple[list[list[RankWindow]], dict[ColumnOnGrid, list[Total]]]:
+        """For each group the window of each target, and the totals of some columns in the same
+        pass: of any if there is one group, else of the column itself.
+        """
+        counters = self._kept_counters(column, grid, rows)
+        beside: dict[ColumnOnGrid, list[MemoryCounter]] = {}
+        for name, own_grid in wanted:
+            if (name, own_grid) == (column, grid):
+                beside[name, own_grid] = counters
+            elif rows.one_group:
+                # The cells of many groups would take the memory of a column for each of these.
+                beside[name, own_grid] = list(self._group_counters(name, own_grid, rows))
+        windows: list[list[RankWindow]] = []
+        totals: dict[ColumnOnGrid, list[Total]] = {key: [] for key in beside}
+        for group, counter in enumerate(counters):
+            others = [of_groups[group] for of_groups in beside.values()]
+            found, added_up = counter.windows_and_totals(targets, others)
+            windows.append(found)
+            for key, total in zip(beside, added_up, strict=True):
+                totals[key].append(total)
+        return windows, totals
 
     def _kept_counters(
         self, column: str | None, grid: Grid, rows: Selection

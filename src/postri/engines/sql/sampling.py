@@ -27,6 +27,13 @@ MARKS = (-1.0, -0.4, 0.2, 0.8, 1.4, 2.0, 2.8)
 # By how much a bracket may have to be wider than expected: filters and small groups leave fewer
 # cells in a sample.
 LADDER = (1.1, 1.5, 2.5, 5.0, 12.0)
+# A sample tells how close the cells of a group lie if it has so many of them in its bracket, and if
+# the third of them in the middle takes no more than so many times its part of the bracket.
+FEWEST_EVEN = 100
+MOST_UNEVEN = 2
+EVEN_SLACK = 4.5
+# Where cells are often alike in more than this share of the groups, they lie in no group evenly.
+MOST_ALIKE = 1 / 4
 # The few rows that are left to spare where ranks are compared in double precision.
 SPARE = 4
 
@@ -96,6 +103,14 @@ class SampleRanks:
         p = float(self.target.p)
         return [min(max(p + side * spare, 0.0), 1.0) for side in (-1, 1) for spare in self.spares]
 
+    def narrowest(self, sizes: Indexes) -> Indexes:
+        """For groups of which the sample holds `sizes` cells, which of the spare shares is the
+        first that leaves enough; one more than there are, if none does.
+        """
+        needed = np.array([self.spare(size) if size else inf for size in sizes.tolist()])
+        first = len(self.spares) - len(LADDER)
+        return np.maximum(np.searchsorted(self.spares, needed), first)
+
     def brackets(self, sizes: Indexes, marks: Indexes, grid: Grid) -> list[Bracket]:
         """The narrowest brackets that leave enough to spare, for groups of which the sample holds
         `sizes` cells, and these `marks` at the shares.
@@ -103,8 +118,7 @@ class SampleRanks:
         p = float(self.target.p)
         spares = np.array(self.spares)
         number = len(self.spares)
-        needed = np.array([self.spare(size) if size else inf for size in sizes.tolist()])
-        narrowest = np.maximum(np.searchsorted(spares, needed), number - len(LADDER))
+        narrowest = self.narrowest(sizes)
         known = narrowest < number
         narrowest = np.where(known, narrowest, 0)
         lows = np.where((p > spares) & known[:, None], marks[:, :number], grid.first)
@@ -253,3 +267,48 @@ def shares_below(
     inside = (marks > marks[:, :1]) & (marks < marks[:, -1:])
     alike = (inside[:, 1:] & (np.diff(marks, axis=1) == 0)).any(axis=1)
     return np.where(alike, shares[before], between), np.where(alike, shares[after], between)
+
+
+@dataclass(frozen=True)
+class EvenCells:
+    """How the cells of groups lie near their targets, if they lie evenly: how many indexes would
+    hold all rows of a group if these were as close everywhere, and by how many cells of a sample
+    that is told. Where they do not lie evenly it is infinitely many.
+    """
+
+    steps: NDArray[np.float64]
+    cells: NDArray[np.float64]
+
+    def reach(self, rows: NDArray[np.floating[Any]], n: Indexes) -> NDArray[np.float64]:
+        """Within how many indexes so many of the `n` rows of each group should lie.
+
+        Both numbers, of the sample's cells and of these rows, have the error of a Poisson law.
+        """
+        known = np.maximum(rows, 1.0)
+        error = np.sqrt(1 / known + 1 / self.cells)
+        within: NDArray[np.float64] = self.steps * known / n * (1 + EVEN_SLACK * error)
+        return within
+
+
+def even_cells(
+    ranks: SampleRanks, sizes: Indexes, lows: Indexes, highs: Indexes, grid: Grid
+) -> EvenCells:
+    """How the cells of each group lie in its bracket, by the marks in it.
+
+    A gap shows in the middle of a bracket, and cells that many rows have by marks that are alike.
+    """
+    spares = np.array(ranks.spares)
+    groups = np.arange(len(sizes))
+    outer = np.minimum(ranks.narrowest(sizes), len(spares) - 1)
+    inner = np.searchsorted(spares, spares[outer] / 3)
+    first, last = lows[groups, outer], highs[groups, outer]
+    wide = last.astype(np.float64) - first
+    narrow = highs[groups, inner].astype(np.float64) - lows[groups, inner]
+    cells = np.maximum(2 * spares[outer] * sizes, 1.0)
+    even = (first > grid.first) & (last < grid.last) & (cells >= FEWEST_EVEN)
+    even &= narrow * spares[outer] <= MOST_UNEVEN * wide * spares[inner]
+    nearest = len(spares) - len(LADDER) + 1
+    marks = np.hstack((lows[:, nearest - 1 :: -1], highs[:, :nearest]))
+    alike = (np.diff(marks, axis=1) == 0).any(axis=1)
+    even &= bool(np.mean(alike) <= MOST_ALIKE) if len(alike) else False
+    return EvenCells(np.where(even, wide / (2 * spares[outer]), inf), cells)
