@@ -44,7 +44,7 @@ DATA ?= $(if $(POSTRI_DATA),$(POSTRI_DATA),$(wildcard ../shared/data))
 reproduce: setup  ## run the paper's experiments with every method (RUNS=100, DATA=folder), report into build/reproduction
 	$(BIN)/postri reproduce --runs $(RUNS) $(if $(DATA),--data $(DATA)) --out build/reproduction
 
-compare: setup  ## beside other libraries, in environments that it builds: error, coverage, odd inputs, time (ONLY=adult-median; all takes hours), page into build/compare
+compare: setup  ## beside other libraries, in environments that it builds: error, coverage, odd inputs, time (ONLY=adult-median; all takes about an hour), page into build/compare
 	PYTHONPATH=. $(BIN)/python -m compare.run $(if $(ONLY),--only $(ONLY)) $(if $(filter command line,$(origin RUNS)),--runs $(RUNS))
 
 test: services check-code  ## the checks, and all tests at a size that fits

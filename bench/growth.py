@@ -24,7 +24,8 @@ import numpy as np
 import postri
 from compare.registry import PEERS
 from compare.rows import all_rows
-from compare.running import Settings, run_row
+from compare.run import run_rows
+from compare.running import Settings
 from engines import FARE, FOLDER
 from timing import ROOT, least_side_by_side
 
@@ -69,16 +70,15 @@ def measured(most: int) -> Points:
 
 def peer_times(most: int) -> Points:
     """The times of other libraries, as the comparison has them: of each its quickest way."""
-    settings = Settings(PEERS, COMPARED, seconds=PATIENCE, patience=PATIENCE)
+    settings = Settings(PEERS, COMPARED, timed_patience=PATIENCE)
+    timed = [row for row in all_rows() if row.kind == "time" and row.statistic == "median"]
+    timed = [row for row in timed if row.size <= most]
+    missing = [row for row in timed if not settings.file(row).is_file()]
+    if missing:
+        run_rows(missing, settings, 1)
     points: Points = {}
-    for row in all_rows():
-        if row.kind != "time" or row.statistic != "median" or row.size > most:
-            continue
-        file = settings.kept / f"{row.name}.json"
-        if not file.is_file():
-            print(f"other libraries, {row.size:,} rows ...", file=sys.stderr, flush=True)
-            run_row(row, settings)
-        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    for row in timed:
+        cells = json.loads(settings.file(row).read_text(encoding="utf-8"))["cells"]
         for peer in PEERS:
             taken = [
                 cell["seconds"] for cell in cells if peer.key == cell["peer"] if "seconds" in cell

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compare.measures import Figure, figure
+from compare.measures import ENOUGH_RUNS, Figure, figure
 
 Kept = dict[str, Any]
 OURS = "postri"
-# With fewer runs a mean and its standard error say nothing that can be relied on.
-LEAST_RUNS = 30
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Finding:
             held = self.looked_at - len(self.against)
             words = f"**does not hold in {len(self.against):,} cells**, holds in {held:,}"
         if self.too_few:
-            words += f"; {self.too_few:,} cells had fewer than {LEAST_RUNS} runs and tell nothing"
+            words += f"; {self.too_few:,} cells had fewer than {ENOUGH_RUNS} runs and tell nothing"
         return words
 
 
@@ -68,7 +66,7 @@ class Pair:
     @property
     def tells(self) -> bool:
         """Whether both were run often enough."""
-        return min(self.peer["runs"], self.ours["runs"]) >= LEAST_RUNS
+        return min(self.peer["runs"], self.ours["runs"]) >= ENOUGH_RUNS
 
     @property
     def peer_is_better(self) -> bool:
@@ -147,8 +145,8 @@ def _our_coverage(rows: Sequence[Kept]) -> Finding:
         for cell in row["cells"]
         if cell["peer"] == OURS and "coverage" in cell
     ]
-    too_few = [cell for _, cell in cells if cell["runs"] < LEAST_RUNS]
-    cells = [(row, cell) for row, cell in cells if cell["runs"] >= LEAST_RUNS]
+    too_few = [cell for _, cell in cells if cell["runs"] < ENOUGH_RUNS]
+    cells = [(row, cell) for row, cell in cells if cell["runs"] >= ENOUGH_RUNS]
     against = [
         (
             f"{row['row']} at epsilon {cell['epsilon']:g}, {cell['neighbours']}: "

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 # A difference counts from so many standard errors on; a promise is broken at this level.
 BEYOND_NOISE = 4.0
 LEVEL = 1e-4
+# With fewer runs a mean and its standard error say nothing that can be relied on.
+ENOUGH_RUNS = 30
 # Columns hold whole numbers: an interval that ends half a step from a quantile is let pass.
 HALF_STEP = 0.5
 
@@ -87,7 +89,7 @@ def cell(
 ) -> dict[str, Any]:
     """The figures of one answer of a program, as they are kept."""
     kept = dict(names)
-    for word in ("version", "neighbours", "assumes", "unsupported", "error", "warned"):
+    for word in ("version", "neighbours", "assumes", "unsupported", "left_out", "error", "warned"):
         if answer.get(word):
             kept[word] = answer[word]
     if "values" not in answer:

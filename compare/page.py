@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from compare.charts import draw_charts
-from compare.findings import LEAST_RUNS, Finding, Kept, brief, findings, shown_peer
+from compare.findings import Finding, Kept, brief, findings, shown_peer
+from compare.measures import ENOUGH_RUNS
 from compare.registry import PEERS
 from compare.rows import all_rows
 from compare.running import ODD
@@ -117,7 +118,7 @@ def _claims(found: Sequence[Finding]) -> Iterator[Block]:
     yield TextBlock(
         "A difference counts from four standard errors on, and a promised coverage is broken "
         "where chance explains the misses less than once in ten thousand. Charts and claims leave "
-        f"out cells with fewer than {LEAST_RUNS} runs; the tables hold them."
+        f"out cells with fewer than {ENOUGH_RUNS} runs; the tables hold them."
     )
     for finding in found:
         yield TextBlock(f"*{finding.claim}*: {finding.verdict}.")
@@ -299,7 +300,8 @@ def _time(rows: Sequence[Kept]) -> Iterator[Block]:
 
 def _timed(row: Kept, cell: Kept) -> list[str]:
     if "seconds" not in cell:
-        return [_plain(cell.get("unsupported") or cell.get("error", "")), "", "", ""]
+        said = [cell[word] for word in ("unsupported", "left_out", "error") if word in cell]
+        return [_plain(said[0]), "", "", ""]
     return [
         f"{cell['seconds']:.3g}",
         f"{cell['seconds'] / cell['numpy_seconds']:.2f}",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from compare import tables
-from compare.measures import Truth, cell
-from compare.programs import answers
-from compare.registry import ROOT, EnvironmentMissing, Peer
+from compare.measures import ENOUGH_RUNS, Truth, cell
+from compare.programs import NO_ANSWER, NOT_INSTALLED, Environments, Lane
+from compare.registry import ROOT, Peer
 from compare.rows import CONFIDENCE, EPSILONS, Row
 from postri.research.unknown_keys import comparison
 
@@ -27,7 +30,15 @@ ODD = ("ties", "constant", "empty", "one row", "NaN", "infinities", "nulls", "te
 ODD_BOUNDS = tables.Bounds(0, 100)
 TIMED_BOUNDS = tables.Bounds(0, 10_000_000)
 TIMED_RUNS = 5
+LEAST_TIMED = 2
+TIMED_SECONDS = 20.0
 GROUPS = 20
+# A library whose cell takes so many times the seconds of a cell is slow.
+SLOW = 3.0
+# One whose cell of a table's median takes so many seconds is not asked for other quantiles of it.
+SLOW_MEDIAN = 10.0
+# What a row's figures depend on: ours, the programs of the peers, and these.
+MEASURING = ("measures.py", "rows.py", "running.py", "tables.py")
 
 Cells = list[dict[str, Any]]
 
@@ -38,10 +49,14 @@ class Settings:
 
     peers: Sequence[Peer]
     out: Path
-    runs: int = 1_000
-    # A cell ends after so many seconds with the runs that it has; a draw after `patience`.
-    seconds: float = 60.0
-    patience: float = 600.0
+    runs: int = 500
+    # A cell ends after so many seconds with the runs that it has. With fewer than ENOUGH_RUNS it
+    # goes on, if the rest of them fits into the longest time.
+    seconds: float = 1.0
+    longest: float = 15.0
+    # One answer ends after so many seconds: of a cell, and of a table whose time is taken.
+    patience: float = 90.0
+    timed_patience: float = 600.0
     epsilons: tuple[float, ...] = EPSILONS
     column: Callable[[str], Any] = tables.column
     bounds: Callable[[str], tables.Bounds] = tables.TABLES.__getitem__
@@ -51,8 +66,38 @@ class Settings:
         """The folder with a file for each row."""
         return self.out / "rows"
 
+    def file(self, row: Row) -> Path:
+        """Where a row is kept."""
+        return self.kept / f"{row.name}.json"
 
-def run_row(row: Row, settings: Settings) -> Path:
+    def environments(self) -> Environments:
+        """Where the peers' environments are built and looked for."""
+        return Environments(self.out / "envs")
+
+    def terms(self) -> dict[str, Any]:
+        """What a row was run with: one that was run on the same terms need not be run again."""
+        return {
+            "code": code(),
+            "runs": self.runs,
+            "seconds": self.seconds,
+            "longest": self.longest,
+            "peers": {peer.key: [peer.requirement, *peer.needs] for peer in self.peers},
+        }
+
+
+def is_there(row: Row, settings: Settings) -> bool:
+    """Whether a row was run to its end on the same terms, with every peer installed."""
+    file = settings.file(row)
+    if not file.is_file():
+        return False
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    said = [cell.get("error", "") for cell in kept.get("cells", ())]
+    if any(words.startswith(NOT_INSTALLED) for words in said):
+        return False
+    return bool(kept.get("terms") == settings.terms())
+
+
+def run_row(row: Row, settings: Settings, lane: Lane) -> Path:
     """Run one row, and keep what came out."""
     kinds = {"error": _error, "odd": _odd, "time": _time, "unknown-keys": _unknown_keys}
     start = perf_counter()
@@ -64,16 +109,20 @@ def run_row(row: Row, settings: Settings) -> Path:
         "label": row.label,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "tree": tree(),
+        "terms": settings.terms(),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {platform.system()}",
-        **kinds[row.kind](row, settings),
+        **kinds[row.kind](row, settings, lane),
     }
     kept["took"] = round(perf_counter() - start, 1)
     settings.kept.mkdir(parents=True, exist_ok=True)
-    file = settings.kept / f"{row.name}.json"
+    file = settings.file(row)
     if file.is_file() and "cells" in kept:
         _keep_others(kept, json.loads(file.read_text(encoding="utf-8")), settings)
-    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    # Whole or not at all: a run that is cut off leaves no half of a row.
+    unfinished = file.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    unfinished.replace(file)
     return file
 
 
@@ -86,6 +135,7 @@ def _keep_others(kept: dict[str, Any], before: dict[str, Any], settings: Setting
         kept["tree"] = ", ".join(dict.fromkeys([before["tree"], kept["tree"]]))
 
 
+@cache
 def tree() -> str:
     """The commit that was run, as far as it is known."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
@@ -93,47 +143,47 @@ def tree() -> str:
     return said.stdout.strip() or "unknown"
 
 
-def _asked(
-    peer: Peer, settings: Settings, tasks: Sequence[dict[str, Any]], afresh: bool = False
-) -> Iterator[dict[str, Any]]:
-    """The answers of one peer; where its environment cannot be built, that is every answer."""
-    try:
-        python = peer.python(settings.out / "envs")
-    except EnvironmentMissing as why:
-        yield from ({"error": f"does not install: {why}"} for _ in tasks)
-        return
-    yield from answers(peer, python, tasks, settings.patience, afresh)
+@cache
+def code() -> str:
+    """A short name of all code that figures depend on, committed or not."""
+    compare = ROOT / "compare"
+    files = [*(ROOT / "src" / "postri").rglob("*.py"), *(compare / "peers").glob("*.py")]
+    files += [compare / name for name in MEASURING]
+    found = sha256()
+    for file in sorted(files):
+        found.update(f"{file.relative_to(ROOT)}\n".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()[:12]
 
 
-def _error(row: Row, settings: Settings) -> dict[str, Any]:
+def _error(row: Row, settings: Settings, lane: Lane) -> dict[str, Any]:
     values = settings.column(row.table)
     file = tables.stored(row.table, values, settings.out / "tables")
     bounds = settings.bounds(row.table)
     truth = Truth.of(row.statistic, row.ps, values)
+    asked = {
+        "statistic": row.statistic,
+        "ps": row.ps,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "runs": settings.runs,
+        "seconds": settings.seconds,
+        "enough": ENOUGH_RUNS,
+        "longest": settings.longest,
+        "confidence": CONFIDENCE,
+        "table": str(file),
+    }
     found: Cells = []
     for peer in settings.peers:
-        tasks = [
-            {
-                "way": way,
-                "statistic": row.statistic,
-                "ps": row.ps,
-                "epsilon": epsilon,
-                "lower": bounds.lower,
-                "upper": bounds.upper,
-                "runs": settings.runs,
-                "seconds": settings.seconds,
-                "confidence": CONFIDENCE,
-                "neighbours": neighbours,
-                "table": str(file),
-            }
-            for way in peer.ways
-            for neighbours in peer.neighbours
-            for epsilon in settings.epsilons
-        ]
-        for task, answer in zip(tasks, _asked(peer, settings, tasks), strict=True):
-            names = {"peer": peer.key, "way": task["way"], "epsilon": task["epsilon"]}
-            names["neighbours"] = task["neighbours"]
-            found.append(cell(names, answer, truth, CONFIDENCE))
+        for way in peer.ways:
+            for neighbours in peer.neighbours:
+                names = {"peer": peer.key, "way": way, "neighbours": neighbours}
+                left_out = "" if peer.is_ours else _slow_median(names, row, settings)
+                for epsilon, answer in _at_each_epsilon(
+                    peer, {**asked, **names}, settings, lane, left_out
+                ):
+                    figures = cell({**names, "epsilon": epsilon}, answer, truth, CONFIDENCE)
+                    found.append(figures)
     return {
         "rows": len(values),
         "lower": bounds.lower,
@@ -144,6 +194,50 @@ def _error(row: Row, settings: Settings) -> dict[str, Any]:
     }
 
 
+def _at_each_epsilon(
+    peer: Peer, asked: dict[str, Any], settings: Settings, lane: Lane, left_out: str
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """The answers of a peer in one way. One that is slow is asked at the first epsilon alone, and
+    one that is `left_out` not at all.
+    """
+    task = {key: value for key, value in asked.items() if key != "peer"}
+    for epsilon in settings.epsilons:
+        if left_out:
+            yield epsilon, {"left_out": left_out}
+            continue
+        answer = lane.ask(peer, {**task, "epsilon": epsilon}, settings.patience)
+        yield epsilon, answer
+        if not peer.is_ours:
+            left_out = _is_slow(answer, epsilon, settings)
+
+
+def _is_slow(answer: dict[str, Any], epsilon: float, settings: Settings) -> str:
+    """Why it is not asked at another epsilon, where it takes as long; else nothing."""
+    if answer.get("error", "").startswith(NO_ANSWER):
+        return f"not asked: {answer['error']} at epsilon {epsilon:g}"
+    runs = answer.get("seconds", [])
+    if sum(runs) <= SLOW * settings.seconds:
+        return ""
+    return f"not asked: {len(runs):,} runs took {sum(runs):.0f} s at epsilon {epsilon:g}"
+
+
+def _slow_median(names: dict[str, str], row: Row, settings: Settings) -> str:
+    """Why a library is not asked for another quantile of a table: by what its median took."""
+    median = settings.kept / f"{row.table}-median.json"
+    if row.statistic == "median" or not row.ps or not median.is_file():
+        return ""
+    for cell_of_median in json.loads(median.read_text(encoding="utf-8"))["cells"]:
+        if any(cell_of_median.get(key) != names[key] for key in ("peer", "way", "neighbours")):
+            continue
+        if cell_of_median.get("error", "").startswith(NO_ANSWER):
+            return f"not asked: of the median {cell_of_median['error']}"
+        runs = cell_of_median.get("runs", 0)
+        took = runs * cell_of_median.get("seconds", 0.0)
+        if took > SLOW_MEDIAN:
+            return f"not asked: {runs:,} runs of the median took {took:.0f} s"
+    return ""
+
+
 def _ways_once(peer: Peer) -> tuple[str, ...]:
     """Ours is asked once where it does not matter how epsilon is split."""
     if peer.is_ours:
@@ -151,11 +245,11 @@ def _ways_once(peer: Peer) -> tuple[str, ...]:
     return peer.ways
 
 
-def _odd(row: Row, settings: Settings) -> dict[str, Any]:
+def _odd(row: Row, settings: Settings, lane: Lane) -> dict[str, Any]:
     found: Cells = []
     for peer in settings.peers:
-        tasks = [
-            {
+        for way, odd in product(_ways_once(peer), ODD):
+            task = {
                 "way": way,
                 "statistic": row.statistic,
                 "epsilon": 1.0,
@@ -166,11 +260,8 @@ def _odd(row: Row, settings: Settings) -> dict[str, Any]:
                 "neighbours": peer.neighbours[0],
                 "odd": odd,
             }
-            for way in _ways_once(peer)
-            for odd in ODD
-        ]
-        for task, answer in zip(tasks, _asked(peer, settings, tasks), strict=True):
-            kept = {"peer": peer.key, "way": task["way"], "odd": task["odd"]}
+            answer = lane.ask(peer, task, settings.patience)
+            kept = {"peer": peer.key, "way": way, "odd": odd}
             for word in ("version", "unsupported", "error", "warned"):
                 if answer.get(word):
                     kept[word] = answer[word]
@@ -182,7 +273,7 @@ def _odd(row: Row, settings: Settings) -> dict[str, Any]:
     return {"cells": found}
 
 
-def _time(row: Row, settings: Settings) -> dict[str, Any]:
+def _time(row: Row, settings: Settings, lane: Lane) -> dict[str, Any]:
     values = tables.salaries(row.size)
     file = tables.stored(f"salaries-{row.size}", values, settings.out / "tables")
     extra: dict[str, Any] = {}
@@ -195,34 +286,84 @@ def _time(row: Row, settings: Settings) -> dict[str, Any]:
     del values
     found: Cells = []
     for peer in settings.peers:
-        tasks = [
-            {
+        for way in _ways_once(peer):
+            names = {"peer": peer.key, "way": way}
+            hopeless = _hopeless(names, row, settings)
+            if hopeless:
+                found.append({**names, "left_out": hopeless})
+                continue
+            task = {
                 "way": way,
                 "statistic": row.statistic,
                 "epsilon": 1.0,
                 "lower": TIMED_BOUNDS.lower,
                 "upper": TIMED_BOUNDS.upper,
                 "runs": TIMED_RUNS,
-                "seconds": settings.seconds,
+                "seconds": TIMED_SECONDS,
                 "neighbours": peer.neighbours[0],
                 "table": str(file),
                 "timed": True,
                 "extra": extra,
             }
-            for way in _ways_once(peer)
-        ]
-        for task, answer in zip(tasks, _asked(peer, settings, tasks, True), strict=True):
-            kept: dict[str, Any] = {"peer": peer.key, "way": task["way"]}
-            for word in ("version", "unsupported", "error", "peak_mb", "base_mb"):
-                if answer.get(word):
-                    kept[word] = answer[word]
-            if "values" in answer:
-                kept["runs"] = len(answer["seconds"])
-                # The least of a few: others on the machine only ever add time.
-                kept["seconds"] = min(answer["seconds"])
-                kept["numpy_seconds"] = min(answer["plain_seconds"])
-            found.append(kept)
+            answer = lane.ask(peer, task, settings.timed_patience, afresh=True)
+            found.append(_timed(names, answer))
     return {"size": row.size, **plain, "cells": found}
+
+
+def _timed(names: dict[str, str], answer: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = dict(names)
+    for word in ("version", "unsupported", "error", "peak_mb", "base_mb"):
+        if answer.get(word):
+            kept[word] = answer[word]
+    if "values" in answer:
+        kept["runs"] = len(answer["seconds"])
+        # The least of a few: others on the machine only ever add time.
+        kept["seconds"] = min(answer["seconds"])
+        kept["numpy_seconds"] = min(answer["plain_seconds"])
+    return kept
+
+
+def _hopeless(names: dict[str, str], row: Row, settings: Settings) -> str | None:
+    """Why a library is not asked about so many rows, by what fewer rows took: it would run out of
+    time, or would take the machine's memory from all that runs on it.
+    """
+    for smaller in _smaller(row, settings):
+        for known in smaller["cells"]:
+            if (known["peer"], known["way"]) == (names["peer"], names["way"]):
+                return _beyond(known, smaller["size"], row.size, settings)
+    return None
+
+
+def _beyond(known: dict[str, Any], rows: int, wanted: int, settings: Settings) -> str | None:
+    """What a cell with fewer rows tells about more of them, if that is too much."""
+    if "left_out" in known:
+        return str(known["left_out"])
+    told = f"not asked: at {rows:,} rows"
+    if "error" in known:
+        return f"{told}, {known['error']}"
+    if "seconds" not in known:
+        return None
+    times = wanted / rows
+    if known["seconds"] * times * LEAST_TIMED > settings.timed_patience:
+        return f"{told} an answer took {known['seconds']:.3g} s"
+    if known["peak_mb"] * times > memory_mb():
+        return f"{told} it held {known['peak_mb']:,.0f} MB"
+    return None
+
+
+def _smaller(row: Row, settings: Settings) -> list[dict[str, Any]]:
+    """What was kept of the same question about fewer rows, the most rows first."""
+    found = []
+    for file in settings.kept.glob("time-*.json"):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["statistic"] == row.statistic and kept["size"] < row.size:
+            found.append(kept)
+    return sorted(found, key=lambda kept: -kept["size"])
+
+
+def memory_mb() -> float:
+    """The memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
 
 
 def _write_parquet(file: Path, values: Any, parquet: Path) -> None:
@@ -263,11 +404,5 @@ def _duckdb_median(statistic: str, values: Any, extra: dict[str, Any]) -> float:
     return min(times)
 
 
-def _unknown_keys(row: Row, settings: Settings) -> dict[str, Any]:
+def _unknown_keys(row: Row, settings: Settings, lane: Lane) -> dict[str, Any]:
     return {"text": comparison()}
-
-
-def say(words: str) -> None:
-    """Progress, on standard error."""
-    sys.stderr.write(f"{words}\n")
-    sys.stderr.flush()

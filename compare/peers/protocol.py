@@ -51,7 +51,11 @@ class Task:
     lower: int
     upper: int
     runs: int
+    # It ends after so many seconds with the runs that it has. Fewer than `enough` tell nothing:
+    # then it goes on, if what is missing fits into `longest` seconds.
     seconds: float
+    enough: int = 1
+    longest: float = 0.0
     confidence: float = 0.95
     neighbours: str = ADD_OR_REMOVE
     ps: tuple[float, ...] = ()
@@ -84,6 +88,14 @@ class Prepared:
     neighbours: str
     # What is public besides the bounds: the number of rows, for one.
     assumes: str = ""
+    # Where one question of the library holds many independent runs: all of them.
+    draw_many: Callable[[], list[Sequence[Drawn]]] | None = None
+
+    def runs(self) -> list[list[Drawn]]:
+        """The runs that are drawn in one go."""
+        if self.draw_many is not None:
+            return [list(run) for run in self.draw_many()]
+        return [list(self.draw())]
 
 
 Prepare = Callable[[Task, Any], Prepared]
@@ -115,7 +127,7 @@ def _answer(task: Task, prepare: Prepare) -> dict[str, Any]:
             cells = task.cells()
             base = resident_mb("VmRSS")
             prepared = prepare(task, cells)
-            drawn, seconds, plain = _draws(task, prepared.draw, cells)
+            drawn, seconds, plain = _draws(task, prepared, cells)
         except Unsupported as why:
             return {"unsupported": str(why)}
         except Exception as error:  # whatever a library raises is its answer
@@ -135,7 +147,7 @@ def _answer(task: Task, prepare: Prepare) -> dict[str, Any]:
 
 
 def _draws(
-    task: Task, draw: Draw, cells: Any
+    task: Task, prepared: Prepared, cells: Any
 ) -> tuple[list[list[Drawn]], list[float], list[float]]:
     """Draw until the runs or the seconds are used up, and at least once.
 
@@ -150,16 +162,28 @@ def _draws(
         least = 2
     begun = perf_counter()
     while len(drawn) < max(least, task.runs):
-        if len(drawn) >= least and perf_counter() - begun >= task.seconds:
+        if len(drawn) >= least and _is_over(task, perf_counter() - begun, seconds):
             break
         start = perf_counter()
-        drawn.append(list(draw()))
-        seconds.append(perf_counter() - start)
+        runs = prepared.runs()
+        took = perf_counter() - start
+        drawn += runs
+        seconds += [took / len(runs)] * len(runs)
         if task.timed:
             start = perf_counter()
             np.median(cells)
             plain.append(perf_counter() - start)
     return drawn, seconds, plain
+
+
+def _is_over(task: Task, spent: float, seconds: Sequence[float]) -> bool:
+    """Whether a cell ends with the runs that it has, by the time that the last of them took."""
+    if spent < task.seconds:
+        return False
+    missing = task.enough - len(seconds)
+    if missing <= 0:
+        return True
+    return spent + missing * seconds[-1] > task.longest
 
 
 def _number(value: Any) -> float | str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,19 @@ def prepare(task: Task, cells: Any) -> Prepared:
     data = cells
     if isinstance(cells, np.ndarray):
         data = cells.tolist()
-    rows = list(enumerate(data))
+    rows = [(PARTITION, cell) for cell in data]
     params = pipeline_dp.AggregateParams(
         metrics=metrics,
         max_partitions_contributed=1,
         max_contributions_per_partition=1,
         min_value=task.lower,
         max_value=task.upper,
+        # Every row is of another person: nothing needs to be sorted by persons first.
+        contribution_bounds_already_enforced=True,
     )
     extractors = pipeline_dp.DataExtractors(
-        privacy_id_extractor=lambda row: row[0],
-        partition_extractor=lambda row: PARTITION,
-        value_extractor=lambda row: row[1],
+        partition_extractor=itemgetter(0),
+        value_extractor=itemgetter(1),
     )
 
     def draw() -> list[tuple[float, None, None]]:

@@ -12,7 +12,7 @@ import pytest
 from compare.findings import brief, findings
 from compare.measures import Figure, Truth, cell, coverage
 from compare.page import FEATURES, kept_rows, write_page
-from compare.programs import answers
+from compare.programs import Environments, Lane
 from compare.registry import PEERS, ROOT, EnvironmentMissing, Peer
 from compare.rows import Row, all_rows, chosen
 from compare.running import ODD, Settings, run_row
@@ -45,12 +45,18 @@ def small_settings(out: Path, *peers: Peer, **more) -> Settings:
     )
 
 
+def run(row: Row, settings: Settings) -> None:
+    """One row, by programs that are started for it."""
+    with Lane(settings.environments()) as lane:
+        run_row(row, settings, lane)
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     """The folder of a small comparison with everything that can be planted."""
     out = tmp_path_factory.mktemp("compared")
     ways = ("better", "overclaims", "narrow", "wide", "lacks", "no number")
-    run_row(ROW, small_settings(out, OURS, planted(*ways)))
+    run(ROW, small_settings(out, OURS, planted(*ways)))
     write_page(out)
     return out
 
@@ -117,9 +123,9 @@ def test_a_cell_with_few_runs_tells_nothing(compared):
 
 
 def test_a_row_run_again_renews_its_peers_and_keeps_the_others(tmp_path):
-    run_row(ROW, small_settings(tmp_path, planted("better")))
-    run_row(ROW, small_settings(tmp_path, Peer("other", "Other", PROGRAM, ways=("wide",))))
-    run_row(ROW, small_settings(tmp_path, planted("wide")))
+    run(ROW, small_settings(tmp_path, planted("better")))
+    run(ROW, small_settings(tmp_path, Peer("other", "Other", PROGRAM, ways=("wide",))))
+    run(ROW, small_settings(tmp_path, planted("wide")))
     (row,) = kept_rows(tmp_path)
     assert sorted((each["peer"], each["way"]) for each in row["cells"]) == [
         ("other", "wide"),
@@ -143,16 +149,19 @@ def test_a_program_that_ends_or_sleeps_is_told_and_the_next_task_is_answered(tmp
         }
         for way in ("ends", "better")
     ]
-    ended, better = answers(planted("ends"), OURS.python(tmp_path), tasks, patience=60)
+    with Lane(Environments(tmp_path)) as lane:
+        ended, better = (lane.ask(planted("ends"), task, patience=60) for task in tasks)
+        slept = lane.ask(planted(), {**tasks[0], "way": "sleeps"}, patience=2)
+        awake = lane.ask(planted(), tasks[1], patience=60)
     assert ended == {"error": "the program ended: planted end"}
     assert better["values"] == [[5.0]]
-    (slept,) = answers(planted(), OURS.python(tmp_path), [{**tasks[0], "way": "sleeps"}], 2)
     assert slept == {"error": "no answer within 2 s"}
+    assert awake["values"] == [[5.0]]
 
 
 def test_odd_inputs_are_shown_with_what_was_raised(tmp_path):
     (row,) = [row for row in all_rows() if row.kind == "odd"]
-    run_row(row, small_settings(tmp_path, planted("better")))
+    run(row, small_settings(tmp_path, planted("better")))
     text = write_page(tmp_path).read_text()
     assert all(f"planted 'message' about {odd}" in text for odd in ODD)
 
@@ -163,7 +172,7 @@ def test_an_environment_that_cannot_be_built_is_the_answer(tmp_path, monkeypatch
 
     monkeypatch.setattr("compare.registry.built", fails)
     absent = Peer("absent", "Absent", PROGRAM, "absent==1")
-    run_row(ROW, small_settings(tmp_path, absent))
+    run(ROW, small_settings(tmp_path, absent))
     (kept,) = kept_rows(tmp_path)[0]["cells"]
     assert kept["error"] == "does not install: planted: no such distribution"
 
