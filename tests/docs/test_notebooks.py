@@ -32,7 +32,7 @@ def kinds(notebook) -> list[list[str]]:
 
 
 def test_there_is_one_for_each_person():
-    assert [path.stem for path in NOTEBOOKS] == ["analyst", "researcher", "steward"]
+    assert [path.stem for path in NOTEBOOKS] == ["analyst", "contributor", "researcher", "steward"]
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ PARTS = (
     Part("Stewarding", ("policy", "ledger", "service", "running", "page")),
     Part("Reference", ("reference/*", "wrong-inputs")),
     # "Side by side with other libraries" stands here as compare.md.
-    Part("Shown, not claimed", ("published-methods", "compare*", "audit", "notebooks/*")),
+    Part("Shown, not claimed", ("published-methods", "compare*", "speed", "audit", "notebooks/*")),
     Part("Theory", ("theory",)),
     Part(
         "Inside",
