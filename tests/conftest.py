@@ -116,15 +116,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test with the mark `one_in` all cases but one in so many, and at least one.
+    """Of a test with the mark `one_in` all cases but one in so many, and at least one: of all
+    cases, or of those with each value of the parameter that the mark names, such as an engine.
 
     Which ones follows from their names: with every n-th a parameter could be left out as a whole.
     """
-    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    share: dict[str, int] = {}
+    cases: defaultdict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
+    share: dict[tuple[str, str], int] = {}
     for item in items:
         if mark := item.get_closest_marker("one_in"):
-            test = item.nodeid.partition("[")[0]
+            test = item.nodeid.partition("[")[0], _value(item, mark.kwargs.get("each"))
             cases[test].append(item)
             share[test] = mark.args[0]
     left_out: list[pytest.Item] = []
@@ -133,6 +134,11 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     gone = set(left_out)
     items[:] = [item for item in items if item not in gone]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _value(case: pytest.Item, parameter: str | None) -> str:
+    """Of this parameter; nothing where none is named."""
+    return str(case.callspec.params[parameter]) if parameter else ""  # type: ignore[attr-defined]
 
 
 def _place(case: pytest.Item) -> int:

@@ -60,6 +60,7 @@ def extents(texts):
     return [text.get_window_extent() for text in texts if text.get_text()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("number", "highest"), [(1, 2.5), (picture.ROOMY, 10), (50, 14)])
 def test_all_texts_have_room(drawn, number, highest):
     ax = drawn(groups(number))

@@ -31,6 +31,7 @@ def found(kind: str, monkeypatch, number: int = 2) -> list[str]:
     return notes.findings
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["memory", "duckdb", "csv", "parquet"])
 def test_neighbours_look_alike(kind):
     notes = AttackNotes()

@@ -126,6 +126,7 @@ def _too_long(*_: object) -> None:
     raise AssertionError(f"nothing happened for {PATIENCE} seconds")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_long_scan_shows_what_is_left_and_ends_at_once_without_a_trace(

@@ -132,7 +132,7 @@ def found() -> dict[str, dict[str, tuple[int, int]]]:
     return {name: misses(each, "population") for name, each in POPULATIONS.items()}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_each_distribution_is_covered(name, found, figures):

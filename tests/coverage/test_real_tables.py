@@ -31,7 +31,7 @@ OTHERS = {"1/4": 59, "0.9": 316, "0.99": 3_280}
 HOW = {"domain": Domain(0, 10**8), "confidence": "0.99", "protect": ReplaceRows(1)}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", MOST, ids=lambda case: f"{case[0]}-{case[3]}")
 def test_error_and_width_on_a_real_table_are_within_their_bounds(tables, case):
@@ -47,6 +47,7 @@ def test_error_and_width_on_a_real_table_are_within_their_bounds(tables, case):
     assert binom.sf(misses - 1, RUNS, 0.01) > 1e-6
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("p", OTHERS)
 def test_other_quantiles_have_short_intervals_too(tables, p):

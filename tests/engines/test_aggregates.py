@@ -59,7 +59,7 @@ def answers(table: Table, name: str) -> list:
 
 
 # A question takes Spark a while: `make test` asks it every fourth one.
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4, each="engine")
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -140,7 +140,7 @@ EVERYWHERE = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("source", "name"), EVERYWHERE)
 def test_a_session_answers_the_same_wherever_its_rows_are(source, name, tmp_path, request):
     wanted, how = ASKED[name]

@@ -123,7 +123,7 @@ def some_nodes(grid: Grid, indexes: Indexes) -> Iterator[list[TreeNode]]:
         ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"), list(product([*ENGINES, IN_ORDER], CELLS))[:: sized(5, 1)], ids=str

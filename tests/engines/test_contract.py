@@ -53,7 +53,7 @@ SEEN = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6, each="engine")
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), SEEN)
 def test_the_window_is_that_of_the_cells_in_memory(engine, name, opened):
@@ -79,7 +79,7 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4, each="engine")
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "name"), ANSWERED)
 def test_the_same_coins_give_the_same_answer(engine, name, opened):

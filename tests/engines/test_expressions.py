@@ -258,7 +258,7 @@ def selection(table: Table, asked: Asked) -> Selection:
 # ---- every engine
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -286,6 +286,7 @@ def test_windows_totals_and_sizes_are_those_of_the_values(engine, name, opened):
         assert table.sizes(NAME, bound) == sizes(rows, asked, NAME)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["key0", "input0", "index", "unit", "value", "cell0"])
 def test_a_computed_column_of_a_csv_file_may_have_any_name(name, tmp_path):
@@ -351,7 +352,7 @@ def large_windows(name: str, grid: Grid) -> list[tuple]:
     return [window(group, QUANTILES[0], 60) for group in counts]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["Arrow", "DuckDB", "Parquet files", "PostgreSQL"])
 def test_computed_columns_of_large_tables_are_sampled(engine, request, tmp_path):
@@ -496,6 +497,7 @@ def test_columns_of_different_lengths_are_refused():
         table.sizes("v", Selection())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["lists", "Arrow", "DuckDB", "CSV"])
 def test_a_computed_column_answers_like_a_stored_one(engine, request, tmp_path):

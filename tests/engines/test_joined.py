@@ -116,7 +116,7 @@ CONDITIONS: dict[str, Callable[[dict[str, Any]], bool | None]] = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_predicate_sees_what_stands_beside_a_row(engine, opened):
     found = opened(engine).matching([Predicate.parse(text) for text in CONDITIONS])

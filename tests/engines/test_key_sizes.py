@@ -67,7 +67,7 @@ def found(table: Table, rows: Rows) -> list:
     return list(zip(keys, sizes.rows.tolist(), strict=True))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "engine", [pytest.param(engine, marks=marks(engine)) for engine in LOADERS]
 )

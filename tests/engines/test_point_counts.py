@@ -78,7 +78,7 @@ def cases_of(engine: str) -> Sequence[str]:
     return [name for name in most_of(engine, FEW) if name not in UNDECLARED.get(engine, ())]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4, each="engine")
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -144,7 +144,7 @@ EXTREMES = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4, each="engine")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "name"),
@@ -188,6 +188,7 @@ def uneven_cells() -> Indexes:
     return np.sort((np.random.default_rng(4).random(4_000) ** 3 * 1e6).astype(np.int64))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4_096, 25_000])
 def test_few_points_and_many(uneven, number):
     random = np.random.default_rng(number)

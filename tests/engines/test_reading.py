@@ -41,7 +41,7 @@ def test_floats_at_once_are_floats_one_by_one(data, domain):
     assert reading.indexes(np.array(cells)).tolist() == one_by_one
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lower", "step"),

@@ -154,7 +154,7 @@ def _ends(counts: Counter[int], grid: Grid) -> tuple[int, int]:
     return indexes[len(indexes) // 4], indexes[-1 - len(indexes) // 5]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("engine", "name"), EVERYWHERE)
 def test_totals_and_sizes_are_those_of_the_rows_that_count(engine, name, opened):
     asked, table = ASKED[name], opened(engine)
@@ -196,7 +196,7 @@ def changes_of(engine: str) -> list[str]:
     return some_of(engine, CHANGES)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
@@ -280,7 +280,7 @@ def large_counts(name: str, grid: Grid) -> list:
     return counted(large_rows(), MANY_ASKED[name], grid)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("engine", "name"), OF_MANY)
 def test_groups_of_a_large_table_are_sampled_verified_and_widened_where_needed(
     engine, name, opened_large

@@ -129,6 +129,7 @@ def test_milliseconds_are_known_by_either_way_to_declare_them(tmp_path, cell):
             patched(path, b"\x25\x12", b"\x25\x14")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("bits", [32, 64])
 def test_a_nan_of_any_bits_warns_of_nothing(tmp_path, holder, bits):

@@ -556,7 +556,7 @@ QUICK = ["duckdb_table", "duckdb_parquet"]
 ENGINES = [*QUICK, *(["clickhouse_table"] * HAS_CLICKHOUSE), "postgres_table", "spark_frame"]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_in_memory_a_function_has_its_meaning_on_extreme_cells(function):
     for text in FUNCTIONS[function]:
@@ -568,7 +568,7 @@ def test_in_memory_a_function_has_its_meaning_on_extreme_cells(function):
 
 # Spark is asked every fifth function, and interprets where it does not compile: `make prove` asks
 # it all.
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(6, each="engine")
 @pytest.mark.parametrize(
     ("function", "engine"),
     [
@@ -695,7 +695,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_deep_as_allowed_is_not_too_deep_for_a_database(engine, request):
     # Spark's analysis of one takes up to twenty seconds.
@@ -707,7 +707,7 @@ def test_as_deep_as_allowed_is_not_too_deep_for_a_database(engine, request):
     assert max(len(table.sql(predicate)) for predicate in predicates) < 20_000
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_long_as_allowed_is_not_too_long_for_a_database(engine, request):
     table = request.getfixturevalue(engine)
@@ -744,6 +744,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_pattern_takes_for_ever_or_fails_on_a_long_text(engine, request):
     table = request.getfixturevalue(engine)

@@ -200,6 +200,7 @@ def engine_of(name, request):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_column_may_have_the_name_that_stands_for_a_value(engine, request, tmp_path):
     """Values that are used twice get the name v."""

@@ -38,6 +38,7 @@ def best(orders: list[float], rho: str, delta: str) -> tuple[float, float]:
     return accountant.get_epsilon_and_optimal_order(float(delta))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", DELTAS)
 def test_zcdp_is_never_below_the_tight_conversion_and_within_a_thousandth_of_it(delta):

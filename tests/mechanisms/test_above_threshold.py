@@ -101,6 +101,7 @@ def check(found: Counter[Hashable], chances: dict[Hashable, float], figures: Fig
 
 
 # Every second pair: each walk and each epsilon is among them.
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "name"), list(product(EPSILONS, WALKS))[:: sized(5, 1)], ids=str
@@ -135,6 +136,7 @@ def test_thirty_percent_less_noise_is_rejected(name: str):
     assert rejected(draw, place_chances(*WALKS[name], epsilon=epsilon), ENOUGH)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0, 4, 8])
 def test_none_is_as_frequent_as_it_should_be(threshold: int):
@@ -185,6 +187,7 @@ def test_one_seed_gives_each_walk_other_coins():
     assert len({stop(*WALKS["rising"], coins) for _ in range(40)}) > 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "walk", [*WALKS.values(), ([0, 1, 2], [LONG] * 3, 30)], ids=[*WALKS, "long"]
 )
@@ -248,6 +251,7 @@ def ratio_over_all(sizes: tuple[int, ...], epsilon: float, **scales: int) -> flo
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("epsilon", "sizes"), list(product([0.5, 1, 4], SIZES))[:: sized(5, 1)], ids=str
 )

@@ -75,6 +75,7 @@ def test_two_rows_less_are_too_few(p):
     assert failure(leeway, n, fewer) > ball(beta)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "beta", "rate"), CASES, ids=str)
 def test_one_more_row_moves_it_by_the_drift_at_most(p, beta, rate):

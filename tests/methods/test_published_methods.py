@@ -291,7 +291,7 @@ DRAWN: list[Method] = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", DRAWN, ids=lambda method: method.name)
 def test_every_answer_is_as_likely_as_it_should_be(method: Method, figures: Figures):
@@ -322,6 +322,7 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> Fraction:
 MANY_ROWS: Rows = (0, 1, 1, 2, 4, 4, 4, 6, 7, 7, 9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "windows",
@@ -375,6 +376,7 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "half"),

@@ -90,6 +90,7 @@ GRIDS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", GRIDS)
 def test_numbers_tell_what_the_shape_tells(name: str, noise: Noise):
@@ -178,6 +179,7 @@ class Watched:
         return SeededCoins(len(self.keys)).draw().words(key, number)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("name", SHAPES)

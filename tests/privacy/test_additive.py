@@ -305,7 +305,7 @@ def test_one_unit_moves_what_is_drawn_by_epsilon_at_most(
     assert 0 < max(loss(one, other) for one, other in pairs) <= budget
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scale", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(40)], ids=str
@@ -323,7 +323,7 @@ def test_the_sampler_draws_from_the_discrete_laplace_distribution(scale):
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(49, 4), Fraction(1600)], ids=str)
 def test_the_sampler_draws_from_the_discrete_gaussian_distribution(variance):

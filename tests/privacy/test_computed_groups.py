@@ -97,6 +97,7 @@ def _are_neighbours(one: Sequence[Row], other: Sequence[Row], change: ProtectedC
     return len(left) + len(right) == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [AddOrRemoveRows(1), ReplaceRows(1)], ids=str)
 @pytest.mark.parametrize("name", GROUPINGS)

@@ -50,6 +50,7 @@ def moved(case: Case) -> tuple[Fraction, Fraction]:
     return leaving + entering, inside
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "p", "noise"),
@@ -70,6 +71,7 @@ def test_a_row_that_moves_from_group_to_group_is_safe(
     assert inside <= epsilon
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_two_added_rows_in_two_groups_cost_no_more_than_two_in_one(noise: Noise):
@@ -142,6 +144,7 @@ def counts(rows: tuple[Row, ...], bound: int) -> list[dict[int, int]]:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 2])
 def test_one_person_adds_at_most_the_bound_whatever_all_others_do(bound: int):

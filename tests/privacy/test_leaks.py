@@ -298,6 +298,7 @@ def test_a_table_in_memory_never_shows_a_cell(name):
     assert watch.said
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", [key for key in SECRETS if key != "text"] + ["mixed"])
 def test_a_column_without_a_table_never_shows_a_cell(name):
     cells = MIXED if name == "mixed" else SECRETS[name]
@@ -442,7 +443,7 @@ NAMES = (
 )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_never_shows_a_cell(files, name):
     watch = asked_for_everything(files[name])
@@ -459,7 +460,7 @@ def run(monkeypatch, watch: Watch, *words: object) -> str:
     return watch.ask(main)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_never_shows_a_cell(files, name, monkeypatch):
     watch = Watch()
@@ -579,7 +580,7 @@ def in_some_way(kinds: Iterable[str], one_in: int) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("kind", "way"), in_some_way(UNTYPED, 4))
 def test_neighbours_without_types_have_the_same_outcome(kind, way):
     """One row added, removed, or replaced by whatever a cell can be."""
@@ -714,7 +715,7 @@ def outcome_of_csv(tmp_path) -> Callable[..., str]:
     return outcome
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("line", LINES[:: sized(2, 1)], ids=range(len(LINES))[:: sized(2, 1)])
 def test_a_line_of_csv_decides_no_outcome(line, outcome_of_csv):
     """One line added, or one replaced, by whatever a line can be."""
@@ -725,7 +726,7 @@ def test_a_line_of_csv_decides_no_outcome(line, outcome_of_csv):
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_neighbours_in_csv_have_the_same_outcome(way, outcome_of_csv):
     """No line, few, and all odd ones at once."""

@@ -61,7 +61,7 @@ def _forgotten() -> Iterator[None]:
     kept.clear()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PRIVACY, ids=str)
 def test_neighbours_are_safe_on_every_table(case: Case, figures: Callable[[str], None]):
@@ -189,6 +189,7 @@ COVERAGE = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", COVERAGE, ids=str)
 def test_no_population_is_missed_more_often_than_beta(case: Case, figures: Callable[[str], None]):

@@ -150,7 +150,7 @@ def _cost(noise: Noise | None) -> Fraction:
 TABLES = all_tables(BINARY.grid, MOST_ROWS)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("protect", CHANGES, ids=str)
 @pytest.mark.usefixtures("eager")
 def test_no_release_is_likelier_by_more_than_epsilon_on_a_neighbour_and_some_is_by_all_of_it(
@@ -161,7 +161,7 @@ def test_no_release_is_likelier_by_more_than_epsilon_on_a_neighbour_and_some_is_
     assert loss == EPSILON
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("protect", CHANGES, ids=str)
 @pytest.mark.usefixtures("eager")
 def test_gaussian_noise_costs_rho_at_most_and_somewhere_all_of_it(
@@ -388,6 +388,7 @@ def loss_of(one: Any, other: Any) -> Fraction:
     return total
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("gaussian", "budget"),
     [(False, EPSILON), (True, EPSILON**2 / 2)],

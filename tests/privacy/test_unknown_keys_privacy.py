@@ -111,6 +111,7 @@ def worst(law: KeepingLaw, change: object) -> Fraction:
     return max(told_beyond(law, one, other) for one, other in pairs(law, change))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_no_neighbour_is_told_apart_but_for_delta(change):

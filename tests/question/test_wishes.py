@@ -106,7 +106,7 @@ def assert_least(statistic, wish, found, **how):
         below = below.limit_denominator(10**12)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("concentrated", [False, True], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)

@@ -116,7 +116,7 @@ def expected(tmp_path_factory):
     return told(write_policy(tmp_path_factory.mktemp("usual")), "answers", EngineError("usual"))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "cause"), CASES, ids=[f"{place}-{type(cause).__name__}" for place, cause in CASES]
@@ -496,6 +496,7 @@ def shown_after(db) -> list[str]:
     return [past.status for past in answers]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
 def test_an_absurd_epsilon_is_refused_before_anything_is_charged(policy, number):
@@ -512,7 +513,7 @@ def test_an_absurd_epsilon_is_refused_before_anything_is_charged(policy, number)
     assert spent(policy) == 0
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
 def test_no_other_absurd_number_is_charged_and_not_answered_or_breaks_the_history(policy, number):

@@ -179,14 +179,14 @@ COPIES = {
 
 
 class TestTheSameRowsUnderAnotherName:
-    @pytest.mark.one_in(2)
+    @pytest.mark.one_in(4)
     @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
     def test_two_datasets_of_a_policy(self, folder, copy):
         path = policy(folder, a_dataset(), a_dataset("copy", **copy(folder)))
         for name in ("bank", "copy"):
             refused(path, name, "'bank' and 'copy' read", 'same_people_as = "bank"')
 
-    @pytest.mark.one_in(2)
+    @pytest.mark.one_in(4)
     @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
     def test_a_dataset_that_was_renamed(self, folder, copy):
         path = policy(folder, a_dataset())

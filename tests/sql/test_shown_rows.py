@@ -55,6 +55,7 @@ UNSELECTED = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("rest", UNSELECTED)
 def test_what_leaves_nothing_to_chance_widens_nothing(rest, db):

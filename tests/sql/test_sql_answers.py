@@ -86,6 +86,7 @@ SAME = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", SAME)
 def test_answers_are_the_sessions_with_the_same_coins(text, tmp_path):
@@ -250,6 +251,7 @@ def test_a_condition_inside_an_aggregate_is_one_or_zero(policy):
     assert (row["old"], row["old_low"]) == (row["same"], row["same_low"])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),

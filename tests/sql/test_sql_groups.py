@@ -55,6 +55,7 @@ MONTHS = "SELECT DATE_TRUNC('month', t) AS month, COUNT(*) AS n FROM trips"
 YEAR = "made >= '2013-01-01' AND made < '2014-01-01'"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "keys"),

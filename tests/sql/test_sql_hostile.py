@@ -198,6 +198,7 @@ def test_there_are_a_hundred():
     assert len(TEXTS) >= 100
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text)[:50])
 def test_it_is_refused_at_once_and_reaches_no_engine(text, session):

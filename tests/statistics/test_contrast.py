@@ -52,6 +52,7 @@ def passed(noise: Noise, weights: tuple[Fraction, ...], number: float) -> float:
     return total
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("beta", [Fraction(1, 5), Fraction(1, 100)], ids=str)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)

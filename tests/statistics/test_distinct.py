@@ -147,7 +147,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "engine",
     [pytest.param(name, marks=[pytest.mark.slow] if name in SERVICES else []) for name in LOADERS],

@@ -59,7 +59,7 @@ def missed(exact: DrawnMean, mean: Fraction, most: int = MOST) -> float:
     return total / one_sum / other_sum
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(2))], ids=str

@@ -82,7 +82,7 @@ def test_ends_are_no_edges():
     assert (hardly.low, hardly.high) == (0, 1) and not hardly.is_whole_domain
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [NARROW, DiscreteGaussian(Fraction(1, 2))], ids=str)
 @pytest.mark.parametrize(("holds", "fails"), [(3, 9), (1, 0)])
@@ -152,6 +152,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_every_surface_gives_the_same_answer(condition, tmp_path):

@@ -134,6 +134,7 @@ def test_intervals_for_far_less_noise_than_is_drawn_are_found():
     assert missed(exact, truth([0, 1, 2, 2] * 20, 2, 0), told, FAR) > float(BETA)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @CHANGES
 @NOISES
@@ -213,7 +214,7 @@ TABLES = {
 RUNS = sized(16, 3_000)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.slow
 @CHANGES
 @NOISES

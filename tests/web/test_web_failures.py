@@ -203,6 +203,7 @@ def test_a_remote_session_raises_the_same_classes(tmp_path, monkeypatch):
             assert [past.status for past in db.answers()] == ["failed"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "epsilon",
     ["1e-400", "1e-13", "1e-401", "0." + "3" * 100, "1/" + "7" * 150, "1" * 70 + "/3"],

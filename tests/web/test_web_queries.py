@@ -439,6 +439,7 @@ ODD_VALUES = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name",
     [

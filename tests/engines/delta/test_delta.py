@@ -178,7 +178,7 @@ DELETED = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", DELETED)
 def test_rows_that_a_deletion_vector_marks_are_not_there(tmp_path, name):
     rows, runs = DELETED[name]

@@ -151,7 +151,7 @@ def outcome(table: Table, rows: Rows, domain: Domain | None) -> Any:
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(sized(12, 100)))
 def test_cells_mean_the_same_in_a_file_and_in_memory_however_they_are_used(seed, tmp_path):

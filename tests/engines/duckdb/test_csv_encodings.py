@@ -83,6 +83,7 @@ def test_the_command_line_holds_the_true_median_of_a_latin_1_file(tmp_path):
         assert answer["low"] - 400 < TRUE_MEDIAN < answer["high"] + 400
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "packed", "end"), WRITTEN[:: sized(5, 1)], ids=repr)
 def test_texts_and_numbers_are_the_same_in_every_encoding(tmp_path, encoding, packed, end):

@@ -58,7 +58,7 @@ def one_column(folder: Path, texts: list[str]) -> Path:
     return path
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("declared", [None, "integer"])
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ TABLES = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("name", TABLES)

@@ -160,6 +160,7 @@ def test_rows_that_change_between_two_scans_are_noticed(connection):
         engine.windows("x", grid_of(engine.type_of("x"), None), [Target(Fraction(1, 2), 10)])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("order", ["x", "-x", "hash(x)", "x % 1000"])
 def test_no_more_returns_than_the_window_needs(connection, order):
     connection.execute(

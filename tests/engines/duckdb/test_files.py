@@ -269,6 +269,7 @@ def test_no_more_returns_from_a_csv_file_than_the_window_needs(tmp_path, returne
     assert sum(returned) <= 3 * len(seen.indexes)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("lower", "step"), [("0", "0.1"), ("-7.7", "0.3"), ("1000000.1", "0.7")])
 def test_texts_beside_halves_are_read_exactly(tmp_path, lower, step):
     """Of many digits: double precision alone would take many of them for their neighbours."""
@@ -407,6 +408,7 @@ def test_a_parquet_column_of_floats_gives_the_window_of_the_same_arrow_column(tm
     assert window(parquet(tmp_path, array), "x", domain) == window(array, domain=domain)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "clustered", "constant"])
 def test_a_large_parquet_column_is_sampled_verified_and_widened_where_needed(tmp_path, order):
     generator = np.random.default_rng(3)

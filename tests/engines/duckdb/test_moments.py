@@ -49,7 +49,7 @@ def moments(connection: duckdb.DuckDBPyConnection, declared: str) -> duckdb.Duck
     return connection.table("moments")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("declared", ["TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS"])
 @pytest.mark.parametrize("name", GROUPINGS)
 def test_a_range_of_keys_holds_on_the_rows_whose_key_is_in_it(declared, name):

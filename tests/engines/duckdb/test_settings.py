@@ -31,6 +31,7 @@ def asked(connection: duckdb.DuckDBPyConnection) -> str:
     return found.to_json()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("usual", [9, 12, 20])
 def test_a_setting_for_speed_is_put_back(connection, usual, monkeypatch):
     connection.execute(f"SET perfect_ht_threshold = {usual}")

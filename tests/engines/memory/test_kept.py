@@ -60,6 +60,7 @@ def held(engine: MemoryEngine, where: Bound) -> np.ndarray:
     return np.broadcast_to(where.mask(cells), ROWS)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", FILTERS)
 def test_parts_that_are_kept_hold_on_the_rows_of_the_whole(engine: MemoryEngine, text: str) -> None:
     where = selected(engine, text).where

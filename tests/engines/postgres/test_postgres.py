@@ -214,7 +214,7 @@ def texts(cells: pa.Array) -> list[str | None]:
     return [None if cell is None else str(cell) for cell in cells.to_pylist()]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", CASES)
 def test_a_column_gives_the_windows_of_the_same_cells_in_memory(postgres, name):
     declared, cells, domain = CASES[name]
@@ -336,6 +336,7 @@ def test_a_domain_has_the_type_that_it_is_over(postgres):
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "declared",
     [
@@ -382,7 +383,7 @@ def many(order: str) -> np.ndarray:
     }[order]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "clustered", "constant"])
 def test_a_large_table_is_sampled_verified_and_widened_where_needed(postgres, order):
@@ -394,6 +395,7 @@ def test_a_large_table_is_sampled_verified_and_widened_where_needed(postgres, or
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", [FINE, Domain(-100, 103, step=7)], ids=["fine", "coarse"])
 def test_a_large_table_of_floats_gives_the_same_windows(postgres, domain):
@@ -406,7 +408,7 @@ def test_a_large_table_of_floats_gives_the_same_windows(postgres, domain):
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "holder", ["partitioned table", "materialized view", "view", "never analyzed"]
@@ -449,7 +451,7 @@ def counted(monkeypatch) -> list[int]:
     return returned
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("declared", "domain"),
@@ -472,7 +474,7 @@ def test_no_more_rows_return_than_the_window_needs(postgres, monkeypatch, declar
 # ---- the same answer
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("all")])
 def test_the_same_coins_give_the_same_answer_as_arrays(postgres, name):
     declared, cells, domain = CASES[name]
@@ -682,6 +684,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_any_name_of_a_schema_table_or_column_works(postgres, name):
     quoted = '"' + name.replace('"', '""') + '"'

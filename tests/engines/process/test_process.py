@@ -106,6 +106,7 @@ def persons(folder: Path) -> Path:
 POLICIES = {"parquet": write_policy, "duckdb": in_duckdb, "csv": as_csv, "persons": persons}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_same_coins_give_the_same_answers_as_here(name, tmp_path, workers):
     policy = read_policy(POLICIES[name](tmp_path / name))

@@ -328,7 +328,7 @@ ODD_NAMES = (
 )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ODD_NAMES[: sized(4, None)])
 def test_odd_names_work(spark, name):
     frame = spark.frame(pa.table({"first": [1, 3], "second": [2, 4]})).toDF("first", name)

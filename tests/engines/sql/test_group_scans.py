@@ -228,6 +228,7 @@ OFTEN = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", OFTEN[:: sized(2, 1)])
 def test_groups_take_one_sample_and_two_statements(name, connection, returned):
     """As a rule: one sample of thousands misses a window."""

@@ -50,7 +50,7 @@ def _plain(window) -> tuple:
     return window.indexes.tolist(), window.counts.tolist(), window.below, window.n
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",

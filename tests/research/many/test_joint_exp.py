@@ -63,7 +63,7 @@ def test_the_weights_add_up_to_those_of_all_tuples(ps, epsilon):
         assert JointWeights(positions(rows), ps, epsilon).total == pytest.approx(expected)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.slow
 @EVERY_PS
 @pytest.mark.parametrize("rows", [(), (0, 1, 1), (0, 0, 0, 2)])
