@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 import postri
 from postri import AddOrRemoveRows, Domain, ReplaceRows, agg
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS

@@ -30,7 +30,7 @@ from postri.mechanisms.coins import SystemCoins
 from postri.mechanisms.gaussian import discrete_gaussian
 from postri.mechanisms.laplace import discrete_laplace
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import additive, count, histogram, mean
 from proving import WITH_SYSTEM_COINS, sized
 

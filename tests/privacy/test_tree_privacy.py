@@ -29,7 +29,7 @@ from postri.methods.tree import tree_noise
 from postri.methods.tree_release import ChosenNodes, release
 from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import ProtectedChange
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.tree.front import Front, Looked, Wish
 from postri.tree.noisy_tree import NoisyTree
 from postri.tree.shape import Level, TreeNode, TreeShape

@@ -19,7 +19,7 @@ import pytest
 from postri import AddOrRemoveRows, AddOrRemoveUnits, ReplaceRows, ReplaceUnits, by
 from postri.keeping import RATIO_BITS, KeepingLaw, _ratio
 from postri.privacy import most_rows, replaces
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics.count import Count
 from proving import sized
 

@@ -30,7 +30,7 @@ from postri.audit.exact_additive import loss
 from postri.engines.rows import Groups, Rows, Units
 from postri.expressions import Predicate
 from postri.noise import Noise
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import additive
 from postri.statistics import distinct as module
 from proving import sized

@@ -17,7 +17,7 @@ from postri.answer.forecast import ExpectedRows, Reach
 from postri.columns import integer_type
 from postri.grid import grid_of
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics.mean import (
     DrawnMean,
     MeanFromEnds,

@@ -32,7 +32,7 @@ from postri import (
 from postri.answer.drawn import read_drawn
 from postri.answer.forms import read_result, result_text
 from postri.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import mode as module
 from postri.statistics.mode import DrawnLead, Mode, TopKeys, lead_reach
 from postri.statistics.statistic import Terms

@@ -31,7 +31,7 @@ from postri.answer.words import UNREADABLE
 from postri.audit.exact_additive import AdditiveCase, largest_loss
 from postri.cli import app
 from postri.noise import DiscreteGaussian, DiscreteLaplace
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import mean
 from postri.statistics.share import ShareFromBoth, ShareFromLead
 

@@ -31,7 +31,7 @@ from postri import (
 )
 from postri.audit.exact_additive import loss
 from postri.methods.method import Span
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import middle as module
 from postri.statistics.middle import NoisyMiddle, drawn_middle, middle_noises, numbers_of
 from postri.statistics.statistic import Terms

@@ -37,7 +37,7 @@ from postri.columns import integer_type
 from postri.grid import grid_of
 from postri.noise import DiscreteLaplace, Noise
 from postri.privacy import replaces
-from postri.question.question import plain_question
+from postri.question.checking import plain_question
 from postri.statistics import variance as module
 from postri.statistics.contrast import quick, reach, slow
 from postri.statistics.statistic import Terms

@@ -29,7 +29,7 @@ from timing_attack import Seen, advantage, attacked, bound_of_advantage, chance
 from virtual_clock import VirtualClock, on_virtual_time, until
 
 from bank import dataset_text
-from postri.question.question import BoundQuestion
+from postri.question.bound import BoundQuestion
 from postri.web import asking
 from postri.web.service import Service
 from postri.web.time_grid import Departure, PublicView

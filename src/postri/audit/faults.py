@@ -17,7 +17,7 @@ from postri.audit.scratch import KINDS, opened, scratch_folder, some_rows, spent
 from postri.audit.swapped import swapped
 from postri.errors import DatasetClosed, EngineError, QuestionFailed, SourceChanged
 from postri.ledger import SqliteLedger
-from postri.question.question import BoundQuestion
+from postri.question.bound import BoundQuestion
 from postri.session.local import LocalSession
 
 EPSILON = Fraction(1, 2)

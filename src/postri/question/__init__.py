@@ -10,27 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from postri.question.bound import BoundQuestion
+    from postri.question.checking import plain_question
     from postri.question.dataset import Computed, KnownColumn, KnownDataset
+    from postri.question.normal_form import DatasetQuestion, dataset_question
     from postri.question.price import Price, added, price_of
-    from postri.question.question import (
-        BoundQuestion,
-        DatasetQuestion,
-        Question,
-        dataset_question,
-        plain_question,
-    )
+    from postri.question.question import Question
     from postri.question.wording import Wording, read_wording
 
 _HOMES = {
+    "postri.question.bound": ("BoundQuestion",),
     "postri.question.dataset": ("Computed", "KnownColumn", "KnownDataset"),
+    "postri.question.normal_form": ("DatasetQuestion", "dataset_question"),
+    "postri.question.checking": ("plain_question",),
     "postri.question.price": ("Price", "added", "price_of"),
-    "postri.question.question": (
-        "BoundQuestion",
-        "DatasetQuestion",
-        "Question",
-        "dataset_question",
-        "plain_question",
-    ),
+    "postri.question.question": ("Question",),
     "postri.question.wording": ("Wording", "read_wording"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -17,8 +17,8 @@ from postri.cost import NOTHING, Cost, gaussian_draw, pure_draw, rho_of
 from postri.exact import plain
 from postri.ledger import ZCDP, Accountant, Pure
 from postri.methods.tree import Tree
+from postri.question.normal_form import DatasetQuestion
 from postri.question.price import Price, brief, expected_rows
-from postri.question.question import DatasetQuestion
 from postri.question.wishes import Draws, Wisher, epsilon_at
 from postri.statistics.statistic import Asked
 

@@ -16,7 +16,7 @@ from postri.cost import Cost
 from postri.errors import BudgetExceeded
 from postri.exact import plain
 from postri.question.expected import PublicRows
-from postri.question.question import DatasetQuestion
+from postri.question.normal_form import DatasetQuestion
 
 if TYPE_CHECKING:
     from postri.ledger import Accountant, Charge, Limits

@@ -86,8 +86,8 @@ def _question(
 ) -> DatasetQuestion:
     where: str | Predicate | None = wording.where
     computed = None
-    parts = None
-    selected = None
+    parts: Mapping[str, int] = {}
+    selected: Mapping[str, int] = {}
     if statement is not None:
         where = statement.where
         computed = statement.computed

@@ -321,6 +321,10 @@ class Asked:
         """What its draws cost."""
         return self.statistic.cost(self.terms)
 
+    def noted(self, *notes: str) -> Asked:
+        """The same with notes for its answers, before those that it has."""
+        return replace(self, terms=replace(self.terms, notes=(*notes, *self.terms.notes)))
+
     def forecasts(self, rows: ExpectedRows | Unknown) -> Mapping[str, Forecast]:
         """How far its intervals will reach if about `rows` count; if rows are selected by
         them, if as few are shown as may be.
