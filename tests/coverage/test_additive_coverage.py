@@ -19,7 +19,7 @@ from proving import WITH_SYSTEM_COINS, sized
 
 pytestmark = WITH_SYSTEM_COINS
 
-RUNS, MANY = sized((10, 600), (5_000, 3_000))
+RUNS, MANY = sized((10, 600), (2_000, 600))
 BETA = 0.2
 SIGNIFICANCE = 1e-6
 DOMAIN = Domain(-100, 300, step="0.5")
