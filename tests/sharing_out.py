@@ -27,6 +27,9 @@ SERVICES = {
 LONG = (
     "test_exhaustive",
     "test_sampler",
+    "test_additive_coverage",
+    "test_population_coverage",
+    "test_tree_coverage",
     "test_rows",
     "test_expressions",
     "test_secrets",
@@ -58,7 +61,6 @@ LONG = (
     "test_public_rows",
     "test_published_privacy",
     "test_research_cli",
-    "test_additive_coverage",
     "test_crashes",
     "test_web_neighbours",
     "test_findings",

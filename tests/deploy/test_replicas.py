@@ -182,7 +182,8 @@ def test_the_load_of_one_service_through_nginx_while_replicas_are_killed(
 
 def answered(port: int, token: str, key: str) -> tuple[str, int | None]:
     """The number and the value of an answer, asked for until it is there; or that it is refused."""
-    deadline = monotonic() + 120
+    # Beside other work a service takes its time to be back.
+    deadline = monotonic() + 600
     while True:
         try:
             with connect(f"https://localhost:{port}", token=token) as db:
