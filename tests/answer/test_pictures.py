@@ -18,6 +18,8 @@ import matplotlib.pyplot as plt  # noqa: E402  # after the backend is chosen
 
 from postri.answer import picture  # noqa: E402  # loads the plotting library
 
+pytestmark = pytest.mark.slow
+
 LOWEST, HIGHEST = 0, 1_000_000
 
 

@@ -25,6 +25,8 @@ from postri.cli import app
 from postri.policy import reading
 from postri.policy.oidc import OIDC_NEEDS, READERS
 
+pytestmark = pytest.mark.slow
+
 ROOT = DOCS.parent
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 WRONG_ON_PURPOSE = DOCS / "wrong-inputs.md"

@@ -33,6 +33,8 @@ from postri.grid import grid_of
 from postri.window import Target
 from services.real_tables import Place, chdb_connection, in_clickhouse
 
+pytestmark = pytest.mark.slow
+
 needs_chdb = pytest.mark.skipif(find_spec("chdb") is None, reason="chdb is not installed")
 
 

@@ -16,6 +16,8 @@ from postri.engines.duckdb import source
 from postri.engines.engine import SMALL
 from postri.engines.table import Table
 
+pytestmark = pytest.mark.slow
+
 SETTING = "SELECT current_setting('perfect_ht_threshold')"
 # Many short steps, for DuckDB listens between two.
 STEPS = " UNION ALL ".join(f"SELECT sum(range) FROM range({100_000 + i})" for i in range(600))
