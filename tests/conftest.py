@@ -138,7 +138,9 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _value(case: pytest.Item, parameter: str | None) -> str:
     """Of this parameter; nothing where none is named."""
-    return str(case.callspec.params[parameter]) if parameter else ""  # type: ignore[attr-defined]
+    if parameter is None:
+        return ""
+    return str(case.callspec.params[parameter])  # type: ignore[attr-defined]  # it has cases
 
 
 def _place(case: pytest.Item) -> int:
