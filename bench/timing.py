@@ -17,29 +17,34 @@ def seconds(action: Callable[[], Any], repeats: int) -> float:
     return side_by_side({"it": action}, repeats)["it"]
 
 
-def side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The median time of each action, taken in turns so that a slow moment hits all alike; a first
-    turn does not count.
+def side_by_side(
+    actions: dict[str, Callable[[], Any]], repeats: int, before: int = 1
+) -> dict[str, float]:
+    """The median time of each action, taken in turns so that a slow moment hits all alike; those
+    before do not count.
     """
-    return {name: float(np.median(taken)) for name, taken in _in_turns(actions, repeats).items()}
+    times = _in_turns(actions, repeats, before)
+    return {name: float(np.median(taken)) for name, taken in times.items()}
 
 
 def least_side_by_side(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
     """The least time of each action, otherwise the same: for what takes so little time that others
     on the machine decide how long it takes on most turns.
     """
-    return {name: min(taken) for name, taken in _in_turns(actions, repeats).items()}
+    return {name: min(taken) for name, taken in _in_turns(actions, repeats, 1).items()}
 
 
-def _in_turns(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
-    """The times of each action, without those of a first turn."""
+def _in_turns(
+    actions: dict[str, Callable[[], Any]], repeats: int, before: int
+) -> dict[str, list[float]]:
+    """The times of each action, without those of the turns before."""
     times: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(repeats + 1):
+    for _ in range(before + repeats):
         for name, action in actions.items():
             start = perf_counter()
             action()
             times[name].append(perf_counter() - start)
-    return {name: taken[1:] for name, taken in times.items()}
+    return {name: taken[before:] for name, taken in times.items()}
 
 
 def resident(name: str) -> float:

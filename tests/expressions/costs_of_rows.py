@@ -3,7 +3,7 @@
 Many rows like one are loaded, and a predicate is counted on them; what it takes without rows is
 taken off. Other programs do not matter to the time of a processor but through its caches, and
 through a second thread of a core: so the least of several counts, and beside every bound stands
-how slow the machine is at that moment.
+how slow the machine is as a rule at that moment.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -91,7 +92,7 @@ class Asked:
             start = time.process_time()
             sorted(some)
             taken.append(time.process_time() - start)
-        return max(1.0, min(taken) / SORTING)
+        return max(1.0, median(taken) / SORTING)
 
     def _cost(self, trial: Trial) -> float:
         if trial.predicate not in self._nothing:
@@ -212,7 +213,7 @@ class InSpark:
             for _ in range(TIMES):
                 self._spark.session.sql(query, f=frame).collect()
                 taken += self._seconds_of_last_job(2)
-        return max(1.0, min(taken) / ROWS_OF_TASK / COMPARING)
+        return max(1.0, median(taken) / ROWS_OF_TASK / COMPARING)
 
     def _parts(self, trials: Sequence[Trial]) -> Iterator[list[int]]:
         """The trials of each job."""

@@ -27,59 +27,59 @@ SELECT grp,
 FROM (
     SELECT grp,
         count(*) AS size,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.499604375D * count(*)))
-            AS INT)) AS cell0,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49922375D * count(*))) AS
-            INT)) AS cell1,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4984325D * count(*))) AS
-            INT)) AS cell2,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.498051875D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49906668223327744D *
+            count(*))) AS INT)) AS cell0,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49814836446655486D *
+            count(*))) AS INT)) AS cell1,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4962817289331098D * count(*)))
+            AS INT)) AS cell2,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4953634111663872D * count(*)))
             AS INT)) AS cell3,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.497260625D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4934967756329421D * count(*)))
             AS INT)) AS cell4,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49608875D * count(*))) AS
-            INT)) AS cell5,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49452625D * count(*))) AS
-            INT)) AS cell6,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.491333611328125D * count(*)))
-            AS INT)) AS cell7,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.488182197265625D * count(*)))
-            AS INT)) AS cell8,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.48030366210937503D *
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49071182233277444D *
+            count(*))) AS INT)) AS cell5,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4869985512658842D * count(*)))
+            AS INT)) AS cell6,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.47919232862665817D *
+            count(*))) AS INT)) AS cell7,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.47162590267271565D *
+            count(*))) AS INT)) AS cell8,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.45270983778785945D *
             count(*))) AS INT)) AS cell9,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.46060732421875D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4054196755757189D * count(*)))
             AS INT)) AS cell10,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.405457578125D * count(*)))
-            AS INT)) AS cell11,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.500395625D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.27300722138172534D *
+            count(*))) AS INT)) AS cell11,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5009333177667226D * count(*)))
             AS INT)) AS cell12,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.50077625D * count(*))) AS
-            INT)) AS cell13,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5015675D * count(*))) AS
-            INT)) AS cell14,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.501948125D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5018516355334451D * count(*)))
+            AS INT)) AS cell13,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5037182710668903D * count(*)))
+            AS INT)) AS cell14,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5046365888336127D * count(*)))
             AS INT)) AS cell15,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.502739375D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5065032243670579D * count(*)))
             AS INT)) AS cell16,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.50391125D * count(*))) AS
-            INT)) AS cell17,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5054737499999999D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5092881776672256D * count(*)))
+            AS INT)) AS cell17,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5130014487341158D * count(*)))
             AS INT)) AS cell18,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.508666388671875D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5208076713733418D * count(*)))
             AS INT)) AS cell19,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.511817802734375D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5283740973272844D * count(*)))
             AS INT)) AS cell20,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.519696337890625D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5472901622121406D * count(*)))
             AS INT)) AS cell21,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5393926757812499D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5945803244242811D * count(*)))
             AS INT)) AS cell22,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.594542421875D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.7269927786182746D * count(*)))
             AS INT)) AS cell23
     FROM (
         SELECT cell, 0 AS grp
         FROM (
             SELECT CAST(`tip` AS DOUBLE) AS cell
-            FROM {source} TABLESAMPLE (0.655360000 PERCENT) REPEATABLE (1) AS sampled
+            FROM {source} TABLESAMPLE (0.116039721 PERCENT) REPEATABLE (1) AS sampled
             WHERE (coalesce(((((CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000 THEN CASE
                     WHEN char_length(CAST(`city` AS STRING)) <= 10000 THEN CAST(`city` AS STRING)
                     END END)) = CAST(X'4f736c6f' AS STRING)) AND ((CAST(unix_date(`day`) AS BIGINT))

@@ -27,53 +27,53 @@ SELECT grp,
 FROM (
     SELECT grp,
         count(*) AS size,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4993084176532934D * count(*)))
-            AS INT)) AS cell0,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4986618353065868D * count(*)))
-            AS INT)) AS cell1,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49727867061317366D *
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49837710646246763D *
+            count(*))) AS INT)) AS cell0,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49679921292493534D *
+            count(*))) AS INT)) AS cell1,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49355342584987066D *
             count(*))) AS INT)) AS cell2,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49663208826646704D *
-            count(*))) AS INT)) AS cell3,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49524892357305383D *
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4919755323123383D * count(*)))
+            AS INT)) AS cell3,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.48872974523727364D *
             count(*))) AS INT)) AS cell4,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.49321917653293407D *
-            count(*))) AS INT)) AS cell5,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4905128471461077D * count(*)))
-            AS INT)) AS cell6,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.48489727235682994D *
-            count(*))) AS INT)) AS cell7,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.47940537139567724D *
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4839060646246766D * count(*)))
+            AS INT)) AS cell5,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.47747449047454726D *
+            count(*))) AS INT)) AS cell6,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4634723006579517D * count(*)))
+            AS INT)) AS cell7,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.45018950089720683D *
             count(*))) AS INT)) AS cell8,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.46567561899279536D *
-            count(*))) AS INT)) AS cell9,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4313512379855907D * count(*)))
-            AS INT)) AS cell10,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.3352429711654178D * count(*)))
-            AS INT)) AS cell11,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5006915823467066D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.4169825014953447D * count(*)))
+            AS INT)) AS cell9,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.33396500299068943D *
+            count(*))) AS INT)) AS cell10,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.10151600717765474D *
+            count(*))) AS INT)) AS cell11,
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5016228935375323D * count(*)))
             AS INT)) AS cell12,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5013381646934132D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5032007870750647D * count(*)))
             AS INT)) AS cell13,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5027213293868263D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5064465741501294D * count(*)))
             AS INT)) AS cell14,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.503367911733533D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5080244676876617D * count(*)))
             AS INT)) AS cell15,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5047510764269462D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5112702547627264D * count(*)))
             AS INT)) AS cell16,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5067808234670659D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5160939353753234D * count(*)))
             AS INT)) AS cell17,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5094871528538923D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5225255095254527D * count(*)))
             AS INT)) AS cell18,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.51510272764317D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5365276993420484D * count(*)))
             AS INT)) AS cell19,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5205946286043228D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5498104991027931D * count(*)))
             AS INT)) AS cell20,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5343243810072046D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5830174985046552D * count(*)))
             AS INT)) AS cell21,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.5686487620144093D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.6660349970093106D * count(*)))
             AS INT)) AS cell22,
-        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.6647570288345822D * count(*)))
+        element_at(array_sort(collect_list(cell)), CAST(greatest(1, ceil(0.8984839928223453D * count(*)))
             AS INT)) AS cell23
     FROM (
         SELECT cell, keys0.number * 1 AS grp
@@ -81,7 +81,7 @@ FROM (
             SELECT CAST(`fare` AS BIGINT) AS cell,
                 (CASE WHEN octet_length(CAST(`city` AS STRING)) <= 40000 THEN CASE WHEN char_length(CAST(`city`
                     AS STRING)) <= 10000 THEN CAST(`city` AS STRING) END END) AS key0
-            FROM {source} TABLESAMPLE (0.655360000 PERCENT) REPEATABLE (1) AS sampled
+            FROM {source} TABLESAMPLE (0.116039721 PERCENT) REPEATABLE (1) AS sampled
         ) AS cells
             JOIN (
             VALUES (CAST(X'4f736c6f' AS STRING), 0), (CAST(X'42657267656e' AS STRING), 1), (CAST(X'426f64c3b8'
