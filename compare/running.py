@@ -49,7 +49,7 @@ class Settings:
 
     peers: Sequence[Peer]
     out: Path
-    runs: int = 500
+    runs: int = 1_000
     # A cell ends after so many seconds with the runs that it has. With fewer than ENOUGH_RUNS it
     # goes on, if the rest of them fits into the longest time.
     seconds: float = 1.0

@@ -79,7 +79,7 @@ UNGUARDED = "t LIKE '%" + "a_" * 200 + "a~%'"
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_worst_row_found_costs_ten_plain_ones_and_a_millisecond(name, request, figures):
-    predicates = [text for tests in TESTS.values() for text in tests[:: sized(4, 1)]]
+    predicates = [text for tests in TESTS.values() for text in tests[:: sized(6, 1)]]
     with engine_of(name, request.getfixturevalue) as engine:
         worst = worst_rows(predicates, engine.costs, generations=GENERATIONS, children=CHILDREN)
         # Afterwards, when the engine is warm: a plain row that is too dear would hide a dear one.

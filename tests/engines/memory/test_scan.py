@@ -303,6 +303,7 @@ def test_statistics_of_one_question_share_a_pass(
     assert len(passes) == 3 * groups
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("width", [0, 1, 40, 400])
 @pytest.mark.parametrize("extra", [0, 3], ids=["whole eights", "a rest"])
 @pytest.mark.parametrize("missing", [False, True], ids=["no nulls", "nulls"])
