@@ -17,6 +17,17 @@ OURS = "postri"
 
 
 @dataclass(frozen=True)
+class Against:
+    """A cell in which a claim fails, and what is lower there than ours by how much."""
+
+    words: str
+    peer: str = ""
+    over_ours: float = 1.0
+    # Whether ours is no more than noise apart where nine tenths of epsilon draw the value.
+    closed: bool = False
+
+
+@dataclass(frozen=True)
 class Finding:
     """A claim, in how many cells it was looked at, the cells where it fails, and how many had too
     few runs to tell.
@@ -24,8 +35,18 @@ class Finding:
 
     claim: str
     looked_at: int
-    against: list[str] = field(default_factory=list)
+    against: list[Against] = field(default_factory=list)
     too_few: int = 0
+
+    @property
+    def closed(self) -> list[Against]:
+        """Where the claim fails for how epsilon is split by default, and for nothing else."""
+        return [each for each in self.against if each.closed]
+
+    @property
+    def open(self) -> list[Against]:
+        """Where it fails however epsilon is split."""
+        return [each for each in self.against if not each.closed]
 
     @property
     def verdict(self) -> str:
@@ -37,6 +58,11 @@ class Finding:
         else:
             held = self.looked_at - len(self.against)
             words = f"**does not hold in {len(self.against):,} cells**, holds in {held:,}"
+        if self.closed:
+            words += (
+                f"; in {len(self.closed):,} of the former ours is no more than noise apart once "
+                "nine tenths of its epsilon, too, draw the value (`split=0.9`)"
+            )
         if self.too_few:
             words += f"; {self.too_few:,} cells had fewer than {ENOUGH_RUNS} runs and tell nothing"
         return words
@@ -128,11 +154,10 @@ def _errors(beside: Sequence[Pair], too_few: int) -> Finding:
         if pair.peer.get("assumes"):
             words += f" ({pair.peer['assumes']})"
         heavy = pair.heavy_error()
+        closed = heavy is not None and not theirs.below(heavy)
         if heavy is not None:
-            words += f" (ours with nine tenths of epsilon for the value: {brief(heavy.mean)}"
-            closed = not theirs.below(heavy)
-            words += ", no more than noise apart)" if closed else ")"
-        against.append(words)
+            words += f" (ours with nine tenths of epsilon for the value: {brief(heavy.mean)})"
+        against.append(Against(words, shown_peer(pair.peer), theirs.mean / ours.mean, closed))
     claim = "No peer has a lower error beyond noise at the same privacy"
     return Finding(claim, len(beside), against, too_few)
 
@@ -148,7 +173,7 @@ def _our_coverage(rows: Sequence[Kept]) -> Finding:
     too_few = [cell for _, cell in cells if cell["runs"] < ENOUGH_RUNS]
     cells = [(row, cell) for row, cell in cells if cell["runs"] >= ENOUGH_RUNS]
     against = [
-        (
+        Against(
             f"{row['row']} at epsilon {cell['epsilon']:g}, {cell['neighbours']}: "
             f"{cell['coverage']['share']:.3f} of {cell['coverage']['tries']:,}"
         )
@@ -170,7 +195,7 @@ def _narrowest(beside: Sequence[Pair], too_few: int) -> Finding:
         ours = Figure(**pair.ours["half_width"])
         if theirs.below(ours):
             words = f"half-width {brief(theirs.mean)} against {brief(ours.mean)}"
-            against.append(f"{pair.name}: {words}")
+            against.append(Against(f"{pair.name}: {words}"))
     claim = "Our interval is the narrowest among those that cover"
     return Finding(claim, len(rivals), against, too_few)
 
@@ -188,7 +213,8 @@ def _fastest(rows: Sequence[Kept]) -> Finding:
                 continue
             looked_at += 1
             if cell["seconds"] < min(own):
-                against.append(f"{row['row']}, {shown_peer(cell)}: {cell['seconds']:.3g} s")
+                words = f"{row['row']}, {shown_peer(cell)}: {cell['seconds']:.3g} s"
+                against.append(Against(f"{words} against {min(own):.3g} s"))
     claim = "Our time is the lowest among private answers from 1e6 rows on"
     return Finding(claim, looked_at, against)
 

@@ -6,10 +6,11 @@ import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from compare.charts import draw_charts
-from compare.findings import Finding, Kept, brief, findings, shown_peer
+from compare.findings import Against, Finding, Kept, brief, findings, shown_peer
 from compare.measures import ENOUGH_RUNS
 from compare.registry import PEERS
 from compare.rows import all_rows
@@ -122,12 +123,31 @@ def _claims(found: Sequence[Finding]) -> Iterator[Block]:
     )
     for finding in found:
         yield TextBlock(f"*{finding.claim}*: {finding.verdict}.")
-        if finding.against:
-            listed = [[words] for words in finding.against[:SHOWN]]
+        if finding.closed:
+            yield _closed(finding.closed)
+        if finding.open:
+            listed = [[each.words] for each in finding.open[:SHOWN]]
             caption = f"Where it does not hold: {finding.claim.lower()}"
-            if len(finding.against) > SHOWN:
-                caption += f" (the first {SHOWN} of {len(finding.against):,})"
+            if finding.closed:
+                caption += ", however epsilon is split"
+            if len(finding.open) > SHOWN:
+                caption += f" (the first {SHOWN} of {len(finding.open):,})"
             yield TableBlock(caption, ("cell",), listed, frozenset({0}))
+
+
+def _closed(cells: Sequence[Against]) -> Block:
+    """Cells alike in why they are against us, in a line for each library."""
+    lines = []
+    for peer in dict.fromkeys(each.peer for each in cells):
+        over_ours = [each.over_ours for each in cells if each.peer == peer]
+        span = f"{min(over_ours):.2f} to {max(over_ours):.2f}"
+        lines.append([peer, f"{len(over_ours):,}", f"{median(over_ours):.2f}", span])
+    header = ("library", "cells", "its error over ours, as a rule", "from the least to the most")
+    caption = (
+        "Where a library is closer than our default, which keeps half of epsilon for the interval, "
+        "and no closer than ours with `split=0.9`"
+    )
+    return TableBlock(caption, header, lines)
 
 
 def _how(rows: Sequence[Kept]) -> Iterator[Block]:

@@ -69,8 +69,32 @@ def cells_of(out: Path, way: str) -> list[dict]:
 def test_a_peer_that_is_better_is_named(compared):
     errors, *_ = findings(kept_rows(compared))
     assert len(errors.against) == 1
-    assert errors.against[0].startswith("small-median at epsilon 1, planted (better): error 0")
+    (found,) = errors.open
+    assert found.words.startswith("small-median at epsilon 1, planted (better): error 0")
     assert "small-median at epsilon 1, planted (better)" in (compared / "index.html").read_text()
+
+
+def test_one_that_is_closer_by_the_split_alone_is_counted_by_library(compared, tmp_path):
+    rows = kept_rows(compared)
+    (better,) = (each for each in rows[0]["cells"] if each["way"] == "better")
+    # What was drawn is replaced, so that no luck is left.
+    better["rank_error"] = {"mean": 2.0, "error": 0.0}
+    for each in rows[0]["cells"]:
+        if each["peer"] == OURS.key:
+            mean = 2.1 if each["way"] == "9:1" else 5.0
+            each["rank_error"] = {"mean": mean, "error": 0.1}
+    for each in rows[0]["cells"]:
+        if each["peer"] == "planted" and each is not better and "rank_error" in each:
+            each["rank_error"] = {"mean": 40.0, "error": 0.0}
+    errors, *_ = findings(rows)
+    assert [each.peer for each in errors.closed] == ["planted (better)"]
+    assert errors.open == []
+    assert "in 1 of the former ours is no more than noise apart" in errors.verdict
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "small-median.json").write_text(json.dumps(rows[0]))
+    text = write_page(tmp_path).read_text()
+    assert "Where a library is closer than our default" in text
+    assert "however epsilon is split" not in text
 
 
 def test_an_interval_that_does_not_hold_is_shown_as_such_whatever_it_claims(compared):
@@ -83,7 +107,7 @@ def test_an_interval_that_does_not_hold_is_shown_as_such_whatever_it_claims(comp
 
 def test_a_narrower_interval_that_holds_is_named_and_one_that_misses_is_no_rival(compared):
     *_, narrowest, _ = findings(kept_rows(compared))
-    assert [words.split(":")[0] for words in narrowest.against] == [
+    assert [each.words.split(":")[0] for each in narrowest.against] == [
         "small-median at epsilon 1, planted (narrow)"
     ]
     assert narrowest.looked_at == 2
