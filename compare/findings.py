@@ -21,7 +21,9 @@ class Against:
     """A cell in which a claim fails, and what is lower there than ours by how much."""
 
     words: str
+    cell: str = ""
     peer: str = ""
+    assumes: str = ""
     over_ours: float = 1.0
     # Whether ours is no more than noise apart where nine tenths of epsilon draw the value.
     closed: bool = False
@@ -150,14 +152,17 @@ def _errors(beside: Sequence[Pair], too_few: int) -> Finding:
         if not pair.peer_is_better:
             continue
         theirs, ours = pair.errors()
-        words = f"{pair.name}: error {brief(theirs.mean)} against {brief(ours.mean)}"
-        if pair.peer.get("assumes"):
-            words += f" ({pair.peer['assumes']})"
         heavy = pair.heavy_error()
-        closed = heavy is not None and not theirs.below(heavy)
-        if heavy is not None:
-            words += f" (ours with nine tenths of epsilon for the value: {brief(heavy.mean)})"
-        against.append(Against(words, shown_peer(pair.peer), theirs.mean / ours.mean, closed))
+        against.append(
+            Against(
+                f"{pair.name}: error {brief(theirs.mean)} against {brief(ours.mean)}",
+                f"{pair.row['row']} at {pair.peer['epsilon']:g}",
+                shown_peer(pair.peer),
+                pair.peer.get("assumes", ""),
+                theirs.mean / ours.mean,
+                heavy is not None and not theirs.below(heavy),
+            )
+        )
     claim = "No peer has a lower error beyond noise at the same privacy"
     return Finding(claim, len(beside), against, too_few)
 

@@ -32,8 +32,6 @@ STYLE = """
 figure { max-width: min(100%, 30rem); vertical-align: top; margin: .5rem 1rem .5rem 0; }
 a { color: inherit; overflow-wrap: anywhere; }
 """
-# A long list of cells against a claim is cut; the tables below hold all of them.
-SHOWN = 40
 
 
 def write_page(out: Path, page: Path | None = None, documentation: str = "../docs/") -> Path:
@@ -126,13 +124,27 @@ def _claims(found: Sequence[Finding]) -> Iterator[Block]:
         if finding.closed:
             yield _closed(finding.closed)
         if finding.open:
-            listed = [[each.words] for each in finding.open[:SHOWN]]
-            caption = f"Where it does not hold: {finding.claim.lower()}"
-            if finding.closed:
-                caption += ", however epsilon is split"
-            if len(finding.open) > SHOWN:
-                caption += f" (the first {SHOWN} of {len(finding.open):,})"
-            yield TableBlock(caption, ("cell",), listed, frozenset({0}))
+            yield _open(finding)
+
+
+def _open(finding: Finding) -> Block:
+    """The cells against a claim: those of each library together, where it is about errors."""
+    caption = f"Where it does not hold: {finding.claim.lower()}"
+    if finding.closed:
+        caption += ", however epsilon is split"
+    cells = finding.open
+    if not cells[0].peer:
+        return TableBlock(caption, ("cell",), [[each.words] for each in cells], frozenset({0}))
+    lines = []
+    for peer, assumes in dict.fromkeys((each.peer, each.assumes) for each in cells):
+        listed = [
+            f"{each.cell}: {each.over_ours:.2f}"
+            for each in cells
+            if (each.peer, each.assumes) == (peer, assumes)
+        ]
+        lines.append([peer, assumes, f"{len(listed):,}", "; ".join(listed)])
+    header = ("library", "what is given", "cells", "row at epsilon: its error over ours")
+    return TableBlock(caption, header, lines, frozenset({1, 3}))
 
 
 def _closed(cells: Sequence[Against]) -> Block:

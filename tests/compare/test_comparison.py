@@ -71,7 +71,7 @@ def test_a_peer_that_is_better_is_named(compared):
     assert len(errors.against) == 1
     (found,) = errors.open
     assert found.words.startswith("small-median at epsilon 1, planted (better): error 0")
-    assert "small-median at epsilon 1, planted (better)" in (compared / "index.html").read_text()
+    assert "small-median at 1: 0.00" in (compared / "index.html").read_text()
 
 
 def test_one_that_is_closer_by_the_split_alone_is_counted_by_library(compared, tmp_path):
