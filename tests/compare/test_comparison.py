@@ -66,33 +66,46 @@ def cells_of(out: Path, way: str) -> list[dict]:
     return [each for each in row["cells"] if each["way"] == way]
 
 
-def test_a_peer_that_is_better_is_named(compared):
-    errors, *_ = findings(kept_rows(compared))
-    assert len(errors.against) == 1
+def with_errors(out: Path, better: float, default: float, heavy: float) -> list[dict]:
+    """The rows with these errors in place of what was drawn, so that no luck is left."""
+    rows = kept_rows(out)
+    for each in rows[0]["cells"]:
+        if "rank_error" in each:
+            mean = {"better": better, "default": default, "9:1": heavy}.get(each["way"], 40.0)
+            each["rank_error"] = {"mean": mean, "error": 0.1}
+    return rows
+
+
+def page_of(rows: list[dict], out: Path) -> str:
+    (out / "rows").mkdir()
+    (out / "rows" / "small-median.json").write_text(json.dumps(rows[0]))
+    return write_page(out).read_text()
+
+
+def test_a_peer_that_is_better_is_named(compared, tmp_path):
+    rows = with_errors(compared, better=1.0, default=5.0, heavy=4.0)
+    errors, *_ = findings(rows)
     (found,) = errors.open
-    assert found.words.startswith("small-median at epsilon 1, planted (better): error 0")
-    assert "small-median at 1: 0.00" in (compared / "index.html").read_text()
+    assert found.words == "small-median at epsilon 1, planted (better): error 1 against 5"
+    assert errors.closed == []
+    assert "small-median at 1: 0.20" in page_of(rows, tmp_path)
+
+
+def test_few_runs_that_are_all_alike_are_taken_to_vary_as_ours_do(compared):
+    rows = with_errors(compared, better=1.0, default=1.5, heavy=1.4)
+    (better,) = (each for each in rows[0]["cells"] if each["way"] == "better")
+    better["rank_error"]["error"] = 0.0
+    errors, *_ = findings(rows)
+    assert errors.against == []
 
 
 def test_one_that_is_closer_by_the_split_alone_is_counted_by_library(compared, tmp_path):
-    rows = kept_rows(compared)
-    (better,) = (each for each in rows[0]["cells"] if each["way"] == "better")
-    # What was drawn is replaced, so that no luck is left.
-    better["rank_error"] = {"mean": 2.0, "error": 0.0}
-    for each in rows[0]["cells"]:
-        if each["peer"] == OURS.key:
-            mean = 2.1 if each["way"] == "9:1" else 5.0
-            each["rank_error"] = {"mean": mean, "error": 0.1}
-    for each in rows[0]["cells"]:
-        if each["peer"] == "planted" and each is not better and "rank_error" in each:
-            each["rank_error"] = {"mean": 40.0, "error": 0.0}
+    rows = with_errors(compared, better=2.0, default=5.0, heavy=2.1)
     errors, *_ = findings(rows)
     assert [each.peer for each in errors.closed] == ["planted (better)"]
     assert errors.open == []
     assert "in 1 of the former ours is no more than noise apart" in errors.verdict
-    (tmp_path / "rows").mkdir()
-    (tmp_path / "rows" / "small-median.json").write_text(json.dumps(rows[0]))
-    text = write_page(tmp_path).read_text()
+    text = page_of(rows, tmp_path)
     assert "Where a library is closer than our default" in text
     assert "however epsilon is split" not in text
 
