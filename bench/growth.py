@@ -157,7 +157,7 @@ def draw(points: Points, picture: Path) -> None:
 
     # The same points give the same file.
     mpl.rcParams["svg.hashsalt"] = "postri"
-    figure, axes = plt.subplots(figsize=(7, 4.8), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 5.2), layout="constrained")
     marks = iter(PEER_MARKS)
     for name, taken in points.items():
         if taken:
@@ -166,7 +166,8 @@ def draw(points: Points, picture: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
     axes.grid(alpha=0.3)
     axes.set_title("A median, by the number of rows: dotted lines are not private", fontsize=11)
-    axes.legend(frameon=False, fontsize=9)
+    # Below the picture, where no line can run through it.
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(picture, metadata={"Date": None})
 
 
