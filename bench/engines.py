@@ -4,6 +4,7 @@ run.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -35,6 +36,10 @@ from services.spark_session import spark_session
 FOLDER = ROOT / "build" / "bench-data"
 GROUPS = 1_000
 CSV_ROWS = 10_000_000
+# What a row of whole numbers takes on disk, as a table and as files, and room to write it.
+BYTES_A_ROW = 12
+# Rows of a large table are made so many at a time.
+PART = 50_000_000
 RETURNED = "rows_returned_vs_window"
 ALL, STATIONS = Rows(), Rows(groups=Groups.of({"station": list(range(GROUPS))}))
 # Fares in cents, of a lognormal shape.
@@ -57,6 +62,25 @@ def make_trips(rows: int) -> tuple[Path, Path]:
             )
             connection.execute(f"COPY trips TO '{parquet}' (FORMAT parquet)")
     return database, parquet
+
+
+def make_fares(rows: int) -> Path | None:
+    """A table of fares in DuckDB, made once; None where the disk has no room."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    database = FOLDER / f"large-{rows}.duckdb"
+    if database.is_file():
+        return database
+    if shutil.disk_usage(FOLDER).free < rows * BYTES_A_ROW:
+        return None
+    part = database.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with duckdb.connect(str(part)) as connection:
+        connection.execute("CREATE TABLE trips (fare BIGINT)")
+        for start in range(0, rows, PART):
+            number = min(PART, rows - start)
+            connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({number})")
+    part.rename(database)
+    return database
 
 
 def make_csv(trips: duckdb.DuckDBPyConnection) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,7 @@ from compare.registry import PEERS
 from compare.rows import all_rows
 from compare.run import run_rows
 from compare.running import Settings
-from engines import FARE, FOLDER
+from engines import make_fares
 from timing import ROOT, least_side_by_side
 
 POINTS = ROOT / "build" / "growth.json"
@@ -34,10 +33,6 @@ PICTURE = ROOT / "docs" / "images" / "growth.svg"
 SIZES = [10**exponent for exponent in range(5, 10)]
 # A larger array would leave no memory to sort a copy of it, as `np.median` does.
 LARGEST_ARRAY = 10**8
-# What a row of whole numbers takes on disk, and room to write it.
-BYTES_A_ROW = 12
-# Rows are made so many at a time.
-PART = 50_000_000
 # The smaller a table is, the more often it is asked: others on the machine decide single turns.
 MOST_REPEATS = 30
 LINES = {
@@ -107,7 +102,7 @@ def array_times(rows: int) -> dict[str, float]:
 
 def table_times(rows: int) -> dict[str, float]:
     """A table on disk; nothing where it has no room."""
-    database = make_table(rows)
+    database = make_fares(rows)
     if database is None:
         print(f"the disk has no room for {rows:,} rows", file=sys.stderr)
         return {}
@@ -122,25 +117,6 @@ def table_times(rows: int) -> dict[str, float]:
             },
             rows,
         )
-
-
-def make_table(rows: int) -> Path | None:
-    """A table of fares, made once; None where the disk has no room."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    database = FOLDER / f"large-{rows}.duckdb"
-    if database.is_file():
-        return database
-    if shutil.disk_usage(FOLDER).free < rows * BYTES_A_ROW:
-        return None
-    part = database.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with duckdb.connect(str(part)) as connection:
-        connection.execute("CREATE TABLE trips (fare BIGINT)")
-        for start in range(0, rows, PART):
-            number = min(PART, rows - start)
-            connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({number})")
-    part.rename(database)
-    return database
 
 
 def in_turns(actions: dict[str, Callable[[], Any]], rows: int) -> dict[str, float]:

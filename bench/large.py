@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 import postri
-from engines import FARE, FOLDER
+from engines import make_fares
 from postri import Table
 from postri.engines.csv_format import CsvFormat
 from postri.engines.resolve import policy_source_of
@@ -24,34 +24,20 @@ from services.spark_session import spark_session  # the tests' own
 from timing import ROOT, resident, side_by_side
 
 ROWS, FEWER = 1_000_000_000, 300_000_000
-# What the table and the files take on disk, and room to write them.
-BYTES_A_ROW = 12
 # How large each file is, about.
 FILE_SIZE = "256MB"
 # The session of the tests runs on this machine, with two threads.
 SPARK = "spark://local[2]"
-PART = 50_000_000
 # DuckDB keeps what it has read as long as it may: without a limit the peak is the size of the file,
 # of a sum as well.
 MEMORY = "1GB"
 
 
 def make_table() -> Path:
-    """One column of fares, made once, a part at a time; `growth.py` makes the same file."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    rows = ROWS if shutil.disk_usage(FOLDER).free > ROWS * BYTES_A_ROW else FEWER
-    database = FOLDER / f"large-{rows}.duckdb"
-    if not database.is_file():
-        part = database.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        with duckdb.connect(str(part)) as connection:
-            connection.execute("CREATE TABLE trips (fare BIGINT)")
-            for start in range(0, rows, PART):
-                print(f"making {start:,} of {rows:,} rows", file=sys.stderr, flush=True)
-                connection.execute(
-                    f"INSERT INTO trips SELECT {FARE} FROM range({min(PART, rows - start)})"
-                )
-        part.rename(database)
+    """One column of fares; fewer where the disk has no room for all."""
+    database = make_fares(ROWS) or make_fares(FEWER)
+    if database is None:
+        sys.exit(f"the disk has no room for {FEWER:,} rows")
     return database
 
 
