@@ -126,6 +126,16 @@ def test_a_narrower_interval_that_holds_is_named_and_one_that_misses_is_no_rival
     assert narrowest.looked_at == 2
 
 
+def test_a_width_that_is_rounded_otherwise_is_no_narrower(compared):
+    rows = kept_rows(compared)
+    for each in rows[0]["cells"]:
+        if "half_width" in each:
+            mean = 999.99 if each["way"] == "narrow" else 1_000.0
+            each["half_width"] = {"mean": mean, "error": 0.0}
+    *_, narrowest, _ = findings(rows)
+    assert narrowest.against == []
+
+
 # Fails by luck if 40 intervals of 95 % miss so often that chance explains it once in ten thousand:
 # the true coverage is above 0.99 here, so less than once in 1e12.
 def test_our_intervals_are_looked_at_under_both_kinds_of_neighbours(compared):
