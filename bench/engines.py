@@ -78,6 +78,7 @@ def make_fares(rows: int) -> Path | None:
         connection.execute("CREATE TABLE trips (fare BIGINT)")
         for start in range(0, rows, PART):
             number = min(PART, rows - start)
+            print(f"making {start:,} of {rows:,} rows", file=sys.stderr, flush=True)
             connection.execute(f"INSERT INTO trips SELECT {FARE} FROM range({number})")
     part.rename(database)
     return database

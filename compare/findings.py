@@ -103,21 +103,24 @@ class Pair:
     def peer_is_better(self) -> bool:
         """Whether the peer's error is lower beyond noise."""
         theirs, ours = self.errors()
-        return self.with_noise(theirs, ours).below(ours)
+        return self._is_below(theirs, ours, self.ours["runs"])
 
-    def with_noise(self, theirs: Figure, ours: Figure) -> Figure:
+    @property
+    def closed(self) -> bool:
+        """Whether it is not, where nine tenths of our epsilon draw the value."""
+        if self.value_heavy is None:
+            return False
+        heavy = figure(self.value_heavy, "rank_error")
+        theirs, _ = self.errors()
+        return heavy is not None and not self._is_below(theirs, heavy, self.value_heavy["runs"])
+
+    def _is_below(self, theirs: Figure, ours: Figure, runs: int) -> bool:
         """Few runs that are all alike do not tell that others would be: then the peer's error is
         taken to vary as ours does.
         """
-        if theirs.error:
-            return theirs
-        return Figure(theirs.mean, ours.error * sqrt(self.ours["runs"] / self.peer["runs"]))
-
-    def heavy_error(self) -> Figure | None:
-        """Our error where nine tenths of epsilon draw the value."""
-        if self.value_heavy is None:
-            return None
-        return figure(self.value_heavy, "rank_error")
+        if not theirs.error:
+            theirs = Figure(theirs.mean, ours.error * sqrt(runs / self.peer["runs"]))
+        return theirs.below(ours)
 
 
 def shown_peer(cell: Kept) -> str:
@@ -163,7 +166,6 @@ def _errors(beside: Sequence[Pair], too_few: int) -> Finding:
         if not pair.peer_is_better:
             continue
         theirs, ours = pair.errors()
-        heavy = pair.heavy_error()
         against.append(
             Against(
                 f"{pair.name}: error {brief(theirs.mean)} against {brief(ours.mean)}",
@@ -171,7 +173,7 @@ def _errors(beside: Sequence[Pair], too_few: int) -> Finding:
                 shown_peer(pair.peer),
                 pair.peer.get("assumes", ""),
                 theirs.mean / ours.mean,
-                heavy is not None and not pair.with_noise(theirs, heavy).below(heavy),
+                pair.closed,
             )
         )
     claim = "No peer has a lower error beyond noise at the same privacy"

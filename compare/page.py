@@ -115,7 +115,8 @@ def _not_run(rows: Sequence[Kept]) -> Iterator[Block]:
 
 def _claims(found: Sequence[Finding]) -> Iterator[Block]:
     yield TextBlock(
-        "A difference counts from four standard errors on, and a promised coverage is broken "
+        "A difference counts from four standard errors on; where all runs of a library had the "
+        "same error, it is taken to vary as ours does. A promised coverage is broken "
         "where chance explains the misses less than once in ten thousand. Charts and claims leave "
         f"out cells with fewer than {ENOUGH_RUNS} runs; the tables hold them."
     )
