@@ -59,7 +59,8 @@ test-fast: setup  ## the quick tests, in under a minute
 	$(BIN)/python -m pytest -n $(CORES) -m 'not slow'
 
 prove: services  ## all that has two sizes, at full size: privacy, coverage, the reproduction, load, kills
-	POSTRI_PROVE=1 $(PYTEST) -m prove
+	POSTRI_PROVE=1 $(BIN)/python -m pytest -m 'prove and alone' --durations=10
+	POSTRI_PROVE=1 $(PYTEST) -m 'prove and not alone' --durations=20
 
 audit: setup  ## attack the installation at full size, report into build/audit.md; takes more than an hour
 	@mkdir -p build

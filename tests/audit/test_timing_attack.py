@@ -11,6 +11,8 @@ from postri.audit.attack import AttackNotes, Size
 from postri.audit.timing import GRID, advantage, odds_of_luck
 from proving import sized
 
+pytestmark = pytest.mark.alone
+
 
 def test_the_odds_of_luck_are_fishers():
     """The lady who tastes tea: four of four right, one in seventy (Fisher 1935)."""

@@ -33,7 +33,7 @@ from services.postgres_server import SECRET
 # The fixture finds nginx.
 __all__ = ["tools"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 REPLICAS = sized(2, 4)
 ROWS, CLIENTS, QUERIES, KILLS = sized((2_000, 8, 16, 1), (1_000_000, 32, 2_000, 40))

@@ -18,7 +18,7 @@ from postri.expressions import pattern
 from proving import PROVE, sized
 from services.real_tables import HAS_CLICKHOUSE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 ENGINES = ["memory", "DuckDB", "PostgreSQL", "Spark"]
 if PROVE and HAS_CLICKHOUSE:

@@ -17,7 +17,7 @@ from postri.ledger import verify
 from proving import sized
 from services.postgres_server import postgres_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 KILLS = sized(8, 1_000)
 # How many processes ask how many questions each, on how many datasets.

@@ -18,6 +18,8 @@ from postri.errors import BudgetExceeded
 from postri.ledger import verify
 from proving import sized
 
+pytestmark = pytest.mark.alone
+
 # How many processes ask, and how often each.
 PROCESSES, EACH = sized((4, 30), (8, 250))
 # A guard against waiting for ever, in seconds.

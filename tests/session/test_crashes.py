@@ -20,6 +20,8 @@ from postri.policy import read_policy
 from proving import sized
 from warm_start import started
 
+pytestmark = pytest.mark.alone
+
 HERE = Path(__file__).parent
 # The programs find what all tests share, and the sources that this process runs.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -21,6 +21,8 @@ from postri.policy import read_policy
 from postri.session import remote
 from proving import sized
 
+pytestmark = pytest.mark.alone
+
 KILLS, CLIENTS = sized(2, 50), 4
 LONGEST = 0.2
 

@@ -13,6 +13,8 @@ from postri import BudgetExceeded
 from postri.ledger import verify
 from proving import sized
 
+pytestmark = pytest.mark.alone
+
 ROWS, CLIENTS, QUERIES = sized((20_000, 16, 32), (1_000_000, 32, 2_000))
 EPSILON = Fraction(1, 100)
 # Three quarters of the questions fit.

@@ -35,7 +35,7 @@ from postri.web.service import Service
 from postri.web.time_grid import Departure, PublicView
 from proving import sized
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 # Seconds: the grid, and what reading takes without the person and with her.
 STEP = 0.5
