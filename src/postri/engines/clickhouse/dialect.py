@@ -100,8 +100,8 @@ class ClickHouseDialect:
         found = {"found": f"quantilesExact({', '.join(map(repr, shares))})({cell})"}
         return found, [f"found[{i + 1}]" for i in range(len(shares))]
 
-    def list_of(self, expression: str, condition: str) -> str:
-        return f"groupArrayIf({expression}, {condition})"
+    def list_between(self, cell: str, low: str, last: str) -> str:
+        return f"groupArrayIf({cell}, {cell} >= {low} AND {cell} <= {last})"
 
     def unnested(self, expression: str) -> str:
         return f"arrayJoin({expression})"

@@ -71,7 +71,7 @@ GATHERED = """
     FROM (
         SELECT *, {raw} AS raw
         FROM {cells}
-        WHERE cell >= first AND cell <= last AND cell >= {least} AND cell <= {most}
+        WHERE (cell < first) < (cell <= last) AND cell >= {least} AND cell <= {most}
     ) AS raws
 """
 # No cell makes it fail, wherever a database computes it: what lies outside of the stretch, and is
@@ -190,8 +190,7 @@ def guided(scan: Scan, columns: Columns) -> ScanResult:
 def _at_points(scan: Scan, targets: list[GuidedTarget]) -> str:
     counts = {"n": "count(*)"}
     for target in targets:
-        below = scan.dialect.count_of(f"cell < {target.point}")
-        counts[f"below{target.i}"] = scan.dialect.integer(below, unsigned=False)
+        counts[f"below{target.i}"] = scan.dialect.count_of(f"cell < {target.point}")
     own = [target for target in targets if target.common_point is None]
     if not own:
         return scan.row_source.tallied(scan.relation, counts)

@@ -133,9 +133,9 @@ class PostgresDialect:
         aggregate = f"percentile_disc(ARRAY[{listed}]::float8[]) WITHIN GROUP (ORDER BY {cell})"
         return {"found": aggregate}, [f"found[{i + 1}]" for i in range(len(shares))]
 
-    def list_of(self, expression: str, condition: str) -> str:
-        """The values on the rows on which a condition holds, gathered."""
-        return f"array_agg({expression}) FILTER (WHERE {condition})"
+    def list_between(self, cell: str, low: str, last: str) -> str:
+        """The cells from one to another, gathered."""
+        return f"array_agg({cell}) FILTER (WHERE {cell} >= {low} AND {cell} <= {last})"
 
     def unnested(self, expression: str) -> str:
         """A row for each value of such a list."""

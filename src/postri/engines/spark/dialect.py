@@ -147,9 +147,9 @@ class SparkDialect:
         }
         return cells, list(cells)
 
-    def list_of(self, expression: str, condition: str) -> str:
-        """The values on the rows on which a condition holds, gathered."""
-        return f"collect_list({expression}) FILTER (WHERE {condition})"
+    def list_between(self, cell: str, low: str, last: str) -> str:
+        """The cells from one to another, gathered."""
+        return f"collect_list({cell}) FILTER (WHERE {cell} >= {low} AND {cell} <= {last})"
 
     def unnested(self, expression: str) -> str:
         """A row for each value of such a list."""

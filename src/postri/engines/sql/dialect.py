@@ -228,8 +228,8 @@ class Dialect(ExpressionDialect, Protocol):
         which about that share of them lies.
         """
 
-    def list_of(self, expression: str, condition: str) -> str:
-        """The values of an expression on the rows on which a condition holds, gathered."""
+    def list_between(self, cell: str, low: str, last: str) -> str:
+        """The cells from one to another, gathered."""
 
     def unnested(self, expression: str) -> str:
         """A row for each value of such a list."""

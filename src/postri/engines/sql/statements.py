@@ -317,8 +317,8 @@ def listed(scan: Scan) -> str:
     """
     lists = []
     routes = []
-    for i, (low, _) in enumerate(scan.ends):
-        lists.append(f"{scan.dialect.list_of('cell', scan.inside(i))} AS inside{i}")
+    for i, (low, last) in enumerate(scan.ends):
+        lists.append(f"{scan.dialect.list_between('cell', low, last)} AS inside{i}")
         unnested = filled(UNNESTED, cell=scan.dialect.unnested(f"inside{i}"))
         routes.append(Route(low, {}, scan.limits.joined(unnested), f"below{i}"))
     return _statement(scan, routes, lists)

@@ -1,8 +1,8 @@
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
         count(*) AS n,
-        count_if(cell < '-inf'::DOUBLE) AS below0,
-        list(cell) FILTER (WHERE (cell >= '-inf'::DOUBLE AND cell <= 'inf'::DOUBLE)) AS inside0
+        CAST(coalesce(sum(cell < '-inf'::DOUBLE), 0) AS BIGINT) AS below0,
+        list(cell) FILTER (WHERE (cell < '-inf'::DOUBLE) < (cell <= 'inf'::DOUBLE)) AS inside0
     FROM (
         SELECT cell, 0 AS grp
         FROM (

@@ -56,8 +56,8 @@ FROM (
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
         count(*) AS n,
-        count_if(cell < '99.995'::DOUBLE) AS below0,
-        list(cell) FILTER (WHERE (cell >= '99.995'::DOUBLE AND cell <= 'inf'::DOUBLE)) AS inside0
+        CAST(coalesce(sum(cell < '99.995'::DOUBLE), 0) AS BIGINT) AS below0,
+        list(cell) FILTER (WHERE (cell < '99.995'::DOUBLE) < (cell <= 'inf'::DOUBLE)) AS inside0
     FROM (
         SELECT cell, 0 AS grp
         FROM (

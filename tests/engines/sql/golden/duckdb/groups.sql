@@ -1,8 +1,8 @@
 WITH scanned AS MATERIALIZED (
     SELECT grp,
         count(*) AS n,
-        count_if(cell < low0) AS below0,
-        list(cell) FILTER (WHERE (cell >= low0 AND cell <= last0)) AS inside0
+        CAST(coalesce(sum(cell < low0), 0) AS BIGINT) AS below0,
+        list(cell) FILTER (WHERE (cell < low0) < (cell <= last0)) AS inside0
     FROM (
         SELECT cell, keys0.number * 1 AS grp
         FROM (

@@ -67,7 +67,7 @@ WITH limits AS MATERIALIZED (
         ) AS texts(grp, at0)
     ) AS limits
 )
-SELECT grp, count(*) AS n, CAST(count_if(cell < at0) AS BIGINT) AS below0
+SELECT grp, count(*) AS n, CAST(coalesce(sum(cell < at0), 0) AS BIGINT) AS below0
 FROM (
     SELECT cell, grp, at0
     FROM (
@@ -143,8 +143,8 @@ gathered0 AS MATERIALIZED (
                 JOIN beside0 AS beside ON key0 = name0
             WHERE cell IS NOT NULL
         ) AS kept
-        WHERE cell >= first AND cell <= last AND cell >= CAST(497 AS BIGINT) AND cell <= CAST(501 AS
-                BIGINT)
+        WHERE (cell < first) < (cell <= last) AND cell >= CAST(497 AS BIGINT) AND cell <= CAST(501
+                AS BIGINT)
     ) AS raws
 ),
 buckets0 AS MATERIALIZED (

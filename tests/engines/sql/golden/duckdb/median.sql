@@ -1,8 +1,8 @@
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
         count(cell) AS n,
-        count_if(cell < CAST(-9223372036854775808 AS BIGINT)) AS below0,
-        list(cell) FILTER (WHERE (cell >= CAST(-9223372036854775808 AS BIGINT) AND cell <= CAST(9223372036854775807
+        CAST(coalesce(sum(cell < CAST(-9223372036854775808 AS BIGINT)), 0) AS BIGINT) AS below0,
+        list(cell) FILTER (WHERE (cell < CAST(-9223372036854775808 AS BIGINT)) < (cell <= CAST(9223372036854775807
             AS BIGINT))) AS inside0
     FROM (
         SELECT cell

@@ -51,8 +51,8 @@ FROM (
 WITH scanned AS MATERIALIZED (
     SELECT 0 AS grp,
         count(cell) AS n,
-        count_if(cell < CAST(489 AS BIGINT)) AS below0,
-        list(cell) FILTER (WHERE (cell >= CAST(489 AS BIGINT) AND cell <= CAST(511 AS BIGINT))) AS
+        CAST(coalesce(sum(cell < CAST(489 AS BIGINT)), 0) AS BIGINT) AS below0,
+        list(cell) FILTER (WHERE (cell < CAST(489 AS BIGINT)) < (cell <= CAST(511 AS BIGINT))) AS
             inside0
     FROM (
         SELECT cell
