@@ -24,6 +24,9 @@ NARROW = 1 << 16
 # Where a bracket has at most so many indexes, many cells have each. To compare all cells with each
 # index is faster than to take them out.
 FEW = 8
+# So many whole numbers are compared with both ends of a bracket before the next ones: the nearest
+# cache holds them, and one call of NumPy goes through all such blocks of a stretch.
+BLOCK = 1 << 15
 # So many cells of a mask make up one number of 64 bits.
 EIGHT = 8
 # Where fewer than one in so many of these numbers tell of a cell inside, the others are passed
@@ -174,23 +177,28 @@ class _CellTally:
 
     def _taken_out(self, cells: NDArray[Any], valid: Valid) -> NDArray[Any]:
         """The cells that are not outside the bracket. Counts those below it."""
-        under = upto = None
-        if self._low != -inf:
-            under = _both(less_than(cells, self._low), valid)
-            self.below += int(np.count_nonzero(under))
-        if self._end != inf:
-            upto = _both(_not_from(cells, self._end), valid)
-        if under is not None and upto is not None:
-            return _only_upto(cells, under, upto)
-        inside = valid
-        if under is not None:
-            inside = _both(~under, valid)
-        if upto is not None:
-            inside = upto
-        if inside is None:
+        if self._low == -inf and self._end == inf and valid is None:
             return cells
-        # Faster than to index by the mask, by a tenth where few are inside.
-        return cells.compress(inside)
+        masks = self._masks(cells)
+        if valid is not None:
+            masks &= valid.reshape(len(masks), 1, -1)
+        if self._low != -inf:
+            self.below += int(np.count_nonzero(masks[:, 0]))
+        return _only_upto(cells, masks)
+
+    def _masks(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+        """For each block of cells which of them lie below the bracket, and which up to its last
+        cell.
+        """
+        ends = self._low, self._end
+        if len(cells) % BLOCK == 0 and _are_whole(ends, cells.dtype):
+            cuts = np.array(ends, cells.dtype).reshape(2, 1)
+            below: NDArray[np.bool_] = np.less(cells.reshape(-1, 1, BLOCK), cuts)
+            return below
+        masks = np.empty((1, 2, len(cells)), np.bool_)
+        masks[0, 0] = self._low != -inf and less_than(cells, self._low)
+        masks[0, 1] = self._end == inf or _not_from(cells, self._end)
+        return masks
 
     def merge(self) -> None:
         """Turn the cells that wait into counts."""
@@ -238,23 +246,39 @@ def _not_from(cells: NDArray[Any], end: Raw) -> NDArray[np.bool_]:
     return np.logical_not(beyond, out=beyond)
 
 
-def _only_upto(
-    cells: NDArray[Any], under: NDArray[np.bool_], upto: NDArray[np.bool_]
-) -> NDArray[Any]:
-    """The cells that one mask has and the other has not, where that has none but those of the one.
+def _are_whole(ends: Sequence[Raw], dtype: np.dtype[Any]) -> bool:
+    """Whether both are whole numbers that cells of this type may have."""
+    if dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(dtype)
+    return all(isinstance(end, int) and limits.min <= end <= limits.max for end in ends)
+
+
+def _only_upto(cells: NDArray[Any], masks: NDArray[np.bool_]) -> NDArray[Any]:
+    """The cells that the second mask of a block has and the first has not, which has none but those
+    of the second.
 
     Masks are compared eight cells at a time, and most eights of most stretches have no such cell.
     """
-    if len(cells) % EIGHT == 0:
-        under_eights = under.view(np.uint64)
-        upto_eights = upto.view(np.uint64)
-        (places,) = (under_eights != upto_eights).nonzero()
-        if len(places) * FEW_EIGHTS <= len(under_eights):
-            inside = under_eights.take(places) ^ upto_eights.take(places)
-            near: NDArray[Any] = cells.reshape(-1, EIGHT).take(places, axis=0)
-            return near.ravel().compress(inside.view(np.bool_))
+    if masks.shape[-1] % EIGHT == 0:
+        eights = masks.view(np.uint64)
+        (places,) = (eights[:, 0] != eights[:, 1]).ravel().nonzero()
+        if len(places) * FEW_EIGHTS * EIGHT <= len(cells):
+            return cells.take(_inside(eights, places))
     # Faster than to index by the mask, by a tenth where few are inside.
-    return cells.compress(np.not_equal(under, upto, out=upto))
+    return cells.compress(np.not_equal(masks[:, 0], masks[:, 1]).ravel())
+
+
+def _inside(eights: NDArray[np.uint64], places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The places of the cells inside, all of which are in the eights at these places."""
+    length = eights.shape[-1]
+    # The masks of a block stand one after the other.
+    under = places + places // length * length
+    values = eights.ravel()
+    inside = values.take(under) ^ values.take(under + length)
+    (spots,) = inside.view(np.bool_).nonzero()
+    found: NDArray[np.intp] = places.take(spots // EIGHT) * EIGHT + (spots & (EIGHT - 1))
+    return found
 
 
 def _number_less(cells: NDArray[Any], cut: Raw) -> int:

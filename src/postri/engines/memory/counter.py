@@ -15,7 +15,7 @@ from postri.engines.cuts import Cuts
 from postri.engines.engine import Bracket, CountRequest, find_windows, sampled_brackets
 from postri.engines.memory.brackets import bracket_count, less_than, not_less_than
 from postri.engines.memory.chunk import Chunk, without_nan
-from postri.engines.memory.scan import MANY_CELLS, CountedColumn, Tally, scan
+from postri.engines.memory.scan import CountedColumn, Tally, scan
 from postri.engines.progress import check_cancelled
 from postri.engines.reading import Reading, exact_sum
 from postri.grid import Grid
@@ -33,6 +33,8 @@ from postri.window import (
 if TYPE_CHECKING:
     from postri.engines.stretches import Stretches
 
+# A sample has `cbrt(SAMPLE) * rows^(2/3)` cells.
+SAMPLE = 20
 # A column of at most this many cells is worth no guess: to sort it takes less time.
 FEW_CELLS = 1 << 12
 # Two digits of so many bits make up a place on a grid whose squares are added up.
@@ -271,12 +273,10 @@ class _TotalTally:
 def stride_of(rows: int) -> int:
     """One cell in so many is in the sample.
 
-    The more cells it has, the fewer lie inside its bracket. With about `rows^(2/3)` of them both
-    take the same time, however many rows there are. One thread takes the sample, and where several
-    take out what is inside, it has fewer.
+    The more cells it has, the fewer lie inside its bracket. With some `rows^(2/3)` of them both
+    take the same time, however many rows there are: one inside takes about five times as long.
     """
-    share = 2.0 if rows >= MANY_CELLS else 0.5
-    return max(1, round(cbrt(share * rows)))
+    return max(1, round(cbrt(rows / SAMPLE)))
 
 
 def _tallies(counts: Sequence[_Count]) -> Tally:

@@ -24,7 +24,7 @@ MANY_CELLS = 1 << 22
 MOST_THREADS = 8
 # Several threads wait for Python's lock after each step of each stretch: the fewer stretches, the
 # less they wait, and what does not fit one core's cache still fits the one that they share.
-SHARED_STRETCH = 1 << 19
+SHARED_STRETCH = 1 << 20
 
 
 class Tally(Protocol):
