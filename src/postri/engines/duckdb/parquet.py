@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 from postri.columns import ColumnType
 from postri.engines.duckdb.dialect import DuckDialect
 from postri.engines.duckdb.lost import count_lost
-from postri.engines.duckdb.source import NUMBER_OF_ROWS, Database, literal, single_rows
+from postri.engines.duckdb.source import (
+    NUMBER_OF_ROWS,
+    Database,
+    fitting_size,
+    literal,
+    single_rows,
+)
 from postri.engines.lost import NOTHING, Lost, LostCells
 from postri.engines.sql.dialect import filled
 from postri.engines.sql.engine import Source, SqlEngine
@@ -31,8 +37,9 @@ from postri.engines.sql.statements import listed
 from postri.errors import InputError
 from postri.expressions import Bound, Value
 
-# A sample is this many ranges of rows, with this many rows in all, and of each group.
-RANGES = 32
+# A sample is this many ranges of rows, with this many rows in all at least, and of each group. With
+# twice as many ranges it takes twice as long: each row that is read is compared with all of them.
+RANGES = 16
 IN_RANGES = 1 << 17
 IN_RANGES_OF_GROUP = 1 << 10
 # What DuckDB calls the number of a row.
@@ -171,7 +178,8 @@ class ParquetSource:
 
         Then single rows. Their texts are not decoded: a sample may be wrong about a few rows.
         """
-        size = min(rows, max(IN_RANGES, IN_RANGES_OF_GROUP * groups))
+        wanted = max(IN_RANGES, IN_RANGES_OF_GROUP * groups, fitting_size(rows))
+        size = min(rows, wanted)
         length = size // (RANGES * self.number)
         rows_of_file = rows // self.number
         starts = [i * rows_of_file // RANGES for i in range(RANGES)]

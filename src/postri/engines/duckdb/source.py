@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
+from math import cbrt
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -65,7 +66,8 @@ LOCKED = (
 BEGIN = "BEGIN TRANSACTION READ ONLY"
 TRANSACTION = "SELECT txid_current()"
 
-# How many rows a sample of blocks has: of a table, of each group, and which share of all at most.
+# How many rows a sample of blocks has: of a table at least, of each group, and which share of all
+# at most.
 BLOCKS_OF_TABLE = 1 << 19
 BLOCKS_OF_GROUP = 1 << 12
 MOST_OF_TABLE = 1 / 8
@@ -74,6 +76,8 @@ FEWER_OF_GROUP = 1 << 10
 # How many a sample of single rows has: of a table, and of each group.
 SINGLE_ROWS = 1 << 16
 ROWS_OF_GROUP = 1 << 9
+# A sample of so many times `rows^(2/3)` takes as long as the cells inside its bracket.
+FITTING = 1.25
 # The settings that the library has, which takes longer to tell than what they are set to.
 SETTINGS = "SELECT name FROM duckdb_settings()"
 OF_BITS = {"perfect_ht_threshold", "lock_configuration"}
@@ -289,7 +293,7 @@ class RelationSource:
     def samples(self, rows: int, groups: int) -> Iterator[Sample]:
         """Blocks of rows; then single rows, which a table that is in some order needs."""
         of_group = FEWER_OF_GROUP if self._is_table else BLOCKS_OF_GROUP
-        size = max(BLOCKS_OF_TABLE, of_group * groups)
+        size = max(BLOCKS_OF_TABLE, of_group * groups, fitting_size(rows))
         share = min(1.0, size / rows, MOST_OF_TABLE)
         blocks = filled(SAMPLED_BLOCKS, table=self.relation, percent=100 * share)
         yield Sample(blocks, share)
@@ -425,6 +429,11 @@ def relation_engine(relation: duckdb.DuckDBPyRelation) -> SqlEngine:
 def database_engine(database: Any, table: str) -> SqlEngine:
     """The engine of a table of a connection, or of a database file."""
     return relation_engine(_relation_of(database, table))
+
+
+def fitting_size(rows: int) -> int:
+    """How many rows the sample of a large table should have."""
+    return round(FITTING * cbrt(rows) ** 2)
 
 
 def single_rows(relation: str, rows: int, groups: int) -> Sample:
