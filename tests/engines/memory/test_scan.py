@@ -92,7 +92,8 @@ def check(window: RankWindow, whole: RankWindow, target: Target = TARGET) -> Non
 
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many pieces, and three threads."""
+    """Many pieces, most of them of two blocks, and three threads."""
+    monkeypatch.setattr(brackets, "BLOCK", 32)
     monkeypatch.setattr(chunk, "STRETCH", 64)
     monkeypatch.setattr(scan, "STRETCH", 64)
     monkeypatch.setattr(scan, "SHARED_STRETCH", 64)
