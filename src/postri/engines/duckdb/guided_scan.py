@@ -66,6 +66,8 @@ SCANNED_BY_JOIN = """
 """
 # The cells of each stretch, in some dozens of buckets, whose numbers are even below the point and
 # odd from it on.
+# Truth values are compared for the reason that `DuckDialect.list_between` has: false is
+# less than true.
 GATHERED = """
     SELECT {code} AS code, raw
     FROM (
