@@ -98,26 +98,28 @@ class ScanResult:
         run = self.runs.get((request.group, target))
         if run is None:
             run = self._inside(request)
-        indexes = self.indexes[run]
-        numbers = self.numbers[run]
-        upto = self.upto[run]
         low, high = rank_range(n, request.target.p, request.target.half)
-        start = int(upto.searchsorted(low))
-        end = int((upto - numbers).searchsorted(high))
+        start = run.start + int(self.upto[run].searchsorted(low))
+        end = run.start + int(self._before[run].searchsorted(high))
         if start >= end:
             return RankWindow(NOTHING, NOTHING, 0, n)
         if self._repeated:
             # All keys of the window's first and last index belong to it.
-            start, end = (
-                int(indexes.searchsorted(indexes[start])),
-                int(indexes.searchsorted(indexes[end - 1], "right")),
-            )
-        below = int(upto[start] - numbers[start])
-        indexes = indexes[start:end]
-        numbers = numbers[start:end]
+            indexes = self.indexes[run]
+            first, last = self.indexes[start], self.indexes[end - 1]
+            start = run.start + int(indexes.searchsorted(first))
+            end = run.start + int(indexes.searchsorted(last, "right"))
+        indexes = self.indexes[start:end]
         if self._repeated and (indexes[1:] == indexes[:-1]).any():
-            indexes, numbers = tally(indexes, numbers)
-        return RankWindow(indexes, numbers, below, n)
+            counted = tally(indexes, self.numbers[start:end])
+            return RankWindow(*counted, int(self._before[start]), n)
+        ranks = np.concatenate((self._before[start : start + 1], self.upto[start:end]))
+        return RankWindow.of_ranks(indexes, ranks, n)
+
+    @cached_property
+    def _before(self) -> Indexes:
+        """How many rows of its group lie before each."""
+        return self.upto - self.numbers
 
     @cached_property
     def _repeated(self) -> bool:

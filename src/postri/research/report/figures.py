@@ -33,6 +33,8 @@ LINES = {
 INK = "#1f2937"
 GRID = "#e5e7eb"
 BROKEN = "#dc2626"
+# What a figure has around it, in inches.
+MARGIN = 0.1
 TITLES = {"bank": "Bank, balance", "adult": "Adult, fnlwgt", "airplane": "Airplane, capacity"}
 
 Metric = tuple[str, str, Callable[[Outcome], Floats], Callable[[PublishedCell], float]]
@@ -117,25 +119,25 @@ def _against_epsilon(results: Results, table: str, metric: Metric, folder: Path)
 
 
 def _shapes(results: Results, folder: Path) -> Figure:
-    canvas, axes = new_canvas(2, 4, (12, 6))
+    canvas, axes = new_canvas(2, 4, (12, 6), alike=True)
     from matplotlib.ticker import NullLocator
 
+    sizes = np.array(SIZES)
     for ax, shape in zip(axes, SHAPES, strict=True):
         for method, (colour, marker, name) in LINES.items():
             outcomes = [results.of(shape_name(shape, rows), method) for rows in SIZES]
             means = np.array([outcome.half_widths.mean() for outcome in outcomes])
-            ax.plot(SIZES, means, color=colour, label=name, **_weight(method, 1.2))
-            for rows, mean, outcome in zip(SIZES, means, outcomes, strict=True):
-                hits = int(outcome.covered.sum())
-                if covers(hits, len(outcome.covered), 0.99, 0.001):
-                    ax.plot([rows], [mean], marker, color=colour, markersize=5, zorder=5)
-                else:
-                    ax.plot([rows], [mean], "X", color=BROKEN, markersize=9, zorder=5)
-        ax.set_xscale("log")
-        ax.set_yscale("symlog", linthresh=1, linscale=0.4)
-        ax.set_ylim(0, 2e8)
-        ax.yaxis.set_minor_locator(NullLocator())
+            kept = np.array([_keeps_promise(outcome) for outcome in outcomes])
+            ax.plot(sizes, means, color=colour, label=name, **_weight(method, 1.2))
+            ax.plot(sizes[kept], means[kept], marker, color=colour, markersize=5, zorder=5)
+            ax.plot(sizes[~kept], means[~kept], "X", color=BROKEN, markersize=9, zorder=5)
         ax.set_title(shape, loc="left", fontsize=10, color=INK)
+    # All panels have these scales.
+    ax.set_xscale("log")
+    ax.set_yscale("symlog", linthresh=1, linscale=0.4)
+    ax.set_ylim(0, 2e8)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())
     axes[0].plot([], [], "X", color=BROKEN, markersize=9, linestyle="none", label="promise broken")
     handles, labels = axes[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
@@ -148,6 +150,11 @@ def _shapes(results: Results, folder: Path) -> Figure:
         "cross marks intervals that miss too often."
     )
     return Figure("shapes_half_width", words)
+
+
+def _keeps_promise(outcome: Outcome) -> bool:
+    """Whether its intervals miss as rarely as they promise, as far as so few can tell."""
+    return covers(int(outcome.covered.sum()), len(outcome.covered), 0.99, 0.001)
 
 
 def _weight(method: str, usual: float) -> dict[str, Any]:
@@ -169,8 +176,12 @@ def _factors(ax: Axes) -> None:
     ax.yaxis.set_major_formatter(lambda tick, _: f"{tick:,.6g}")
 
 
-def new_canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, list[Axes]]:
-    """An empty figure in the report's colours, and its axes row by row."""
+def new_canvas(
+    rows: int, columns: int, size: tuple[float, float], *, alike: bool = False
+) -> tuple[Canvas, list[Axes]]:
+    """An empty figure in the report's colours, and its axes row by row; all with the same scales,
+    written at the outer ones, where they are `alike`.
+    """
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
@@ -185,7 +196,8 @@ def new_canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canv
     }
     with rc_context(style):
         canvas = Canvas(figsize=size, layout=None)
-        axes = list(np.atleast_1d(canvas.subplots(rows, columns)).ravel())
+        panels = canvas.subplots(rows, columns, sharex=alike, sharey=alike)
+        axes = list(np.atleast_1d(panels).ravel())
     for ax in axes:
         ax.grid(color=GRID, linewidth=0.8)
         ax.set_axisbelow(True)
@@ -196,7 +208,9 @@ def save_canvas(canvas: Canvas, folder: Path, name: str) -> None:
     """The figure as .svg, which a page holds inside, and as .png."""
     from matplotlib import rc_context
 
+    # As `bbox_inches="tight"` finds it, which each of the two would draw the figure for once more.
+    bounds = canvas.get_tightbbox().padded(MARGIN)
     # The same draws give the same file.
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        canvas.savefig(folder / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
-        canvas.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
+        canvas.savefig(folder / f"{name}.svg", metadata={"Date": None}, bbox_inches=bounds)
+        canvas.savefig(folder / f"{name}.png", dpi=150, bbox_inches=bounds)
