@@ -136,7 +136,7 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     kept.clear()
 
 
-FEW = (plain_grid(5), 2)
+FEW = (plain_grid(sized(4, 5)), 2)
 SOUND = Case(Fraction(1, 2), AddOrRemoveRows(1), "exponential", LOW, *FEW)
 STEEP = replace(SOUND, p=Fraction(9, 10))
 
