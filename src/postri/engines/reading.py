@@ -6,6 +6,7 @@ The map never reverses the order of two cells. So an engine may count raw cells 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -66,6 +67,15 @@ class Reading:
         if included:
             return ceil(edge / self.unit)
         return floor(edge / self.unit) + 1
+
+    def cuts(self, indexes: Iterable[int]) -> list[Raw]:
+        """The `cut` of each of these indexes."""
+        shift = self.shift
+        if shift is None:
+            return [self.cut(index) for index in indexes]
+        first, last = self.grid.first, self.grid.last
+        # Written out: groups are many, and a call for each takes longer than all else.
+        return [index + shift if first < index <= last else self.cut(index) for index in indexes]
 
     @cached_property
     def shift(self) -> int | None:

@@ -324,7 +324,7 @@ class GuidedTarget:
     @property
     def point_list(self) -> ListText:
         """That of each group, where they differ."""
-        return self._list(self._points, self.scan.bracket_ends.first)
+        return self._list(self.scan.bracket_ends.firsts(self._points))
 
     def stretches(self, places: Indexes, n: Indexes, below: Indexes) -> GroupStretches:
         """The stretches of groups at these places among those that are wanted, which have so many
@@ -372,8 +372,8 @@ class GuidedTarget:
         # The ends of the grid hold whatever lies beyond them.
         beyond = (stretches.firsts == grid.first) | (stretches.lasts == grid.last)
         beyond |= (stretches.firsts < outer_lows) | (stretches.lasts > outer_highs)
-        firsts = self._raws(stretches.firsts, ends.first)
-        lasts = self._raws(stretches.lasts, ends.last)
+        firsts = np.array(ends.firsts(stretches.firsts), np.float64)
+        lasts = np.array(ends.lasts(stretches.lasts), np.float64)
         least, most, narrowest = firsts, lasts, np.ones(len(places))
         if beyond.any() or not ends.single:
             clamps = [
@@ -403,10 +403,12 @@ class GuidedTarget:
         none = least > most
         return np.where(none, grid.first, least), np.where(none, grid.last, most)
 
-    def _list(self, indexes: Indexes, cell: Callable[[int], Raw]) -> ListText:
-        """For each group the cell of its index."""
+    def _list(self, raws: Sequence[Raw]) -> ListText:
+        """For each group a raw cell, as cells are compared with it."""
         ends = self.scan.bracket_ends
-        return DIALECT.list_of_literals([ends.literal(cell(index)) for index in indexes.tolist()])
+        if ends.are_wholes:
+            return DIALECT.list_of_integers(ends.wholes(raws), unsigned=ends.unsigned)
+        return DIALECT.list_of_literals([ends.literal(raw) for raw in raws])
 
     def steps(self, stretches: GroupStretches) -> dict[str, str]:
         """From the stretches to the cells near the target, and the rows under them: nothing is
@@ -455,11 +457,11 @@ class GuidedTarget:
         """What a row needs to know of the stretch of its group."""
         ends = self.scan.bracket_ends
         columns = {
-            "first": self._list(stretches.firsts, ends.first),
-            "last": self._list(stretches.lasts, ends.last),
+            "first": self._list(ends.firsts(stretches.firsts)),
+            "last": self._list(ends.lasts(stretches.lasts)),
         }
         if self.common_point is None:
-            columns["point"] = self._list(stretches.points, ends.first)
+            columns["point"] = self._list(ends.firsts(stretches.points))
         if not buckets.are_common:
             columns["start"] = DIALECT.list_of_doubles(buckets.starts.tolist())
             columns["bucket_width"] = DIALECT.list_of_doubles(buckets.widths.tolist())
@@ -474,9 +476,6 @@ class GuidedTarget:
             return name
         common = buckets.starts if name == "start" else buckets.widths
         return self.scan.dialect.double(float(common[0]))
-
-    def _raws(self, indexes: Indexes, cell: Callable[[int], Raw]) -> NDArray[np.float64]:
-        return np.array([float(cell(index)) for index in indexes.tolist()])
 
     @property
     def _padding(self) -> int:

@@ -14,6 +14,7 @@ from postri.engines.reading import Raw, Reading
 from postri.engines.sql.dialect import Dialect
 from postri.engines.sql.index_keys import LARGEST, LARGEST_UNSIGNED, SMALLEST
 from postri.engines.sql.row_source import RowSource
+from postri.window import Indexes
 
 # Into how many buckets a bracket is divided, by which cells near a target are told from the others;
 # an index never lies in more than two of them.
@@ -92,10 +93,16 @@ class BracketEnds:
 
     def last(self, index: int) -> Raw:
         """The largest raw cell of an index."""
-        end = self.reading.cut(index + 1)
-        if isinstance(end, int):
-            return end - 1
-        return end if isinf(end) else nextafter(end, -inf)
+        return _before(self.reading.cut(index + 1))
+
+    def firsts(self, indexes: Indexes) -> list[Raw]:
+        """The least raw cell of each of these indexes."""
+        return self.reading.cuts(indexes.tolist())
+
+    def lasts(self, indexes: Indexes) -> list[Raw]:
+        """The largest raw cell of each of these indexes."""
+        ends = self.reading.cuts(index + 1 for index in indexes.tolist())
+        return [_before(end) for end in ends]
 
     def before(self, index: int) -> Raw:
         """The largest raw cell below an index."""
@@ -147,11 +154,20 @@ class BracketEnds:
         dialect = self.row_source.dialect
         if self.reading.unit is None:
             return dialect.double(raw)
+        (whole,) = self.wholes([raw])
+        return dialect.integer(str(whole), unsigned=self.unsigned)
+
+    def wholes(self, raws: Iterable[Raw]) -> list[int]:
+        """Raw cells as whole numbers that the database has."""
         least, most = SMALLEST, LARGEST
         if self.unsigned:
             least, most = 0, LARGEST_UNSIGNED
-        whole = int(min(max(raw, least), most))
-        return dialect.integer(str(whole), unsigned=self.unsigned)
+        return [int(min(max(raw, least), most)) for raw in raws]
+
+    @property
+    def are_wholes(self) -> bool:
+        """Whether statements compare cells with whole numbers."""
+        return self.reading.unit is not None and self.row_source.cells.literal is None
 
     @cached_property
     def unsigned(self) -> bool:
@@ -170,3 +186,10 @@ class BracketEnds:
         return reading.cut(
             reading.grid.first + 1
         ) - 1 <= declared.low and declared.high <= reading.cut(reading.grid.last)
+
+
+def _before(cell: Raw) -> Raw:
+    """The largest raw cell below another."""
+    if isinstance(cell, int):
+        return cell - 1
+    return cell if isinf(cell) else nextafter(cell, -inf)

@@ -21,6 +21,8 @@ from postri.engines.sql.row_source import RowSource, named
 from postri.grid import Grid
 from postri.window import Indexes, Target
 
+Floats = NDArray[np.float64]
+
 # How many standard errors beyond the expected window's end the marks of a sample lie that are
 # nearer than the bracket's ends.
 MARKS = (-1.0, -0.4, 0.2, 0.8, 1.4, 2.0, 2.8)
@@ -93,7 +95,13 @@ class SampleRanks:
         """The share of the rows that a bracket must leave to spare on each side, by a sample of
         `size` cells.
         """
-        return (SLACK * self.error(size) + self.reach + 4) / size
+        return float(self._spares(np.array([size]))[0])
+
+    def _spares(self, sizes: Floats) -> Floats:
+        """The same for samples of some sizes."""
+        p = float(self.target.p)
+        spares: Floats = (SLACK * np.sqrt(sizes * p * (1 - p)) + self.reach + 4) / sizes
+        return spares
 
     @property
     def shares(self) -> list[float]:
@@ -107,7 +115,7 @@ class SampleRanks:
         """For groups of which the sample holds `sizes` cells, which of the spare shares is the
         first that leaves enough; one more than there are, if none does.
         """
-        needed = np.array([self.spare(size) if size else inf for size in sizes.tolist()])
+        needed = np.where(sizes > 0, self._spares(np.maximum(sizes, 1)), inf)
         first = len(self.spares) - len(LADDER)
         return np.maximum(np.searchsorted(self.spares, needed), first)
 
@@ -239,18 +247,18 @@ def window_distances(
     return down, up
 
 
-def rows_to_spare(distances: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def rows_to_spare(distances: Floats, sizes: NDArray[np.int64]) -> Floats:
     """Which share of each sample a stretch must leave to spare that should hold this share of the
     rows: see `window_distances`.
     """
     known = np.maximum(sizes, 1)
-    spare: NDArray[np.float64] = (SLACK * np.sqrt(np.abs(distances) * known + 4) + 1) / known
+    spare: Floats = (SLACK * np.sqrt(np.abs(distances) * known + 4) + 1) / known
     return spare
 
 
 def shares_below(
     ranks: SampleRanks, lows: Indexes, highs: Indexes, points: Indexes
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Between which shares of each group's sample the cells below its point end, by its marks."""
     p = float(ranks.target.p)
     spares = np.array(ranks.spares)
@@ -276,17 +284,17 @@ class EvenCells:
     that is told. Where they do not lie evenly it is infinitely many.
     """
 
-    steps: NDArray[np.float64]
-    cells: NDArray[np.float64]
+    steps: Floats
+    cells: Floats
 
-    def reach(self, rows: NDArray[np.floating[Any]], n: Indexes) -> NDArray[np.float64]:
+    def reach(self, rows: NDArray[np.floating[Any]], n: Indexes) -> Floats:
         """Within how many indexes so many of the `n` rows of each group should lie.
 
         Both numbers, of the sample's cells and of these rows, have the error of a Poisson law.
         """
         known = np.maximum(rows, 1.0)
         error = np.sqrt(1 / known + 1 / self.cells)
-        within: NDArray[np.float64] = self.steps * known / n * (1 + EVEN_SLACK * error)
+        within: Floats = self.steps * known / n * (1 + EVEN_SLACK * error)
         return within
 
 

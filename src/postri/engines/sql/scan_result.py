@@ -65,14 +65,18 @@ class ScanResult:
         """
         groups, targets, places, doubts, numbers, upto = columns
         number = int(targets.max(initial=0)) + 1
-        codes = groups.astype(np.int64) * number + targets
+        codes = groups.astype(np.int64)
+        if number > 1:
+            codes = codes * number + targets
         codes, places, doubts, numbers, upto = _counted(codes, places, doubts, numbers, upto)
-        names, starts = _runs(codes // number, codes % number)
+        starts = _starts(codes)
         ends = [*starts[1:].tolist(), len(codes)]
         return cls(
             runs={
-                name: slice(start, end)
-                for name, start, end in zip(names, starts.tolist(), ends, strict=True)
+                divmod(code, number): slice(start, end)
+                for code, start, end in zip(
+                    codes[starts].tolist(), starts.tolist(), ends, strict=True
+                )
             },
             totals=totals,
             indexes=keys.indexes(places, doubts),
@@ -185,7 +189,7 @@ def _counted_cells(
     number = len(codes)
     codes, places, doubts, starts = _distinct(codes, places, doubts)
     ends = np.append(starts[1:], number)
-    firsts = np.flatnonzero(np.diff(codes, prepend=-1))
+    firsts = _starts(codes)
     further = of_code[codes[firsts]] - starts[firsts]
     upto = ends + further.repeat(np.diff(firsts, append=len(codes)))
     return codes, places, doubts, ends - starts, upto
@@ -203,14 +207,15 @@ def _distinct(
         bits = (int(places.max()) - int(places.min())).bit_length()
         if bits + int(codes.max()).bit_length() <= 63:
             # Distances are right however large the numbers are: they are computed modulo 2^64.
-            both = codes.astype(np.uint64) << np.uint64(bits)
+            both = codes.view(np.uint64) << np.uint64(bits)
             both |= places.astype(np.uint64) - least
             both.sort()
-            starts = np.flatnonzero(np.concatenate(([True], both[1:] != both[:-1])))
+            starts = _starts(both)
             both = both[starts]
-            away = both & np.uint64((1 << bits) - 1)
-            told = (away + least).astype(places.dtype)
-            return (both >> np.uint64(bits)).astype(np.int64), told, doubts[: len(starts)], starts
+            codes = (both >> np.uint64(bits)).view(np.int64)
+            both &= np.uint64((1 << bits) - 1)
+            both += least
+            return codes, both.astype(places.dtype), doubts[: len(starts)], starts
     order = np.lexsort((doubts, places, codes))
     codes, places, doubts = codes[order], places[order], doubts[order]
     new = np.ones(len(codes), dtype=bool)
@@ -219,6 +224,13 @@ def _distinct(
         new[1:] |= each[1:] != each[:-1]
     starts = np.flatnonzero(new)
     return codes[starts], places[starts], doubts[starts], starts
+
+
+def _starts(ordered: NDArray[Any]) -> Indexes:
+    """Where each run of equal numbers begins."""
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return np.flatnonzero(is_new)
 
 
 def _in_order(column: NDArray[Any], order: NDArray[np.intp]) -> NDArray[Any]:
