@@ -8,6 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from postri.answer.forecast import ExpectedRows, Unknown
 from postri.answer.words import wish_note
 from postri.domain import check_domain
 from postri.engines.rows import MOST_GROUPS, Groups, Keys
@@ -92,19 +93,13 @@ def plain_question(
 
         check_wishes_of_groups(divides=divides)
         aggregates, shares = with_decider(aggregates, shares, groups)
-    # The rows of groups that nobody knows are not known either.
-    filtered = unknown or predicate is not None
     choice = Choice(
         [
             Asked(each, replace(terms, parts=parts.get(name, 1), selected=selected.get(name, 1)))
             for name, each in aggregates.items()
         ],
-        [
-            public.expected(
-                terms.protect, terms.groups, filtered=filtered or each.where is not None
-            )
-            for each in aggregates.values()
-        ],
+        # The rows of groups that nobody knows are not known either.
+        _expected(aggregates.values(), terms, public, filtered=unknown or predicate is not None),
         fixed=method is not None,
         concentrated=concentrated,
     )
@@ -113,11 +108,8 @@ def plain_question(
     else:
         assert total is not None
         asked = choice.paying([total * share for share in shares])
-    best = choice.by_best_methods(asked, public.rows)
-    for each in best:
-        each.statistic.check_terms(each.terms)
     return Question(
-        asked=_told_found([_with_wish(each) for each in best]),
+        asked=_settled(choice, asked, public),
         aggregates=names,
         places=tuple(range(len(names))),
         confidence=terms.confidence,
@@ -161,6 +153,26 @@ def _terms(
         method=check_method(method or usual),
         split=check_share(split, "split"),
     )
+
+
+def _expected(
+    statistics: Iterable[Statistic], terms: Terms, public: PublicRows, *, filtered: bool
+) -> list[ExpectedRows | Unknown]:
+    """For each statistic what is public about the rows that count for it, by which methods are
+    compared.
+    """
+    return [
+        public.expected(terms.protect, terms.groups, filtered=filtered or each.where is not None)
+        for each in statistics
+    ]
+
+
+def _settled(choice: Choice, asked: Sequence[Asked], public: PublicRows) -> tuple[Asked, ...]:
+    """All by the methods that suit them best, checked, and with what is to be said of them."""
+    best = choice.by_best_methods(asked, public.rows)
+    for each in best:
+        each.statistic.check_terms(each.terms)
+    return _told_found([_with_wish(each) for each in best])
 
 
 def _told_found(asked: Sequence[Asked]) -> tuple[Asked, ...]:
