@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postri import Domain
-from postri.columns import float_type, integer_type
+from postri.columns import decimal_type, float_type, integer_type
 from postri.domain import position
 from postri.engines.reading import Reading, index_of
 from postri.grid import grid_of
@@ -121,6 +121,20 @@ def test_a_threshold_parts_the_cells_where_the_index_does(domain, share, decimal
     before = nextafter(cut, -inf) if decimals else cut - 1
     assert reading.index(cut) >= index
     assert isinf(before) or reading.index(before) < index
+
+
+@examples(150)
+@given(
+    domain=grids,
+    shares=st.lists(st.fractions(0, 1), max_size=6),
+    column=st.sampled_from([integer_type(64), float_type(64), decimal_type(9, 2)]),
+)
+def test_thresholds_at_once_are_thresholds_one_by_one(domain, shares, column):
+    reading = Reading(grid_of(column, domain), column.unit)
+    grid = reading.grid
+    inside = [grid.first + round(share * (grid.last - grid.first)) for share in shares]
+    indexes = [grid.first - 1, grid.first, *inside, grid.last, grid.last + 1]
+    assert reading.cuts(indexes) == [reading.cut(index) for index in indexes]
 
 
 def test_a_threshold_is_infinite_before_the_first_point_and_past_the_last():
