@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import log
+from math import lcm, log
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Balance:
             self.first.weight(place) * first + self.second.weight(place) * second
             for place in (Fraction(0), Fraction(1))
         )
-        search = _Search(at_start, at_end - at_start, _reaches(self, beta))
+        search = _Search.between(at_start, at_end, _reaches(self, beta))
         lowest = next(search.open_from_left(0, CELLS), None)
         if lowest is None:
             return None
@@ -117,9 +117,19 @@ class _Search:
     A range of cells in which it is nowhere within the reach of them all need not be divided.
     """
 
-    at_start: Fraction
-    rise: Fraction
+    # Whole numbers, as fractions are slow to compute with: by how much a sum exceeds another is told
+    # in parts of 1 / scale.
+    at_start: int
+    rise: int
+    scale: int
     reaches: _Reaches
+
+    @classmethod
+    def between(cls, at_start: Fraction, at_end: Fraction, reaches: _Reaches) -> _Search:
+        """For a sum that comes to these at places 0 and 1."""
+        common = lcm(at_start.denominator, at_end.denominator)
+        start, end = (each.numerator * (common // each.denominator) for each in (at_start, at_end))
+        return cls(CELLS * start, end - start, CELLS * common, reaches)
 
     def open_from_left(self, low: int, high: int) -> Iterator[Fraction]:
         """The least place in each of the finest cells that has one, from the left."""
@@ -150,11 +160,14 @@ class _Search:
         if high - low > CELLS // 2:
             # A weight may change its sign in the middle: halves have their own reach.
             return Fraction(0)
-        first, last = (self.at_start + self.rise * Fraction(place, CELLS) for place in (start, end))
-        return _first_within(first, last, self.reaches.of(low, high))
+        reach = self.reaches.of(low, high)
+        first, last = (
+            (self.at_start + self.rise * place) * reach.denominator for place in (start, end)
+        )
+        return _first_within(first, last, reach.numerator * self.scale)
 
 
-def _first_within(start: Fraction, end: Fraction, reach: Fraction) -> Fraction | None:
+def _first_within(start: int, end: int, reach: int) -> Fraction | None:
     """How far it is, as a share of the way from start to end, to a number within the reach."""
     if abs(start) <= reach:
         return Fraction(0)
@@ -162,7 +175,7 @@ def _first_within(start: Fraction, end: Fraction, reach: Fraction) -> Fraction |
         start, end = -start, -end
     if end > reach:
         return None
-    return (start - reach) / (start - end)
+    return Fraction(start - reach, start - end)
 
 
 @lru_cache(maxsize=16_384)
