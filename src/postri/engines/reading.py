@@ -123,11 +123,11 @@ class Reading:
         if max(abs(low), abs(high)) * len(raw) >= WHOLE:
             return exact_sum(self.indexes(raw))
         # The cells themselves are added up: fewer passes than it takes to make indexes of them.
-        # To see that none lies beyond an end takes half as long as to clamp them all.
-        inside = raw
+        # That comes first, while they are on their way from memory. To see in the cache that none
+        # lies beyond an end takes half as long as to clamp them all.
+        total = int(raw.sum(dtype=np.int64))
         if _reaches_beyond(raw, low, high):
-            inside = np.clip(raw, low, high)
-        total = int(inside.sum(dtype=np.int64))
+            total = int(np.clip(raw, low, high).sum(dtype=np.int64))
         return total + self._index_less_cell(low, self.shift) * len(raw)
 
     def _ends(self, dtype: np.dtype[Any]) -> tuple[int, int]:
