@@ -117,8 +117,8 @@ class _Search:
     A range of cells in which it is nowhere within the reach of them all need not be divided.
     """
 
-    # Whole numbers, as fractions are slow to compute with: by how much a sum exceeds another is told
-    # in parts of 1 / scale.
+    # Fractions are slow to compute with, so the sum is told in whole parts of 1 / scale: at the
+    # first place, and by how many of them it rises from one of the finest cells to the next.
     at_start: int
     rise: int
     scale: int
