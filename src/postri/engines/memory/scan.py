@@ -23,8 +23,9 @@ MANY_CELLS = 1 << 22
 # Memory is no faster for more threads.
 MOST_THREADS = 8
 # Several threads wait for Python's lock after each step of each stretch: the fewer stretches, the
-# less they wait, and what does not fit one core's cache still fits the one that they share.
-SHARED_STRETCH = 1 << 20
+# less they wait. Twice as many cells would be as good for windows, but no longer for sums, which
+# look at all of them twice.
+SHARED_STRETCH = 1 << 19
 
 
 class Tally(Protocol):

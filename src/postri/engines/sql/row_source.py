@@ -152,8 +152,7 @@ class RowSource:
 
     def _kept(self, relation: str, columns: Sequence[str]) -> str:
         joins = [
-            f" JOIN {self._listed_keys(i, key)} ON key{i} = keys{i}.name"
-            for i, key in enumerate(self.rows.keys)
+            f" JOIN {listed} ON key{i} = keys{i}.name" for i, listed in enumerate(self._key_lists)
         ]
         return filled(
             KEPT,
@@ -315,12 +314,11 @@ class RowSource:
 
     @cached_property
     def _named_groups(self) -> str:
-        keys = [self._listed_keys(i, key) for i, key in enumerate(self.rows.keys)]
-        names = [f"keys{i}.name AS name{i}" for i in range(len(keys))]
+        names = [f"keys{i}.name AS name{i}" for i in range(len(self._key_lists))]
         return filled(
             NAMED_GROUPS,
             columns=", ".join([*names, f"{self._group_number} AS grp"]),
-            keys=" CROSS JOIN ".join(keys),
+            keys=" CROSS JOIN ".join(self._key_lists),
         )
 
     @property
@@ -342,6 +340,11 @@ class RowSource:
         if key.ends is None:
             return raw
         return between(f"({raw})", *map(str, key.ends))
+
+    @cached_property
+    def _key_lists(self) -> list[str]:
+        """For each column of keys a relation of them, which several statements name."""
+        return [self._listed_keys(i, key) for i, key in enumerate(self.rows.keys)]
 
     def _listed_keys(self, i: int, column: KeyColumn) -> str:
         """The keys that a cell can be equal to, with their numbers.
