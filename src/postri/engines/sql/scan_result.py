@@ -55,27 +55,30 @@ class ScanResult:
 
     @classmethod
     def of_cells(
-        cls, columns: Sequence[NDArray[Any]], keys: IndexKeys, totals: Mapping[int, int]
+        cls,
+        columns: Sequence[NDArray[Any]],
+        keys: IndexKeys,
+        totals: Mapping[int, int],
+        targets: int,
     ) -> ScanResult:
-        """Columns of groups, targets, keys, their doubts, how many rows have each, and how many
-        there are up to it; of groups that have so many rows in all.
+        """Columns of runs, keys, their doubts if there are any, and how many rows there are up to
+        each key; of groups that have so many rows in all. A run is the number of a group, times
+        that of all targets, plus the number of the target.
 
-        A number of 0 stands for a single cell, which is still to be counted: how many rows lie
-        under all such cells of its group and target is told in place of those up to it.
+        The least of these numbers in a run belongs to the rows under it. A negative one stands for
+        a single cell, which is still to be counted: such a run has -1 for no rows under all of its
+        cells, and so on downwards.
         """
-        groups, targets, places, doubts, numbers, upto = columns
-        number = int(targets.max(initial=0)) + 1
-        codes = groups.astype(np.int64)
-        if number > 1:
-            codes = codes * number + targets
-        codes, places, doubts, numbers, upto = _counted(codes, places, doubts, numbers, upto)
-        starts = _starts(codes)
-        ends = [*starts[1:].tolist(), len(codes)]
+        runs, places, *told, upto = columns
+        doubts = told[0] if told else np.zeros(len(places), np.int8)
+        runs, places, doubts, numbers, upto = _counted(runs, places, doubts, upto)
+        starts = _starts(runs)
+        ends = [*starts[1:].tolist(), len(runs)]
         return cls(
             runs={
-                divmod(code, number): slice(start, end)
-                for code, start, end in zip(
-                    codes[starts].tolist(), starts.tolist(), ends, strict=True
+                divmod(run, targets): slice(start, end)
+                for run, start, end in zip(
+                    runs[starts].tolist(), starts.tolist(), ends, strict=True
                 )
             },
             totals=totals,
@@ -148,82 +151,87 @@ def _runs(groups: NDArray[Any], targets: NDArray[Any]) -> tuple[list[tuple[int, 
     return names, starts
 
 
-Rows = tuple[Indexes, NDArray[Any], NDArray[Any], Indexes, Indexes]
-"""Codes of groups and targets, keys, doubts, how many rows have each, and how many are up to it."""
+Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any], Indexes, Indexes]
+"""Runs, keys, their doubts, how many rows have each, and how many are up to it."""
 
 
 def _counted(
-    codes: Indexes,
-    places: NDArray[Any],
-    doubts: NDArray[Any],
-    numbers: NDArray[Any],
-    upto: NDArray[Any],
+    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any], upto: NDArray[Any]
 ) -> Rows:
     """The rows in order, those that are single cells counted."""
-    alone = numbers == 0
+    alone = upto < 0
     if alone.all():
-        return _counted_cells(codes, places, doubts, upto)
-    cells = _counted_cells(codes[alone], places[alone], doubts[alone], upto[alone])
-    others = (codes[~alone], places[~alone], doubts[~alone], numbers[~alone], upto[~alone])
-    codes, places, doubts, numbers, upto = (
+        return _counted_cells(runs, places, doubts, -1 - upto)
+    cells = _counted_cells(runs[alone], places[alone], doubts[alone], -1 - upto[alone])
+    others = _counted_keys(runs[~alone], places[~alone], doubts[~alone], upto[~alone])
+    runs, places, doubts, numbers, upto = (
         np.concatenate(pair) for pair in zip(cells, others, strict=True)
     )
-    order = np.lexsort((doubts, places, codes))
-    return (
-        codes[order],
-        places[order],
-        doubts[order],
-        numbers[order].astype(np.int64),
-        upto[order].astype(np.int64),
-    )
+    order = np.lexsort((upto, runs))
+    return runs[order], places[order], doubts[order], numbers[order], upto[order]
+
+
+def _counted_keys(
+    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any], upto: NDArray[Any]
+) -> Rows:
+    """Keys in order, each of which has as many rows as there are more up to it than up to the one
+    before.
+    """
+    order = np.lexsort((upto, runs))
+    runs, upto = runs[order], upto[order].astype(np.int64)
+    is_key = np.ones(len(runs), dtype=bool)
+    is_key[_starts(runs)] = False
+    (keys,) = is_key.nonzero()
+    order = order[keys]
+    return runs[keys], places[order], doubts[order], upto[keys] - upto[keys - 1], upto[keys]
 
 
 def _counted_cells(
-    codes: Indexes, places: NDArray[Any], doubts: NDArray[Any], under: NDArray[Any]
+    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any], under: NDArray[Any]
 ) -> Rows:
     """Single cells in order, each once, with the number of rows that have it, and of those up to
-    it; `under` all cells of a code lie so many rows.
+    it; `under` all cells of a run lie so many rows.
     """
-    of_code = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-    of_code[codes] = under
-    number = len(codes)
-    codes, places, doubts, starts = _distinct(codes, places, doubts)
+    of_run = np.zeros(int(runs.max(initial=-1)) + 1, np.int64)
+    of_run[runs] = under
+    number = len(runs)
+    runs, places, doubts, starts = _distinct(runs, places, doubts)
     ends = np.append(starts[1:], number)
-    firsts = _starts(codes)
-    further = of_code[codes[firsts]] - starts[firsts]
-    upto = ends + further.repeat(np.diff(firsts, append=len(codes)))
-    return codes, places, doubts, ends - starts, upto
+    firsts = _starts(runs)
+    further = of_run[runs[firsts]] - starts[firsts]
+    upto = ends + further.repeat(np.diff(firsts, append=len(runs)))
+    return runs, places, doubts, ends - starts, upto
 
 
 def _distinct(
-    codes: Indexes, places: NDArray[Any], doubts: NDArray[Any]
-) -> tuple[Indexes, NDArray[Any], NDArray[Any], Indexes]:
-    """The cells that differ by code, then by key, and where each would begin if all were in order.
+    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Indexes]:
+    """The cells that differ by run, then by key, and where each would begin if all were in order.
 
     Where both fit one number, numbers alone are sorted, which takes a fifth of the time.
     """
     if places.dtype.kind in "iu" and len(places) and not doubts.any():
         least = places.min().astype(np.uint64)
         bits = (int(places.max()) - int(places.min())).bit_length()
-        if bits + int(codes.max()).bit_length() <= 63:
+        if bits + int(runs.max()).bit_length() <= 63:
             # Distances are right however large the numbers are: they are computed modulo 2^64.
-            both = codes.view(np.uint64) << np.uint64(bits)
+            both = runs.astype(np.uint64) << np.uint64(bits)
             both |= places.astype(np.uint64) - least
             both.sort()
             starts = _starts(both)
             both = both[starts]
-            codes = (both >> np.uint64(bits)).view(np.int64)
+            runs = (both >> np.uint64(bits)).view(np.int64)
             both &= np.uint64((1 << bits) - 1)
             both += least
-            return codes, both.astype(places.dtype), doubts[: len(starts)], starts
-    order = np.lexsort((doubts, places, codes))
-    codes, places, doubts = codes[order], places[order], doubts[order]
-    new = np.ones(len(codes), dtype=bool)
+            return runs, both.astype(places.dtype), doubts[: len(starts)], starts
+    order = np.lexsort((doubts, places, runs))
+    runs, places, doubts = runs[order], places[order], doubts[order]
+    new = np.ones(len(runs), dtype=bool)
     new[1:] = False
-    for each in (codes, places, doubts):
+    for each in (runs, places, doubts):
         new[1:] |= each[1:] != each[:-1]
     starts = np.flatnonzero(new)
-    return codes[starts], places[starts], doubts[starts], starts
+    return runs[starts], places[starts], doubts[starts], starts
 
 
 def _starts(ordered: NDArray[Any]) -> Indexes:

@@ -190,16 +190,8 @@ near0 AS MATERIALIZED (
         JOIN chosen0 USING (grp)
         JOIN unders0 USING (grp)
     WHERE bucket >= first_bucket AND bucket <= last_bucket
-)
-SELECT grp, 0 AS target, CAST(raw AS BIGINT) AS place, 0 AS doubt, 0 AS number, under AS upto
-FROM gathered0
-    JOIN (
-    FROM near0
-    WHERE is_few
-) AS few USING (code)
-UNION ALL
-SELECT grp, target, place, doubt, number, upto
-FROM (
+),
+window0 AS MATERIALIZED (
     SELECT grp, 0 AS target, held, place, doubt, number, upto, n
     FROM (
         SELECT grp,
@@ -229,4 +221,17 @@ FROM (
         ) AS counted
     ) AS ranked
     WHERE held = 0 OR (upto >= ('0.5'::DOUBLE * n - 54) AND upto - number <= ('0.5'::DOUBLE * n + 54))
-) AS cut;
+)
+SELECT CAST(grp AS INTEGER) AS run, CAST(raw AS BIGINT) AS place, -1 - under AS upto
+FROM gathered0
+    JOIN (
+    FROM near0
+    WHERE is_few
+) AS few USING (code)
+UNION ALL
+SELECT CAST(grp AS INTEGER) AS run, place, upto
+FROM window0
+UNION ALL
+SELECT CAST(grp AS INTEGER) AS run, min(place) AS place, min(upto - number) AS upto
+FROM window0
+GROUP BY grp;
