@@ -112,13 +112,13 @@ def trim(window: RankWindow, p: Fraction, half: int) -> RankWindow:
     Which rows a bracket happened to hold does not show in the result.
     """
     low, high = rank_range(window.n, p, half)
-    # The first atom up to whose end there are so many rows, and the first before which there are.
-    start, end = window.ranks.searchsorted((low, high)).tolist()
-    start = max(start - 1, 0)
-    end = min(end, len(window.indexes))
-    if start == 0 and end == len(window.indexes):
+    ranks = window.ranks
+    # Groups are many, and the windows of most have no atom to spare.
+    if len(ranks) > 1 and ranks[1] >= low and ranks[-2] < high:
         return window
-    return window.between(start, end)
+    # The first atom up to whose end there are so many rows, and the first before which there are.
+    start, end = ranks.searchsorted((low, high)).tolist()
+    return window.between(max(start - 1, 0), min(end, len(window.indexes)))
 
 
 def beginning_with(windows: Windows, p: Fraction, *halves: int) -> Windows:

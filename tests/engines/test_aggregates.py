@@ -25,6 +25,7 @@ WANTED = {
     "named": agg.count("job"),
     "total": agg.sum("balance", domain=BALANCES),
     "average": agg.mean("balance", domain=BALANCES),
+    "rates": agg.mean("rate", domain=Domain(0, 10, step="0.01")),
     "mid": agg.median("balance", domain=BALANCES),
     "young": agg.share("age < 30 OR job = 'services'"),
     "spread": agg.std("balance", domain=BALANCES),

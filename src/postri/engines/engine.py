@@ -229,6 +229,18 @@ class CountsTogether(Protocol):
         """
 
 
+@runtime_checkable
+class AddsUpTogether(Protocol):
+    """An engine that adds up several columns by one scan: a table inside a database."""
+
+    def totals_together(
+        self, wanted: Sequence[ColumnOnGrid], rows: Selection
+    ) -> dict[ColumnOnGrid, list[Total]]:
+        """The totals of each group, of those columns that are wanted and can be added up in one
+        scan.
+        """
+
+
 class Counter(Protocol):
     """One column on one grid, ready to be counted, group by group."""
 

@@ -17,6 +17,8 @@ from postri.engines.engine import (
     CHANGED,
     MOST_COUNTS,
     MOST_POINTS,
+    AddsUpTogether,
+    ColumnOnGrid,
     CountsTogether,
     Engine,
     OrdersCells,
@@ -334,8 +336,35 @@ class Table:
     def totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
         """For each group how many cells of a column count, and the sum of their grid indexes."""
         return self._counted(
-            ("totals", column, grid, rows), lambda: self._engine.totals(column, grid, rows)
+            ("totals", column, grid, rows), lambda: self._scanned_totals(column, grid, rows)
         )
+
+    def _scanned_totals(self, column: str | None, grid: Grid, rows: Selection) -> list[Total]:
+        """By a scan that adds up what else is wanted of the same rows."""
+        engine = self._engine
+        wanted = self._still_wanted(rows)
+        if len(wanted) > 1 and (column, grid) in wanted and isinstance(engine, AddsUpTogether):
+            totals = engine.totals_together(wanted, rows)
+            self._keep_totals(totals, rows)
+            if (column, grid) in totals:
+                return totals[column, grid]
+        return engine.totals(column, grid, rows)
+
+    def _still_wanted(self, rows: Selection) -> list[ColumnOnGrid]:
+        """The columns whose totals will be asked for, of these rows."""
+        counts = self._counts
+        if counts is None:
+            return []
+        return [
+            (column, grid)
+            for column, grid, of_rows in dict.fromkeys(self._wanted)
+            if of_rows == rows and ("totals", column, grid, rows) not in counts
+        ]
+
+    def _keep_totals(self, totals: Mapping[ColumnOnGrid, list[Total]], rows: Selection) -> None:
+        assert self._counts is not None
+        for (column, grid), of_groups in totals.items():
+            self._counts["totals", column, grid, rows] = of_groups
 
     def want_totals(self, column: str | None, grid: Grid, rows: Selection) -> None:
         """Totals will be asked for: a scan for something else may count them in passing."""
@@ -466,18 +495,12 @@ class Table:
     def _scanned_windows(self, scan: ScanKey, targets: Sequence[Target]) -> list[list[RankWindow]]:
         """The windows by a scan, which adds up what is wanted next of the same rows."""
         column, grid, rows = scan
-        counts = self._counts
         engine = self._engine
-        if counts is None or not self._wanted or not isinstance(engine, CountsTogether):
+        wanted = self._still_wanted(rows)
+        if not wanted or not isinstance(engine, CountsTogether):
             return engine.windows(column, grid, targets, rows)
-        wanted = [
-            (other, other_grid)
-            for other, other_grid, of_rows in self._wanted
-            if of_rows == rows and ("totals", other, other_grid, rows) not in counts
-        ]
         windows, totals = engine.windows_and_totals(column, grid, targets, rows, wanted)
-        for (other, other_grid), of_groups in totals.items():
-            counts["totals", other, other_grid, rows] = of_groups
+        self._keep_totals(totals, rows)
         return windows
 
     def _keep(self, key: KeptKey, windows: KeptWindows) -> None:

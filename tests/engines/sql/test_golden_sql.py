@@ -154,6 +154,8 @@ QUESTIONS = {
     "units_of_floats": Question("tip", Rows(units=Units("rider", 3))),
     "totals": Question("fare", Rows(groups=CITIES), what="totals"),
     "totals_of_floats": Question("tip", Rows(), what="totals"),
+    "totals_of_columns": Question("fare", Rows(where=OSLO), what="totals of columns"),
+    "totals_of_columns_and_groups": Question("fare", Rows(groups=CITIES), what="totals of columns"),
     "totals_of_units": Question("fare", Rows(units=Units("rider", 3)), what="totals"),
     "squares": Question("fare", Rows(groups=CITIES), what="squares"),
     "squares_of_many_steps": Question("fare", Rows(), what="squares", domain=Domain(0, 2**40)),
@@ -193,6 +195,9 @@ def statements(engine_name: str, question: Question) -> list[str]:
     counts = {
         "window": lambda: engine.windows(question.column, grid, [MEDIAN], rows),
         "totals": lambda: engine.totals(question.column, grid, rows),
+        "totals of columns": lambda: engine.totals_together(
+            [(question.column, grid), ("tip", grid_of(engine.type_of("tip"), TIPS))], rows
+        ),
         "squares": lambda: engine.square_totals(question.column, grid, rows),
         "middles": lambda: engine.middle_totals(question.column, grid, ENDS[: rows.number], rows),
         "even points": lambda: engine.counts_below(question.column, grid, EVEN, rows),

@@ -23,6 +23,7 @@ from postri.engines.engine import (
     PARTS_BY_LOOKUP,
     SMALL,
     Bracket,
+    ColumnOnGrid,
     CountRequest,
     UsualRange,
     find_windows,
@@ -210,6 +211,33 @@ class SqlEngine:
         row_source = self._row_source(column, rows)
         with self._still(row_source.columns) as source:
             return totals(source.relation, source.columns, row_source, reading)
+
+    def totals_together(
+        self, wanted: Sequence[ColumnOnGrid], rows: Selection
+    ) -> dict[ColumnOnGrid, list[Total]]:
+        """The totals of these columns by one scan; but for those of which it found cells whose
+        index is in doubt, and those of a domain beyond the numbers that all databases have.
+        """
+        if rows.units is not None:
+            # Which rows of a unit count depends on the column.
+            return {}
+        from postri.engines.sql.totals_together import SummedColumn, totals_together
+
+        summed: dict[ColumnOnGrid, SummedColumn] = {}
+        for column, grid in wanted:
+            row_source, reading = self._row_source(column, rows), self._reading(column, grid)
+            each = SummedColumn(len(summed), row_source, reading)
+            if each.is_signed:
+                summed[column, grid] = each
+        read = {name for each in summed.values() for name in each.row_source.columns}
+        with self._still(read) as source:
+            found = totals_together(
+                source.relation,
+                source.columns,
+                self._row_source(None, rows),
+                list(summed.values()),
+            )
+        return {key: of_groups for key, of_groups in zip(summed, found, strict=True) if of_groups}
 
     def square_totals(
         self, column: str | None, grid: Grid, rows: Selection = EVERY_ROW

@@ -26,7 +26,7 @@ LARGEST_UNSIGNED = 2**64 - 1
 
 # The index by whole-number arithmetic, rounded half to even as everywhere.
 DIVIDED_KEY = """
-    CASE {below}WHEN raw >= {end} THEN {highest}
+    CASE {below}WHEN {raw} >= {end} THEN {highest}
         ELSE {quotient} + CASE
             WHEN 2 * {rest} > {divisor} OR (2 * {rest} = {divisor} AND {odd}) THEN 1
             ELSE 0
@@ -36,8 +36,8 @@ DIVIDED_KEY = """
 # The nearest index by double precision where that is beyond doubt; else the middle between two.
 FLOAT_KEY = """
     CASE
-        WHEN raw < {low} THEN {first}
-        WHEN raw >= {end} THEN {last}
+        WHEN {raw} < {low} THEN {first}
+        WHEN {raw} >= {end} THEN {last}
         WHEN {sure} THEN {nearest}
         ELSE {between}
     END
@@ -45,16 +45,16 @@ FLOAT_KEY = """
 # The cell itself where its index is in doubt.
 FLOAT_DOUBT = """
     CASE
-        WHEN raw < {low} THEN {zero}
-        WHEN raw >= {end} THEN {zero}
+        WHEN {raw} < {low} THEN {zero}
+        WHEN {raw} >= {end} THEN {zero}
         WHEN {sure} THEN {zero}
-        ELSE raw
+        ELSE {raw}
     END
 """
 IS_DOUBTFUL = """
     CASE
-        WHEN raw < {low} THEN FALSE
-        WHEN raw >= {end} THEN FALSE
+        WHEN {raw} < {low} THEN FALSE
+        WHEN {raw} >= {end} THEN FALSE
         ELSE NOT {sure}
     END
 """
@@ -82,25 +82,30 @@ class IndexKeys:
 
 
 def keys_of(
-    reading: Reading, bracket: Bracket, dialect: Dialect, *, unsigned: bool = False
+    reading: Reading,
+    bracket: Bracket,
+    dialect: Dialect,
+    *,
+    unsigned: bool = False,
+    raw: str = "raw",
 ) -> IndexKeys:
     """The narrowest keys that are exact: the cell itself where cells and indexes correspond, else
-    the index computed in the database.
+    the index computed in the database, of the `raw` cell under this name.
     """
     slope = Fraction(0)
     if reading.unit is not None:
         slope = reading.unit / reading.grid.step
     start = reading.grid.base / reading.grid.step
     if reading.unit is None:
-        keys = _float_keys(reading, bracket, dialect)
+        keys = _float_keys(reading, bracket, dialect, raw)
     elif slope == 1 and start.denominator == 1:
-        keys = _own_keys(reading, bracket, int(start), dialect)
+        keys = _own_keys(reading, bracket, int(start), dialect, raw)
     else:
-        keys = _divided_keys(reading, bracket, slope, -start, dialect)
-    return keys or _raw_keys(reading, dialect, unsigned)
+        keys = _divided_keys(reading, bracket, slope, -start, dialect, raw)
+    return keys or _raw_keys(reading, dialect, raw, unsigned=unsigned)
 
 
-def _raw_keys(reading: Reading, dialect: Dialect, unsigned: bool) -> IndexKeys:
+def _raw_keys(reading: Reading, dialect: Dialect, raw: str, *, unsigned: bool) -> IndexKeys:
     """The cells as they are; those beyond the domain are clamped."""
     low = reading.cut(reading.grid.first + 1)
     high = reading.cut(reading.grid.last)
@@ -122,7 +127,7 @@ def _raw_keys(reading: Reading, dialect: Dialect, unsigned: bool) -> IndexKeys:
 
     margin = 2 * float(reading.grid.step / unit) + 4 * ulp(max(abs(low), abs(high)))
     return IndexKeys(
-        key=f"least(greatest(raw, {literal(low)}), {literal(high)})",
+        key=f"least(greatest({raw}, {literal(low)}), {literal(high)})",
         doubt="0",
         zero=literal(0.0),
         no_doubt="0",
@@ -131,7 +136,9 @@ def _raw_keys(reading: Reading, dialect: Dialect, unsigned: bool) -> IndexKeys:
     )
 
 
-def _own_keys(reading: Reading, bracket: Bracket, start: int, dialect: Dialect) -> IndexKeys | None:
+def _own_keys(
+    reading: Reading, bracket: Bracket, start: int, dialect: Dialect, raw: str
+) -> IndexKeys | None:
     """Each index is one cell; those beyond the domain are clamped."""
     grid = reading.grid
     low = grid.first + start
@@ -139,11 +146,11 @@ def _own_keys(reading: Reading, bracket: Bracket, start: int, dialect: Dialect) 
     unsigned = high > LARGEST
     if low < SMALLEST or (unsigned and low < 0):
         return None
-    key = "raw"
+    key = raw
     if bracket.low == grid.first:
-        key = f"CASE WHEN raw < {low} THEN {low} ELSE {key} END"
+        key = f"CASE WHEN {raw} < {low} THEN {low} ELSE {key} END"
     if bracket.high == grid.last:
-        key = f"CASE WHEN raw > {high} THEN {high} ELSE {key} END"
+        key = f"CASE WHEN {raw} > {high} THEN {high} ELSE {key} END"
     # The same distances in both: wrapping arithmetic is exact, whatever the two origins are.
     wrapped = np.uint64(start % 2**64)
     return IndexKeys(
@@ -158,7 +165,12 @@ def _own_keys(reading: Reading, bracket: Bracket, start: int, dialect: Dialect) 
 
 
 def _divided_keys(
-    reading: Reading, bracket: Bracket, slope: Fraction, start: Fraction, dialect: Dialect
+    reading: Reading,
+    bracket: Bracket,
+    slope: Fraction,
+    start: Fraction,
+    dialect: Dialect,
+    raw: str,
 ) -> IndexKeys | None:
     """The index by whole-number arithmetic from the bracket's first cell on."""
     grid = reading.grid
@@ -172,14 +184,15 @@ def _divided_keys(
     if (end - low) * factor + 2 * divisor >= FITS:
         return None
     base, remainder = divmod(int(low) * factor + offset, divisor)
-    from_low = f"raw - {low}" if low >= 0 else f"raw + {-low}"
+    from_low = f"{raw} - {low}" if low >= 0 else f"{raw} + {-low}"
     distance = f"(({from_low}) * {factor} + {remainder})"
     quotient = dialect.divided(distance, divisor)
     below = ""
     if bracket.low == grid.first:
-        below = f"WHEN raw < {low} THEN {grid.first - base} "
+        below = f"WHEN {raw} < {low} THEN {grid.first - base} "
     key = filled(
         DIVIDED_KEY,
+        raw=raw,
         below=below,
         end=end,
         highest=min(bracket.high, grid.last) - base,
@@ -199,7 +212,7 @@ def _divided_keys(
     )
 
 
-def _float_keys(reading: Reading, bracket: Bracket, dialect: Dialect) -> IndexKeys | None:
+def _float_keys(reading: Reading, bracket: Bracket, dialect: Dialect, raw: str) -> IndexKeys | None:
     """The nearest index by double precision where that is beyond doubt; a doubtful cell comes back
     as it is, between two indexes.
     """
@@ -213,9 +226,10 @@ def _float_keys(reading: Reading, bracket: Bracket, dialect: Dialect) -> IndexKe
         return None
     double = dialect.double
     zero = double(0.0)
-    place = f"((raw - {double(start)}) / {double(step)})"
+    place = f"(({raw} - {double(start)}) / {double(step)})"
     nearest = dialect.floored(f"{place} + {double(0.5)}")
     parts = {
+        "raw": raw,
         "low": double(low),
         "end": double(end),
         "sure": f"(abs({place} - {nearest}) < {double(0.5 - reading.doubt)})",

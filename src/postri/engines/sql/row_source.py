@@ -16,7 +16,8 @@ from postri.expressions import Input
 # combinations as groups.
 SPREAD = 2
 
-NOT_NULL = "cell IS NOT NULL"
+NOT_NULL = "{} IS NOT NULL"
+NONE_ELSE: Mapping[str, str] = {}
 
 # The cells on whose rows the predicate holds, with their keys and their unit.
 CELLS = """
@@ -74,6 +75,13 @@ KEYS = """
 RAWS = """
     (
         SELECT {raw} AS raw, grp{unit}
+        FROM {kept}
+    ) AS raws
+"""
+# The same of several columns, with null for what does not count.
+RAWS_OF_COLUMNS = """
+    (
+        SELECT grp, {raws}
         FROM {kept}
     ) AS raws
 """
@@ -140,7 +148,7 @@ class RowSource:
         """Whether a row counts wherever its cell is not null: there is one group, and no other
         condition.
         """
-        return not self.rows.keys and self._keep == [NOT_NULL]
+        return not self.rows.keys and self._keep == [NOT_NULL.format("cell")]
 
     def rows_that_count(self, relation: str) -> str:
         """The number of the group, and with units the unit, of each row in which the column has a
@@ -150,14 +158,16 @@ class RowSource:
             return self._kept(relation, [])
         return self._kept(relation, ["cell"])
 
-    def _kept(self, relation: str, columns: Sequence[str]) -> str:
+    def _kept(
+        self, relation: str, columns: Sequence[str], others: Mapping[str, str] = NONE_ELSE
+    ) -> str:
         joins = [
             f" JOIN {listed} ON key{i} = keys{i}.name" for i, listed in enumerate(self._key_lists)
         ]
         return filled(
             KEPT,
             columns=", ".join([*columns, f"{self._group_number} AS grp", *self._unit_name]),
-            cells=self._cells(relation, self._raw_keys),
+            cells=self._cells(relation, self._raw_keys, others=others),
             joins="".join(joins),
             where=_where(self._keep),
         )
@@ -181,6 +191,24 @@ class RowSource:
             unit="".join(f", {name}" for name in self._unit_name),
             kept=self.cells_that_count(relation),
         )
+
+    def raws_of(self, relation: str, others: Sequence[RowSource]) -> str:
+        """Of each row its group, and the raw numbers of other columns in their order, as `raw0` and
+        so on: null where a cell does not count.
+        """
+        cells = {f"cell{i}": other._cell for i, other in enumerate(others)}
+        raws = [
+            f"{other._raw_or_null(cell)} AS raw{i}"
+            for i, (cell, other) in enumerate(zip(cells, others, strict=True))
+        ]
+        kept = self._kept(relation, list(cells), cells)
+        return filled(RAWS_OF_COLUMNS, raws=", ".join(raws), kept=kept)
+
+    def _raw_or_null(self, cell: str) -> str:
+        readable = self._readable(cell)
+        if readable == NOT_NULL.format(cell):
+            return self.raw(cell)
+        return f"CASE WHEN {readable} THEN {self.raw(cell)} END"
 
     def groups_beside(self, others: str, columns: Sequence[str]) -> str:
         """The keys of each group, its number, and columns that another relation has for it."""
@@ -266,8 +294,15 @@ class RowSource:
                 inside.append(key.value.inside_sql(self.dialect, self.input_cells, least, most))
         return self._cells(relation, names, inside)
 
-    def _cells(self, relation: str, keys: Sequence[str], inside: Sequence[str] = ()) -> str:
-        columns = [f"{key} AS key{i}" for i, key in enumerate(keys)]
+    def _cells(
+        self,
+        relation: str,
+        keys: Sequence[str],
+        inside: Sequence[str] = (),
+        others: Mapping[str, str] = NONE_ELSE,
+    ) -> str:
+        columns = [f"{cell} AS {name}" for name, cell in others.items()]
+        columns += [f"{key} AS key{i}" for i, key in enumerate(keys)]
         if self.column is not None:
             columns.insert(0, f"{self._cell} AS cell")
         if self.rows.units is not None:
@@ -293,18 +328,18 @@ class RowSource:
         """On which conditions a cell counts; where there is no column, a row."""
         conditions = []
         if self.column is not None:
-            conditions.append(self._readable)
+            conditions.append(self._readable("cell"))
         if self.rows.units is not None:
             conditions.append("unit IS NOT NULL")
         return conditions
 
-    @property
-    def _readable(self) -> str:
+    def _readable(self, cell: str) -> str:
+        """Whether a cell under this name counts."""
         if self.cells.literal is not None:
-            return self.cells.present.format("cell")
+            return self.cells.present.format(cell)
         if self.cells.type.unit is None and self.cells.type.kind != "text":
-            return self.dialect.is_number("cell")
-        return NOT_NULL
+            return self.dialect.is_number(cell)
+        return NOT_NULL.format(cell)
 
     @property
     def _group_number(self) -> str:

@@ -388,10 +388,10 @@ def _listed_sums(parts: Sequence[str]) -> str:
 
 def _joined_pairs(parts: Sequence[Any]) -> list[int]:
     """Sums whose two parts came back after one another."""
-    return [_joined(high, low) for high, low in zip(parts[::2], parts[1::2], strict=True)]
+    return [joined_sum(high, low) for high, low in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def _joined(high: Any, low: Any) -> int:
+def joined_sum(high: Any, low: Any) -> int:
     """A sum whose parts came back apart."""
     return (int(high) << UNIT_BITS) + int(low)
 
@@ -459,12 +459,12 @@ def _first_of_units(rows: str, digits: str, row_source: RowSource) -> str:
     return filled(FIRST_OF_UNITS, order=dialect.md5(text), rows=rows, most=units.rows)
 
 
-def indexed_keys(reading: Reading, dialect: Dialect) -> IndexKeys:
+def indexed_keys(reading: Reading, dialect: Dialect, raw: str = "raw") -> IndexKeys:
     """The keys of all cells, if indexes follow from them inside the database; InputError otherwise.
 
     Looks at no cell.
     """
-    keys = keys_of(reading, Bracket(reading.grid.first, reading.grid.last), dialect)
+    keys = keys_of(reading, Bracket(reading.grid.first, reading.grid.last), dialect, raw=raw)
     if keys.shift is None:
         raise InputError(
             "sums, means and rows bounded by unit need a domain of fewer points than this "

@@ -1,0 +1,45 @@
+SELECT grp,
+    count(place0) AS n0,
+    coalesce(CAST(intDiv(sum(toInt128(place0)), 281474976710656) AS Int64), 0) AS high0,
+    coalesce(CAST(sum(toInt128(place0)) % 281474976710656 AS Int64), 0) AS low0,
+    count(place1) AS n1,
+    coalesce(CAST(intDiv(sum(toInt128(place1)), 281474976710656) AS Int64), 0) AS high1,
+    coalesce(CAST(sum(toInt128(place1)) % 281474976710656 AS Int64), 0) AS low1,
+    count(raw1) AS cells1
+FROM (
+    SELECT grp,
+        CAST(CASE WHEN raw0 > 1000 THEN 1000 ELSE CASE WHEN raw0 < 0 THEN 0 ELSE raw0 END END AS
+            Int64) AS place0,
+        CASE WHEN NOT CASE WHEN raw1 < 0.005 THEN FALSE WHEN raw1 >= 99.995 THEN FALSE ELSE NOT (abs(((raw1
+            - 0.0) / 0.01) - floor(((raw1 - 0.0) / 0.01) + 0.5)) < 0.49999999999111644) END THEN
+            CAST(CASE WHEN raw1 < 0.005 THEN 0.0 WHEN raw1 >= 99.995 THEN 10000.0 WHEN (abs(((raw1 -
+            0.0) / 0.01) - floor(((raw1 - 0.0) / 0.01) + 0.5)) < 0.49999999999111644) THEN floor(((raw1
+            - 0.0) / 0.01) + 0.5) ELSE floor(((raw1 - 0.0) / 0.01)) + 0.5 END AS Int64) END AS
+            place1,
+        raw1 AS raw1
+    FROM (
+        SELECT grp,
+            cell0 AS raw0,
+            CASE WHEN (cell1 IS NOT NULL AND NOT isNaN(cell1)) THEN cell1 END AS raw1
+        FROM (
+            SELECT cell0, cell1, keys0.number * 1 AS grp
+            FROM (
+                SELECT toInt64(`fare`) AS cell0,
+                    toFloat64(`tip`) AS cell1,
+                    (CASE WHEN length(CASE WHEN isValidUTF8(toString(`city`)) THEN toString(`city`)
+                        END) <= 40000 THEN CASE WHEN lengthUTF8(CASE WHEN isValidUTF8(toString(`city`))
+                        THEN toString(`city`) END) <= 10000 THEN CASE WHEN isValidUTF8(toString(`city`))
+                        THEN toString(`city`) END END END) AS key0
+                FROM `default`.`trips`
+            ) AS cells
+                JOIN (
+                SELECT listed.1 AS name, listed.2 AS number
+                FROM (
+                    SELECT arrayJoin(arrayZip([unhex('4f736c6f'), unhex('42657267656e'), unhex('426f64c3b8')],
+                            [0, 1, 2])) AS listed
+                )
+            ) AS keys0 ON key0 = keys0.name
+        ) AS kept
+    ) AS raws
+) AS numbered
+GROUP BY grp;
