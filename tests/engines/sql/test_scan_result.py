@@ -50,6 +50,13 @@ def test_groups_that_were_counted_stand_beside_those_that_were_not():
     assert [result.n(group) for group in range(4)] == [20, 50, 4, 0]
 
 
+def test_there_may_be_keys_alone_or_nothing():
+    keys = [np.array([0, 0]), np.array([5, 5]), np.array([3, 2])]
+    assert found(ScanResult.of_cells(keys, KEYS, {0: 9}, 1)) == {(0, 0): [(5, 1, 3)]}
+    nothing = [np.empty(0, np.int64)] * 3
+    assert found(ScanResult.of_cells(nothing, KEYS, {}, 1)) == {}
+
+
 def test_keys_in_doubt_are_told_apart():
     columns = [
         np.array([0, 0, 0, 1, 1, 1]),

@@ -48,6 +48,8 @@ MOST_PARTS = 256
 # Groups and buckets are told apart by one number, the fastest to count and to join by: the group
 # times more than there are buckets. Of fewer than this many, rows are counted in an array.
 SHORT = 1 << 16
+# An INTEGER is less than this.
+SHORT_INTEGER = 1 << 31
 # Cells return one by one, and are counted afterwards, where no more than so many of them should
 # have one index: to count cells that are mostly distinct takes a database longer than to send them.
 MOST_ALIKE = 1.5
@@ -192,7 +194,7 @@ def guided(scan: Scan, columns: Columns) -> ScanResult:
         stretches = target.stretches(places[wanted], n[wanted], of_target[wanted])
         if len(stretches.groups):
             steps |= target.steps(stretches)
-            parts += target.parts
+            parts += target.parts(stretches)
     if not parts:
         return ScanResult.nothing(totals)
     rows = columns(with_steps(steps, parts))
@@ -461,7 +463,7 @@ class GuidedTarget:
                 i=i,
             ),
             f"near{i}": filled(NEAR, i=i),
-            f"window{i}": self.scan.window(i, self._keys_of_many),
+            f"window{i}": self.scan.window(i, self._keys_of_many(stretches)),
         }
 
     def _of_rows(self, stretches: GroupStretches, buckets: Buckets) -> dict[str, ListText]:
@@ -504,8 +506,7 @@ class GuidedTarget:
             step = step / reading.unit
         return float(step)
 
-    @property
-    def _keys_of_many(self) -> str:
+    def _keys_of_many(self, stretches: GroupStretches) -> str:
         keys = self.scan.keys
         doubt_counted, by_doubt = f"{keys.no_doubt} AS doubt", ""
         if self._has_doubts:
@@ -514,31 +515,46 @@ class GuidedTarget:
             KEYS_OF_MANY,
             doubt_counted=doubt_counted,
             by_doubt=by_doubt,
-            key=keys.key,
+            key=self._key(stretches),
             doubt=keys.doubt,
             i=self.i,
         )
 
-    @property
-    def parts(self) -> list[str]:
+    def _key(self, stretches: GroupStretches) -> str:
+        key = self.scan.keys.key
+        return f"CAST({key} AS INTEGER)" if self._are_short(stretches) else key
+
+    def parts(self, stretches: GroupStretches) -> list[str]:
         """The rows that return. Ranking takes time, and so does counting. Where the buckets leave
         few rows beyond the window, and these are mostly distinct, both is left to be done
         afterwards.
         """
         i = self.i
-        keys = self.scan.keys
         number = "grp"
         if len(self.scan.targets) > 1:
             number = f"grp * {len(self.scan.targets)} + {i}"
         run = f"CAST({number} AS INTEGER)"
         of_cell, of_key, of_any_key = "", "", ""
         if self._has_doubts:
-            of_cell, of_key, of_any_key = f", {keys.doubt} AS doubt", ", doubt", ", min(doubt)"
+            of_cell = f", {self.scan.keys.doubt} AS doubt"
+            of_key, of_any_key = ", doubt", ", min(doubt)"
         return [
-            filled(CELLS_OF_FEW, run=run, key=keys.key, doubt=of_cell, i=i),
+            filled(CELLS_OF_FEW, run=run, key=self._key(stretches), doubt=of_cell, i=i),
             filled(KEYS_IN_WINDOW, run=run, doubt=of_key, i=i),
             filled(UNDER_WINDOW, run=run, doubt=of_any_key, i=i),
         ]
+
+    def _are_short(self, stretches: GroupStretches) -> bool:
+        """Whether the raw cells of these stretches are whole numbers that 32 bits hold, and their
+        keys, too: there are many of both, which takes time by their bytes.
+        """
+        shift = self.scan.keys.shift
+        if self.scan.reading.unit is None or shift is None:
+            return False
+        ends = self.scan.bracket_ends
+        first, last = int(stretches.firsts.min()), int(stretches.lasts.max())
+        numbers = (ends.first(first), ends.last(last), first - shift, last - shift)
+        return all(-SHORT_INTEGER <= number < SHORT_INTEGER for number in numbers)
 
     @property
     def _has_doubts(self) -> bool:
@@ -563,10 +579,13 @@ class GuidedTarget:
         )
         if codes * scan.row_source.rows.number < SHORT:
             code = f"TRY_CAST({code} AS USMALLINT)"
+        raw = scan.row_source.raw("cell")
+        if self._are_short(stretches):
+            raw = f"TRY_CAST({raw} AS INTEGER)"
         return filled(
             GATHERED,
             code=code,
-            raw=scan.row_source.raw("cell"),
+            raw=raw,
             cells=scan.row_source.cells_beside(scan.relation, f"beside{self.i}", columns),
             least=ends.literal(ends.first(int(stretches.firsts.min()))),
             most=ends.literal(ends.last(int(stretches.lasts.max()))),

@@ -73,12 +73,12 @@ class ScanResult:
         doubts = told[0] if told else np.zeros(len(places), np.int8)
         runs, places, doubts, numbers, upto = _counted(runs, places, doubts, upto)
         starts = _starts(runs)
-        ends = [*starts[1:].tolist(), len(runs)]
+        ends = np.append(starts, len(runs))[1:]
         return cls(
             runs={
                 divmod(run, targets): slice(start, end)
                 for run, start, end in zip(
-                    runs[starts].tolist(), starts.tolist(), ends, strict=True
+                    runs[starts].tolist(), starts.tolist(), ends.tolist(), strict=True
                 )
             },
             totals=totals,
@@ -161,8 +161,8 @@ def _counted(
     """The rows in order, those that are single cells counted."""
     alone = upto < 0
     if alone.all():
-        return _counted_cells(runs, places, doubts, -1 - upto)
-    cells = _counted_cells(runs[alone], places[alone], doubts[alone], -1 - upto[alone])
+        return _counted_cells(runs, places, doubts, upto)
+    cells = _counted_cells(runs[alone], places[alone], doubts[alone], upto[alone])
     others = _counted_keys(runs[~alone], places[~alone], doubts[~alone], upto[~alone])
     runs, places, doubts, numbers, upto = (
         np.concatenate(pair) for pair in zip(cells, others, strict=True)
@@ -187,20 +187,21 @@ def _counted_keys(
 
 
 def _counted_cells(
-    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any], under: NDArray[Any]
+    runs: NDArray[Any], places: NDArray[Any], doubts: NDArray[Any], told: NDArray[Any]
 ) -> Rows:
     """Single cells in order, each once, with the number of rows that have it, and of those up to
-    it; `under` all cells of a run lie so many rows.
+    it. How many rows lie under all cells of a run was `told` by a negative number.
     """
-    of_run = np.zeros(int(runs.max(initial=-1)) + 1, np.int64)
-    of_run[runs] = under
+    told_of_run = np.full(int(runs.max(initial=-1)) + 1, -1)
+    told_of_run[runs] = told
     number = len(runs)
     runs, places, doubts, starts = _distinct(runs, places, doubts)
-    ends = np.append(starts[1:], number)
+    ends = np.append(starts, number)[1:]
     firsts = _starts(runs)
-    further = of_run[runs[firsts]] - starts[firsts]
-    upto = ends + further.repeat(np.diff(firsts, append=len(runs)))
-    return runs, places, doubts, ends - starts, upto
+    further = -1 - told_of_run[runs[firsts]] - starts[firsts]
+    upto = further.repeat(np.diff(firsts, append=len(runs)))
+    upto += ends
+    return runs, places, doubts, np.subtract(ends, starts, out=ends), upto
 
 
 def _distinct(
@@ -215,15 +216,18 @@ def _distinct(
         bits = (int(places.max()) - int(places.min())).bit_length()
         if bits + int(runs.max()).bit_length() <= 63:
             # Distances are right however large the numbers are: they are computed modulo 2^64.
-            both = runs.astype(np.uint64) << np.uint64(bits)
-            both |= places.astype(np.uint64) - least
+            away = places.astype(np.uint64)
+            away -= least
+            both = runs.astype(np.uint64)
+            both <<= np.uint64(bits)
+            both |= away
             both.sort()
             starts = _starts(both)
             both = both[starts]
             runs = (both >> np.uint64(bits)).view(np.int64)
             both &= np.uint64((1 << bits) - 1)
             both += least
-            return runs, both.astype(places.dtype), doubts[: len(starts)], starts
+            return runs, both.astype(places.dtype, copy=False), doubts[: len(starts)], starts
     order = np.lexsort((doubts, places, runs))
     runs, places, doubts = runs[order], places[order], doubts[order]
     new = np.ones(len(runs), dtype=bool)

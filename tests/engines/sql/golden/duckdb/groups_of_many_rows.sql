@@ -131,7 +131,7 @@ gathered0 AS MATERIALIZED (
             USMALLINT) AS code,
         raw
     FROM (
-        SELECT *, cell AS raw
+        SELECT *, TRY_CAST(cell AS INTEGER) AS raw
         FROM (
             SELECT cell, grp, first, last, point
             FROM (
@@ -210,7 +210,7 @@ window0 AS MATERIALIZED (
                 0 AS doubt,
                 count(*) AS number
             FROM (
-                SELECT grp, n, under, CAST(raw AS BIGINT) AS place, 0 AS doubt
+                SELECT grp, n, under, CAST(CAST(raw AS BIGINT) AS INTEGER) AS place, 0 AS doubt
                 FROM gathered0
                     JOIN (
                     FROM near0
@@ -222,7 +222,9 @@ window0 AS MATERIALIZED (
     ) AS ranked
     WHERE held = 0 OR (upto >= ('0.5'::DOUBLE * n - 54) AND upto - number <= ('0.5'::DOUBLE * n + 54))
 )
-SELECT CAST(grp AS INTEGER) AS run, CAST(raw AS BIGINT) AS place, -1 - under AS upto
+SELECT CAST(grp AS INTEGER) AS run,
+    CAST(CAST(raw AS BIGINT) AS INTEGER) AS place,
+    -1 - under AS upto
 FROM gathered0
     JOIN (
     FROM near0
