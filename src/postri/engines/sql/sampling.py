@@ -33,7 +33,7 @@ LADDER = (1.1, 1.5, 2.5, 5.0, 12.0)
 # the third of them in the middle takes no more than so many times its part of the bracket.
 FEWEST_EVEN = 100
 MOST_UNEVEN = 2
-EVEN_SLACK = 4.5
+EVEN_SLACK = 5.5
 # Where cells are often alike in more than this share of the groups, they lie in no group evenly.
 MOST_ALIKE = 1 / 4
 # The few rows that are left to spare where ranks are compared in double precision.
