@@ -346,6 +346,8 @@ class Table:
         if len(wanted) > 1 and (column, grid) in wanted and isinstance(engine, AddsUpTogether):
             totals = engine.totals_together(wanted, rows)
             self._keep_totals(totals, rows)
+            # What is not among them is counted alone.
+            self._wanted = [each for each in self._wanted if each[-1] != rows]
             if (column, grid) in totals:
                 return totals[column, grid]
         return engine.totals(column, grid, rows)

@@ -154,14 +154,22 @@ def test_one_question_reads_a_database_once_for_all_its_totals(queries):
     assert len(asked(queries, domains, x=WHOLES, y=WHOLES)) == 1
 
 
-def test_a_column_with_cells_in_doubt_is_read_once_more(queries):
-    domains = {"x": Domain(-40, 40), "y": Domain(0, 40)}
+def test_columns_with_cells_in_doubt_are_read_once_more(queries):
+    domains = {"x": Domain(-40, 40), "y": Domain(0, 40), "z": Domain(0, 30)}
     halves = pa.array([each / 2 for each in range(100)])
-    assert len(asked(queries, domains, x=WHOLES, y=halves)) == len(("both", "halves"))
+    found = asked(queries, domains, x=WHOLES, y=halves, z=halves)
+    assert len(found) == len(("all of them", "y", "z"))
 
 
 def test_numbers_without_a_sign_that_lie_beyond_those_with_one_are_read_alone(queries):
     largest = 2**64 - 1
-    domains = {"x": Domain(-40, 40), "y": Domain(largest - 90, largest), "z": Domain(0, 9)}
     far = pa.array([largest - each for each in range(100)], pa.uint64())
+    domains = {"x": Domain(-40, 40), "y": Domain(largest - 90, largest), "z": Domain(0, 9)}
     assert len(asked(queries, domains, x=WHOLES, y=far, z=WHOLES)) == len(("x and z", "y"))
+
+
+def test_one_column_that_is_left_is_read_alone(queries):
+    largest = 2**64 - 1
+    far = pa.array([largest - each for each in range(100)], pa.uint64())
+    domains = {"x": Domain(largest - 90, largest), "y": Domain(largest - 50, largest)}
+    assert len(asked(queries, domains, x=far, y=far)) == len(("x", "y"))

@@ -140,8 +140,7 @@ NEAR = """
         JOIN unders{i} USING (grp)
     WHERE bucket >= first_bucket AND bucket <= last_bucket
 """
-# What returns has as few columns as can be: each of them, even of equal numbers, takes a tenth of
-# the time for the whole statement.
+# What returns has as few columns as can be: one of equal numbers takes as long as one of cells.
 # Of groups with few rows near the target the cells return, uncounted.
 CELLS_OF_FEW = """
     SELECT {run} AS run, {key} AS place{doubt}, -1 - under AS upto

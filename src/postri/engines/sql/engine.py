@@ -229,6 +229,8 @@ class SqlEngine:
             each = SummedColumn(len(summed), row_source, reading)
             if each.is_signed:
                 summed[column, grid] = each
+        if len(summed) < 2:
+            return {}
         read = {name for each in summed.values() for name in each.row_source.columns}
         with self._still(read) as source:
             found = totals_together(
