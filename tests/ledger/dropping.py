@@ -19,6 +19,7 @@ class DroppingProxy:
         self.port = self._listener.getsockname()[1]
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._armed = threading.Event()
+        self._has_cut = threading.Event()
         self.cut_commits = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -27,14 +28,13 @@ class DroppingProxy:
         for pair in list(self._pairs):
             self._drop(pair)
 
-    def cut_at_commit(self) -> None:
+    def cut_at_commit(self, patience: float) -> None:
         """Drop the next connection on which the server says that a transaction is durable, before
-        the client hears of it.
+        the client hears of it; wait for so many seconds until that has come.
         """
+        self._has_cut.clear()
         self._armed.set()
-
-    def disarm(self) -> None:
-        self._armed.clear()
+        assert self._has_cut.wait(patience), "no transaction was durable"
 
     def close(self) -> None:
         self._listener.close()
@@ -69,6 +69,7 @@ class DroppingProxy:
                 if source is pair[1] and COMMITTED in content and self._armed.is_set():
                     self._armed.clear()
                     self.cut_commits += 1
+                    self._has_cut.set()
                     break
                 target.sendall(content)
         self._drop(pair)

@@ -63,15 +63,20 @@ class Client:
         self._text = b""
 
     def wait_for(self, answers: int) -> None:
-        """Until so many more were handed over."""
+        """Until so many more were handed over than were by now."""
+        while select.select([self._pipe], [], [], 0)[0]:
+            self._read()
         wanted = self._text.count(b"\n") + answers
         deadline = monotonic() + PATIENCE
         while self._text.count(b"\n") < wanted:
             ready, _, _ = select.select([self._pipe], [], [], max(deadline - monotonic(), 0))
             assert ready, "the client hands over nothing more"
-            content = os.read(self._pipe, 1 << 16)
-            assert content, "the client ended by itself"
-            self._text += content
+            self._read()
+
+    def _read(self) -> None:
+        content = os.read(self._pipe, 1 << 16)
+        assert content, "the client ended by itself"
+        self._text += content
 
     def kill(self) -> list[tuple[int, int]]:
         """End it; all that it handed over, reservations and numbers."""
@@ -143,13 +148,12 @@ def main(owner: str, service: str, port: int, folder: Path, runs: int, seed: int
         if kind == "connection":
             proxy.cut()
         elif kind == "commit":
-            proxy.cut_at_commit()
+            proxy.cut_at_commit(PATIENCE)
         elif kind == "server":
             kill_server(owner)
         if kind != "client":
             client.wait_for(2)
         handed = client.kill()
-        proxy.disarm()
         figures["handed"] += len(handed)
         check(service, head, run, handed)
     with reopened(service, head) as ledger:
